@@ -1,0 +1,1 @@
+//! Typed operations from API documents.

@@ -1,0 +1,1 @@
+//! The attribute `#[operation]`; documented where `ops-runtime` re-exports it.

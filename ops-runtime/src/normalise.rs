@@ -1,0 +1,1 @@
+//! Repairing values by their schema.

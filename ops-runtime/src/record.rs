@@ -1,0 +1,1 @@
+//! The generic serde of generated types.
