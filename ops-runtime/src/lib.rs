@@ -1,22 +1,26 @@
 //! Typed operations: one call, one result, wherever the operation runs.
-#![cfg_attr(
-    not(test),
-    warn(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )
-)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod access;
 mod binding;
+#[cfg(feature = "registry")]
+mod caller;
 mod content;
+#[cfg(feature = "registry")]
+mod context;
 mod diagnostic;
 mod envelope;
 mod error;
+#[cfg(feature = "registry")]
+mod handler;
 mod operation;
+#[cfg(feature = "registry")]
+mod pipeline;
+#[cfg(feature = "registry")]
+mod registry;
 mod schema;
+#[cfg(feature = "registry")]
+mod schemas;
 mod spec;
 mod text;
 
@@ -40,3 +44,14 @@ pub use operation::{Call, Operation, Subscribe};
 pub use schema::{Definition, Definitions, Schema};
 pub use spec::{Api, InvalidId, OperationKind, OperationSpec};
 pub use text::{List, Text};
+
+#[cfg(feature = "registry")]
+pub use caller::{Caller, Env, Scoped};
+#[cfg(feature = "registry")]
+pub use context::{CallOptions, CancelToken, Context, OutputPolicy};
+#[cfg(feature = "registry")]
+pub use handler::{BoxFuture, BoxStream, Endpoint, Handler, Payload, PayloadStream, Registration, Reply, SpecRef};
+#[cfg(feature = "registry")]
+pub use pipeline::EnvelopeStream;
+#[cfg(feature = "registry")]
+pub use registry::{Registry, RegistryBuilder, RegistryError};

@@ -33,9 +33,7 @@ impl Account {
     fn open(nodes: usize) -> Self {
         let outermost = LEFT.get().is_none();
         if outermost {
-            LEFT.set(Some(
-                nodes.saturating_mul(WORK_PER_NODE).saturating_add(WORK),
-            ));
+            LEFT.set(Some(nodes.saturating_mul(WORK_PER_NODE).saturating_add(WORK)));
         }
         Self { outermost }
     }
@@ -81,12 +79,7 @@ pub(super) fn read<U: Untagged>(kind: Kind, value: &Value) -> Result<U, String> 
 }
 
 /// Finds where in `value` the variant failed.
-fn locate<U: Untagged>(
-    account: &Account,
-    variant: usize,
-    value: &Value,
-    error: &dyn Display,
-) -> String {
+fn locate<U: Untagged>(account: &Account, variant: usize, value: &Value, error: &dyn Display) -> String {
     // Only once: a failure that is located at every level would double the work with each.
     if !account.outermost {
         return error.to_string();

@@ -61,10 +61,7 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> 
         // A value has no positions to find the pointer by; its text has.
         let text = serde_json::to_vec(value).unwrap_or_default();
         from_slice(&text).map_err(|located| match located.message.is_empty() {
-            true => DecodeError {
-                pointer: String::new(),
-                message: error.to_string(),
-            },
+            true => DecodeError { pointer: String::new(), message: error.to_string() },
             false => located,
         })
     })
@@ -80,15 +77,10 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, serde_json::E
 }
 
 /// Decodes a JSON text with a seed.
-pub(super) fn from_slice_seed<'de, S: DeserializeSeed<'de>>(
-    text: &'de [u8],
-    seed: S,
-) -> Result<S::Value, DecodeError> {
+pub(super) fn from_slice_seed<'de, S: DeserializeSeed<'de>>(text: &'de [u8], seed: S) -> Result<S::Value, DecodeError> {
     let mut d = serde_json::Deserializer::from_slice(text);
     let decoded = seed.deserialize(&mut d);
-    decoded
-        .and_then(|value| d.end().map(|()| value))
-        .map_err(|error| locate(text, &error))
+    decoded.and_then(|value| d.end().map(|()| value)).map_err(|error| locate(text, &error))
 }
 
 /// Finds the pointer of an error by its position, and of one in a buffered value by what its message says.
@@ -106,15 +98,9 @@ fn locate(text: &[u8], error: &serde_json::Error) -> DecodeError {
     }
     if let Some((below, bare)) = split_below(&message) {
         let pointer = pointer::of_container(text, offset) + below;
-        return DecodeError {
-            pointer,
-            message: bare.to_owned(),
-        };
+        return DecodeError { pointer, message: bare.to_owned() };
     }
-    DecodeError {
-        pointer: pointer::of_value(text, offset),
-        message,
-    }
+    DecodeError { pointer: pointer::of_value(text, offset), message }
 }
 
 /// Says in the message of an error where in a buffered value it is: the text's position tells only the value's.
@@ -125,9 +111,5 @@ pub(super) fn below(pointer: &str, message: &str) -> String {
 /// Takes apart what [`below`] put together.
 fn split_below(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("in ")?;
-    if rest.starts_with('/') || rest.starts_with(": ") {
-        rest.split_once(": ")
-    } else {
-        None
-    }
+    if rest.starts_with('/') || rest.starts_with(": ") { rest.split_once(": ") } else { None }
 }

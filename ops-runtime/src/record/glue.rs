@@ -14,17 +14,12 @@ pub use super::untagged::{no_variant, read_untagged};
 macro_rules! record {
     ($t:ty) => {
         impl<'de> $crate::record::glue::Deserialize<'de> for $t {
-            fn deserialize<D: $crate::record::glue::Deserializer<'de>>(
-                d: D,
-            ) -> ::std::result::Result<Self, D::Error> {
+            fn deserialize<D: $crate::record::glue::Deserializer<'de>>(d: D) -> ::std::result::Result<Self, D::Error> {
                 $crate::record::glue::read_record(d)
             }
         }
         impl $crate::record::glue::Serialize for $t {
-            fn serialize<S: $crate::record::glue::Serializer>(
-                &self,
-                s: S,
-            ) -> ::std::result::Result<S::Ok, S::Error> {
+            fn serialize<S: $crate::record::glue::Serializer>(&self, s: S) -> ::std::result::Result<S::Ok, S::Error> {
                 $crate::record::glue::write_record(self, s)
             }
         }

@@ -20,10 +20,7 @@ pub(super) enum Plain<'a> {
 
 impl<'a> Plain<'a> {
     pub(super) fn deserializer<E>(self) -> PlainDeserializer<'a, E> {
-        PlainDeserializer {
-            plain: self,
-            error: PhantomData,
-        }
+        PlainDeserializer { plain: self, error: PhantomData }
     }
 
     pub(super) fn unexpected(self) -> Unexpected<'a> {
@@ -64,11 +61,7 @@ impl<'de, E: de::Error> Deserializer<'de> for PlainDeserializer<'_, E> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, E> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, E> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -79,9 +72,7 @@ impl<'de, E: de::Error> Deserializer<'de> for PlainDeserializer<'_, E> {
         visitor: V,
     ) -> Result<V::Value, E> {
         match self.plain {
-            Plain::Str(value) => value
-                .into_deserializer()
-                .deserialize_enum(name, variants, visitor),
+            Plain::Str(value) => value.into_deserializer().deserialize_enum(name, variants, visitor),
             _ => self.deserialize_any(visitor),
         }
     }

@@ -73,9 +73,7 @@ fn scan(text: &[u8]) -> Scanned {
                 let end = string_end(token);
                 rest = token.get(end..).unwrap_or_default();
                 if let Some(Open::Object { key: key @ None }) = open.last_mut() {
-                    *key = token
-                        .get(..end)
-                        .and_then(|raw| serde_json::from_slice(raw).ok());
+                    *key = token.get(..end).and_then(|raw| serde_json::from_slice(raw).ok());
                 }
             }
             b' ' | b'\n' | b'\r' | b'\t' => continue,

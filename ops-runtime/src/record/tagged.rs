@@ -5,9 +5,7 @@ use std::fmt;
 use std::vec;
 
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
-use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor,
-};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde_json::{Map, Value};
 
@@ -81,19 +79,11 @@ impl<A, T: Record> Reader<A, T> {
             match key {
                 Some(key) => before.push((key, self.map.next_value()?)),
                 None => {
-                    return Ok(Tagged {
-                        name,
-                        tag: self.map.next_value()?,
-                        before,
-                        rest: &mut self.map,
-                    });
+                    return Ok(Tagged { name, tag: self.map.next_value()?, before, rest: &mut self.map });
                 }
             }
         }
-        Err(A::Error::custom(format_args!(
-            "missing property `{name}` of {}",
-            short(T::NAME)
-        )))
+        Err(A::Error::custom(format_args!("missing property `{name}` of {}", short(T::NAME))))
     }
 }
 
@@ -111,13 +101,7 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     /// When the object is not a `T`.
     pub fn read<T: Record>(self) -> Result<T, A::Error> {
         let tag = declares::<T>(self.name).then_some(self.tag);
-        let chain = Chain {
-            name: self.name,
-            tag,
-            before: self.before.into_iter(),
-            rest: self.rest,
-            next: Next::Rest,
-        };
+        let chain = Chain { name: self.name, tag, before: self.before.into_iter(), rest: self.rest, next: Next::Rest };
         T::read(&mut Reader::new(chain))
     }
 
@@ -162,12 +146,8 @@ pub fn put_variant<M: SerializeMap, L: TagLiteral, T: Record>(
 /// When `value` is no object, or the serializer fails.
 pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Error> {
     match value {
-        Value::Object(map) => map
-            .iter()
-            .try_for_each(|(key, value)| m.serialize_entry(key, value)),
-        _ => Err(serde::ser::Error::custom(
-            "a variant of a tagged union is an object",
-        )),
+        Value::Object(map) => map.iter().try_for_each(|(key, value)| m.serialize_entry(key, value)),
+        _ => Err(serde::ser::Error::custom("a variant of a tagged union is an object")),
     }
 }
 
@@ -191,15 +171,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
     type Error = A::Error;
 
     #[inline]
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, A::Error> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         if let Some(tag) = self.tag.take() {
             self.next = Next::Tag(tag);
-            return seed
-                .deserialize(BorrowedStrDeserializer::new(self.name))
-                .map(Some);
+            return seed.deserialize(BorrowedStrDeserializer::new(self.name)).map(Some);
         }
         if let Some((key, value)) = self.before.next() {
             self.next = Next::Before(value);
@@ -212,15 +187,11 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
         match std::mem::replace(&mut self.next, Next::Rest) {
             Next::Rest => self.rest.next_value_seed(seed),
-            Next::Tag(Tag::Text(Cow::Borrowed(text))) => {
-                seed.deserialize(BorrowedStrDeserializer::new(text))
+            Next::Tag(Tag::Text(Cow::Borrowed(text))) => seed.deserialize(BorrowedStrDeserializer::new(text)),
+            Next::Tag(Tag::Text(Cow::Owned(text))) => seed.deserialize(StringDeserializer::new(text)),
+            Next::Tag(Tag::Value(value)) | Next::Before(value) => {
+                seed.deserialize(value.into_deserializer()).map_err(A::Error::custom)
             }
-            Next::Tag(Tag::Text(Cow::Owned(text))) => {
-                seed.deserialize(StringDeserializer::new(text))
-            }
-            Next::Tag(Tag::Value(value)) | Next::Before(value) => seed
-                .deserialize(value.into_deserializer())
-                .map_err(A::Error::custom),
         }
     }
 }

@@ -36,14 +36,5 @@ fn a_record_has_every_flavour_of_field() {
         "parent": {"id": 2, "owner": null, "weight": 1.5, "limit": 0, "status": "new", "$type": []}
     }));
     assert_eq!(most.weight, Some(None));
-    assert_eq!(
-        most.type_,
-        [
-            Level::One,
-            Level::Auto,
-            Level::Off,
-            Level::Half,
-            Level::Other(Value::Null)
-        ]
-    );
+    assert_eq!(most.type_, [Level::One, Level::Auto, Level::Off, Level::Half, Level::Other(Value::Null)]);
 }

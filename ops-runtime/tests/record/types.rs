@@ -118,9 +118,7 @@ mod impls {
 
     impl Record for super::Pet {
         const NAME: &'static str = "Pet";
-        const FIELDS: &'static [&'static str] = &[
-            "id", "owner", "tag", "weight", "limit", "status", "parent", "$type",
-        ];
+        const FIELDS: &'static [&'static str] = &["id", "owner", "tag", "weight", "limit", "status", "parent", "$type"];
         fn index(name: &str) -> usize {
             match name {
                 "id" => 0,
@@ -150,18 +148,16 @@ mod impls {
                 }?
             }
             match s {
-                (Some(id), Some(owner), tag, weight, limit, status, parent, Some(type_)) => {
-                    Ok(Self {
-                        id,
-                        owner,
-                        tag,
-                        weight,
-                        limit: limit.unwrap_or(20),
-                        status: status.unwrap_or_else(|| "paid".into()),
-                        parent,
-                        type_,
-                    })
-                }
+                (Some(id), Some(owner), tag, weight, limit, status, parent, Some(type_)) => Ok(Self {
+                    id,
+                    owner,
+                    tag,
+                    weight,
+                    limit: limit.unwrap_or(20),
+                    status: status.unwrap_or_else(|| "paid".into()),
+                    parent,
+                    type_,
+                }),
                 s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (7, s.7.is_none())])),
             }
         }
