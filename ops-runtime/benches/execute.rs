@@ -1,7 +1,7 @@
 //! What a typed local call costs over awaiting its handler: `cargo bench -p ops-runtime --bench execute`.
 //!
-//! Prints nanoseconds (the median of interleaved runs) and allocations. For instructions,
-//! `tests/bench/instructions` runs this program under callgrind with `--only NAME COUNT`.
+//! Prints nanoseconds, the median of interleaved runs. For instructions, `tests/bench/instructions` runs this program
+//! under callgrind with `--only NAME COUNT`; `tests/allocations.rs` counts the allocations.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -100,7 +100,7 @@ fn compare(subjects: &[Subject<'_>]) {
             times.push(started.elapsed().as_secs_f64() * 1e9 / CALLS as f64);
         }
     }
-    println!("{:<10}{:>12}{:>14}{:>14}", "", "median ns", "over direct", "allocations");
+    println!("{:<10}{:>12}{:>14}", "", "median ns", "over direct");
     let mut base = 0.0;
     for (times, (name, subject)) in times.iter_mut().zip(subjects) {
         times.sort_by(f64::total_cmp);
@@ -108,9 +108,6 @@ fn compare(subjects: &[Subject<'_>]) {
         if *name == "direct" {
             base = median;
         }
-        let allocations = allocation_counter::measure(|| {
-            black_box(subject(1));
-        });
-        println!("{name:<10}{median:>12.1}{:>14.1}{:>14}", median - base, allocations.count_total);
+        println!("{name:<10}{median:>12.1}{:>14.1}", median - base);
     }
 }

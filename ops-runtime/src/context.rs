@@ -151,6 +151,7 @@ pub(crate) enum RequestId {
 }
 
 impl RequestId {
+    #[inline]
     pub(crate) fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self::Number(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -175,6 +176,7 @@ fn process_prefix() -> u64 {
 
 impl Context {
     /// The context of a call that says nothing beside its input.
+    #[inline]
     pub(crate) fn plain(registry: Registry) -> Self {
         Self { registry, request: RequestId::next(), deadline: None, extra: None }
     }
@@ -209,6 +211,7 @@ impl Context {
     }
 
     /// Tightens the deadline.
+    #[inline]
     pub(crate) fn limit(&mut self, timeout: Option<Duration>) {
         if let Some(deadline) = timeout.and_then(deadline_after) {
             self.deadline = Some(self.deadline.map_or(deadline, |ours| ours.min(deadline)));
@@ -246,6 +249,7 @@ impl Context {
     }
 
     /// The handle that cancels the call, if it was given one.
+    #[inline]
     pub fn cancel_token(&self) -> Option<&CancelToken> {
         self.extra.as_ref()?.cancel.as_ref()
     }

@@ -72,6 +72,7 @@ impl<T> ResponseEnvelope<T> {
 }
 
 /// Milliseconds since the Unix epoch; a clock before it counts as 0.
+#[inline]
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }

@@ -34,6 +34,7 @@ pub(crate) struct Invocation {
 
 impl Invocation {
     /// The trusted owner's call, which says nothing beside its input.
+    #[inline]
     pub(crate) fn plain(registry: &Registry) -> Self {
         Self { policy: registry.policy(), context: Context::plain(registry.clone()), checked: false }
     }
@@ -60,6 +61,7 @@ impl Invocation {
     }
 
     /// Finds the operation's handler, checks access and takes over the operation's own timeout.
+    #[inline]
     fn admit<'e>(
         &mut self,
         id: &str,
@@ -95,10 +97,12 @@ impl Invocation {
     }
 
     /// The operation's schemas, if the policy wants even typed values checked against them.
+    #[inline]
     fn strict(&self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
         (self.policy == OutputPolicy::Strict).then(|| entry.clone())
     }
 
+    #[inline]
     fn limits(&self) -> Limits {
         Limits::new(self.context.deadline(), self.context.cancel_token().cloned())
     }

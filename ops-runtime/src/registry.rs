@@ -195,11 +195,13 @@ impl Registry {
         self.0.state.get(&TypeId::of::<T>())?.downcast_ref()
     }
 
+    #[inline]
     pub(crate) fn policy(&self) -> OutputPolicy {
         self.0.policy
     }
 
     /// The table as it is now; keep it no longer than it takes to start a call.
+    #[inline]
     pub(crate) fn table(&self) -> arc_swap::Guard<Arc<Table>> {
         self.0.table.load()
     }

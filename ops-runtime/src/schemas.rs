@@ -40,6 +40,7 @@ impl Schemas {
     }
 
     /// Whether the input's schema asks for more than a Rust type can say.
+    #[inline]
     pub(crate) fn input_is_constrained(&self) -> bool {
         *self.constrained.get_or_init(|| constraints::has_any(&self.input.schema, &self.input.definitions))
     }

@@ -24,11 +24,13 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    #[inline]
     pub(crate) fn new(deadline: Option<Instant>, cancel: Option<CancelToken>) -> Self {
         Self { deadline, timer: None, cancel, cancelled: None }
     }
 
     /// Whether the call was cancelled before it began.
+    #[inline]
     fn check(&self) -> Result<(), CallError> {
         match &self.cancel {
             Some(token) if token.is_cancelled() => Err(aborted()),

@@ -44,6 +44,7 @@ impl Table {
         self.by_id.get(id)
     }
 
+    #[inline]
     pub(crate) fn get_type(&self, operation: TypeId) -> Option<&Arc<Entry>> {
         self.by_type.get(&operation)
     }
