@@ -191,6 +191,7 @@ mod impls {
                 _ => 20,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (
                 None, None, None, None, None, None, None, None, None, None, None, None, None, None,
@@ -316,6 +317,7 @@ mod impls {
                 _ => 3,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None);
             while let Some(i) = m.next()? {
@@ -357,6 +359,7 @@ mod impls {
                 _ => 4,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None);
             while let Some(i) = m.next()? {
@@ -405,6 +408,7 @@ mod impls {
                 _ => 8,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -476,6 +480,7 @@ mod impls {
                 _ => 5,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -521,6 +526,7 @@ mod impls {
                 _ => 4,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None);
             while let Some(i) = m.next()? {
@@ -563,6 +569,7 @@ mod impls {
                 _ => 4,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None);
             while let Some(i) = m.next()? {
@@ -608,6 +615,7 @@ mod impls {
                 _ => 3,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None);
             while let Some(i) = m.next()? {
@@ -641,6 +649,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -675,6 +684,7 @@ mod impls {
                 _ => 5,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -724,6 +734,7 @@ mod impls {
                 _ => 3,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None);
             while let Some(i) = m.next()? {

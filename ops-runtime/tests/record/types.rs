@@ -134,6 +134,7 @@ mod impls {
                 _ => 8,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -187,6 +188,7 @@ mod impls {
                 _ => 1,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None,);
             let mut extra = Default::default();
@@ -216,6 +218,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -247,6 +250,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -278,6 +282,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -309,6 +314,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
