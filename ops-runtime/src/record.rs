@@ -1,12 +1,12 @@
 //! The generic serde of generated types.
 
 mod attempt;
+mod buffer;
 mod decode;
 #[doc(hidden)]
 pub mod glue;
 mod maps;
 mod names;
-mod plain;
 mod pointer;
 mod reader;
 mod tagged;
@@ -16,9 +16,9 @@ use serde::de::MapAccess;
 use serde::ser::SerializeMap;
 
 pub use decode::{DecodeError, from_slice, from_str, from_value, to_value};
-pub use names::{Names, Scalar, Values};
+pub use names::{Literal, Names, Scalar, Values};
 pub use reader::{Reader, put, put_extra, put_some};
-pub use tagged::{Tag, TagLiteral, Tagged};
+pub use tagged::Tagged;
 pub use untagged::{Kind, Shape, Untagged};
 
 /// Everything that printed impls of [`Record`] name, for one glob import.

@@ -1,12 +1,10 @@
 //! Trying the variants of a union on a buffered value.
 
 use std::cell::Cell;
-use std::fmt::Display;
 
-use serde::de::{DeserializeSeed, Deserializer};
-use serde_json::Value;
+use serde::de::Error;
 
-use super::decode;
+use super::buffer::Buffer;
 use super::reader::short;
 use super::untagged::{Kind, Untagged, candidates};
 
@@ -38,7 +36,7 @@ impl Account {
         Self { outermost }
     }
 
-    fn charge(&self, nodes: usize) -> bool {
+    fn charge(nodes: usize) -> bool {
         let left = LEFT.get().and_then(|left| left.checked_sub(nodes));
         LEFT.set(Some(left.unwrap_or(0)));
         left.is_some()
@@ -53,65 +51,27 @@ impl Drop for Account {
     }
 }
 
-/// Reads `value` as the first variant that takes it.
+/// Reads a buffered array or object as the first variant that takes it.
 ///
 /// # Errors
 ///
-/// When none does; the message says how the likeliest one failed, and where in the value.
-pub(super) fn read<U: Untagged>(kind: Kind, value: &Value) -> Result<U, String> {
-    let nodes = count(value);
-    let account = Account::open(nodes);
+/// When none does: the error of the likeliest one.
+pub(super) fn read<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Result<U, E> {
     let candidates = candidates::<U>(kind, value);
+    if let [variant] = candidates[..] {
+        return U::read(variant, value.reader());
+    }
+    let nodes = value.nodes();
+    let _account = Account::open(nodes);
     let mut failure = None;
-    for variant in &candidates {
-        if !account.charge(nodes) {
-            return Err(format!("too many ways to read a {}", short(U::NAME)));
+    for variant in candidates {
+        if !Account::charge(nodes) {
+            return Err(E::custom(format_args!("too many ways to read this as {}", short(U::NAME))));
         }
-        match U::read(*variant, value) {
+        match U::read(variant, value.reader()) {
             Ok(read) => return Ok(read),
-            Err(error) => failure = failure.or(Some((*variant, error))),
+            Err(error) => failure = failure.or(Some(error)),
         }
     }
-    Err(match failure {
-        None => format!("no variant of {} has these properties", short(U::NAME)),
-        Some((variant, error)) => locate::<U>(&account, variant, value, &error),
-    })
-}
-
-/// Finds where in `value` the variant failed.
-fn locate<U: Untagged>(account: &Account, variant: usize, value: &Value, error: &dyn Display) -> String {
-    // Only once: a failure that is located at every level would double the work with each.
-    if !account.outermost {
-        return error.to_string();
-    }
-    let text = serde_json::to_vec(value).unwrap_or_default();
-    match decode::from_slice_seed(&text, Variant::<U>(variant, std::marker::PhantomData)) {
-        Err(located) => decode::below(&located.pointer, &located.message),
-        Ok(_) => error.to_string(),
-    }
-}
-
-struct Variant<U>(usize, std::marker::PhantomData<fn() -> U>);
-
-impl<'de, U: Untagged> DeserializeSeed<'de> for Variant<U> {
-    type Value = U;
-
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<U, D::Error> {
-        U::read(self.0, d)
-    }
-}
-
-/// Counts the values in `value`, itself included.
-fn count(value: &Value) -> usize {
-    let mut nodes = 0;
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        nodes += 1;
-        match value {
-            Value::Array(items) => open.extend(items),
-            Value::Object(map) => open.extend(map.values()),
-            _ => {}
-        }
-    }
-    nodes
+    Err(failure.unwrap_or_else(|| E::custom(format_args!("no variant of {} takes this", short(U::NAME)))))
 }

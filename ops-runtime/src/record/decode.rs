@@ -1,10 +1,9 @@
 //! Decoding with errors that say where.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Serialize;
-use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde::de::{DeserializeOwned, Error};
 use serde_json::Value;
 use serde_json::error::Category;
 
@@ -38,7 +37,7 @@ impl std::error::Error for DecodeError {}
 ///
 /// When `text` is no JSON, or not a `T`.
 pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T, DecodeError> {
-    from_slice_seed(text, PhantomData)
+    serde_json::from_slice(text).map_err(|error| locate(text, &error))
 }
 
 /// Decodes a JSON text.
@@ -59,11 +58,10 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, DecodeError> {
 pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
     T::deserialize(value).or_else(|error| {
         // A value has no positions to find the pointer by; its text has.
-        let text = serde_json::to_vec(value).unwrap_or_default();
-        from_slice(&text).map_err(|located| match located.message.is_empty() {
-            true => DecodeError { pointer: String::new(), message: error.to_string() },
-            false => located,
-        })
+        match serde_json::to_vec(value) {
+            Ok(text) => from_slice(&text),
+            Err(_) => Err(DecodeError { pointer: String::new(), message: error.to_string() }),
+        }
     })
 }
 
@@ -74,13 +72,6 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> 
 /// When a `Serialize` of the caller's own fails, or a map has keys that are no strings.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, serde_json::Error> {
     serde_json::to_value(value)
-}
-
-/// Decodes a JSON text with a seed.
-pub(super) fn from_slice_seed<'de, S: DeserializeSeed<'de>>(text: &'de [u8], seed: S) -> Result<S::Value, DecodeError> {
-    let mut d = serde_json::Deserializer::from_slice(text);
-    let decoded = seed.deserialize(&mut d);
-    decoded.and_then(|value| d.end().map(|()| value)).map_err(|error| locate(text, &error))
 }
 
 /// Finds the pointer of an error by its position, and of one in a buffered value by what its message says.
@@ -96,20 +87,29 @@ fn locate(text: &[u8], error: &serde_json::Error) -> DecodeError {
         // A syntax error points behind the byte that is wrong, which closes or separates nothing.
         offset = offset.saturating_sub(1);
     }
-    if let Some((below, bare)) = split_below(&message) {
-        let pointer = pointer::of_container(text, offset) + below;
-        return DecodeError { pointer, message: bare.to_owned() };
+    match split_below(&message) {
+        Some((below, message)) => {
+            let pointer = pointer::of_container(text, offset) + &below.replace("~2", ":");
+            DecodeError { pointer, message: message.to_owned() }
+        }
+        None => DecodeError { pointer: pointer::of_value(text, offset), message },
     }
-    DecodeError { pointer: pointer::of_value(text, offset), message }
 }
 
-/// Says in the message of an error where in a buffered value it is: the text's position tells only the value's.
-pub(super) fn below(pointer: &str, message: &str) -> String {
-    format!("in {pointer}: {message}")
+/// Says in an error in which part of a buffered value it is: a position in the text tells only where the buffer was.
+#[cold]
+pub(super) fn below<E: Error>(step: &str, error: &E) -> E {
+    let message = error.to_string();
+    let mut pointer = String::new();
+    pointer::push(&mut pointer, step);
+    // A colon ends the pointer.
+    let pointer = pointer.replace(':', "~2");
+    let (deeper, message) = split_below(&message).unwrap_or(("", &message));
+    E::custom(format_args!("in {pointer}{deeper}: {message}"))
 }
 
 /// Takes apart what [`below`] put together.
 fn split_below(message: &str) -> Option<(&str, &str)> {
-    let rest = message.strip_prefix("in ")?;
-    if rest.starts_with('/') || rest.starts_with(": ") { rest.split_once(": ") } else { None }
+    let pointer = message.strip_prefix("in ").filter(|pointer| pointer.starts_with('/'))?;
+    pointer.split_once(": ")
 }

@@ -70,40 +70,77 @@ pub fn read_value<'de, T: Values, D: Deserializer<'de>>(d: D) -> Result<T, D::Er
     Value::deserialize(d).map(T::of)
 }
 
-/// A literal that [`values!`](crate::values!) and [`tagged!`](crate::tagged!) take: a string, an integer, a number or a
-/// boolean.
+/// A scalar that an enum or a tag is compared with.
+#[derive(Debug, Clone, Copy)]
+pub enum Literal<'a> {
+    /// A string.
+    Text(&'a str),
+    /// A boolean.
+    Boolean(bool),
+    /// An integer.
+    Integer(i64),
+    /// Any number.
+    Number(f64),
+}
+
+impl PartialEq for Literal<'_> {
+    /// Compares as JSON does: `1` is `1.0`.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (*self, *other) {
+            (Literal::Text(a), Literal::Text(b)) => a == b,
+            (Literal::Boolean(a), Literal::Boolean(b)) => a == b,
+            (Literal::Integer(a), Literal::Integer(b)) => a == b,
+            (Literal::Number(a), Literal::Number(b)) => a == b,
+            (Literal::Integer(a), Literal::Number(b)) | (Literal::Number(b), Literal::Integer(a)) => a as f64 == b,
+            _ => false,
+        }
+    }
+}
+
+/// The Rust literals that [`values!`](crate::values!) and [`tagged!`](crate::tagged!) take.
 pub trait Scalar: Copy + Serialize {
-    /// Tells whether `value` is this scalar.
-    fn is(self, value: &Value) -> bool;
+    /// Returns the scalar.
+    fn literal(&self) -> Literal<'_>;
 }
 
 impl Scalar for &str {
-    fn is(self, value: &Value) -> bool {
-        value.as_str() == Some(self)
-    }
-}
-
-impl Scalar for i64 {
-    fn is(self, value: &Value) -> bool {
-        value.as_i64() == Some(self)
-    }
-}
-
-impl Scalar for f64 {
-    fn is(self, value: &Value) -> bool {
-        value.as_f64() == Some(self)
+    #[inline]
+    fn literal(&self) -> Literal<'_> {
+        Literal::Text(self)
     }
 }
 
 impl Scalar for bool {
-    fn is(self, value: &Value) -> bool {
-        value.as_bool() == Some(self)
+    #[inline]
+    fn literal(&self) -> Literal<'_> {
+        Literal::Boolean(*self)
+    }
+}
+
+impl Scalar for i64 {
+    #[inline]
+    fn literal(&self) -> Literal<'_> {
+        Literal::Integer(*self)
+    }
+}
+
+impl Scalar for f64 {
+    #[inline]
+    fn literal(&self) -> Literal<'_> {
+        Literal::Number(*self)
     }
 }
 
 /// Tells whether `value` is the scalar `literal`.
 pub fn is<L: Scalar>(value: &Value, literal: L) -> bool {
-    literal.is(value)
+    let value = match value {
+        Value::Bool(value) => Some(Literal::Boolean(*value)),
+        Value::String(value) => Some(Literal::Text(value)),
+        Value::Number(value) => value.as_i64().map(Literal::Integer).or_else(|| value.as_f64().map(Literal::Number)),
+        _ => None,
+    };
+    value == Some(literal.literal())
 }
 
 /// Writes a scalar.

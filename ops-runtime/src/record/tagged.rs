@@ -4,63 +4,23 @@ use std::borrow::Cow;
 use std::fmt;
 use std::vec;
 
-use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde_json::{Map, Value};
 
+use super::buffer::{Buffer, Key};
+use super::decode::below;
 use super::names::Scalar;
 use super::reader::{declares, short};
 use super::{Reader, Record};
 
-/// The value of a tag: a string, borrowed from the input where that is possible, or any other value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Tag<'de> {
-    /// A string.
-    Text(Cow<'de, str>),
-    /// Anything else.
-    Value(Value),
-}
-
-impl Tag<'_> {
-    fn into_value(self) -> Value {
-        match self {
-            Tag::Text(text) => Value::String(text.into_owned()),
-            Tag::Value(value) => value,
-        }
-    }
-}
-
-/// The literals that a tag is compared with.
-pub trait TagLiteral: Scalar {
-    /// Tells whether `tag` is this literal.
-    fn is_tag(self, tag: &Tag<'_>) -> bool;
-}
-
-impl TagLiteral for &str {
-    #[inline]
-    fn is_tag(self, tag: &Tag<'_>) -> bool {
-        matches!(tag, Tag::Text(text) if text == self)
-    }
-}
-
-impl TagLiteral for bool {
-    fn is_tag(self, tag: &Tag<'_>) -> bool {
-        matches!(tag, Tag::Value(value) if self.is(value))
-    }
-}
-
-impl TagLiteral for i64 {
-    fn is_tag(self, tag: &Tag<'_>) -> bool {
-        matches!(tag, Tag::Value(value) if self.is(value))
-    }
-}
-
 /// An open object whose tag is known, ready to be read as the variant that the tag selects.
 pub struct Tagged<'de, 'a, A> {
     name: &'static str,
-    tag: Tag<'de>,
-    before: Vec<(String, Value)>,
+    tag: Buffer<'de>,
+    before: Vec<(Key<'de>, Buffer<'de>)>,
     rest: &'a mut A,
 }
 
@@ -90,8 +50,8 @@ impl<A, T: Record> Reader<A, T> {
 impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     /// Tells whether the tag is `literal`.
     #[inline]
-    pub fn is<L: TagLiteral>(&self, literal: L) -> bool {
-        literal.is_tag(&self.tag)
+    pub fn is<L: Scalar>(&self, literal: L) -> bool {
+        self.tag.literal() == Some(literal.literal())
     }
 
     /// Reads the object as the variant `T`, which sees the tag if it declares a property of that name.
@@ -112,8 +72,10 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     /// When the input fails.
     pub fn other(self) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        map.insert(self.name.to_owned(), self.tag.into_value());
-        map.extend(self.before);
+        map.insert(self.name.to_owned(), Value::deserialize(self.tag.reader())?);
+        for (key, value) in self.before {
+            map.insert(key.0.into_owned(), Value::deserialize(value.reader())?);
+        }
         while let Some((key, value)) = self.rest.next_entry()? {
             map.insert(key, value);
         }
@@ -127,7 +89,7 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
 ///
 /// When the serializer fails.
 #[inline]
-pub fn put_variant<M: SerializeMap, L: TagLiteral, T: Record>(
+pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
     m: &mut M,
     name: &'static str,
     literal: L,
@@ -154,16 +116,16 @@ pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Err
 /// What precedes the tag, the tag, and the rest of the object, as one object.
 struct Chain<'de, 'a, A> {
     name: &'static str,
-    tag: Option<Tag<'de>>,
-    before: vec::IntoIter<(String, Value)>,
+    tag: Option<Buffer<'de>>,
+    before: vec::IntoIter<(Key<'de>, Buffer<'de>)>,
     rest: &'a mut A,
     next: Next<'de>,
 }
 
 /// Where the value that belongs to the current key is.
 enum Next<'de> {
-    Tag(Tag<'de>),
-    Before(Value),
+    Tag(Buffer<'de>),
+    Before(Key<'de>, Buffer<'de>),
     Rest,
 }
 
@@ -177,84 +139,47 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
             return seed.deserialize(BorrowedStrDeserializer::new(self.name)).map(Some);
         }
         if let Some((key, value)) = self.before.next() {
-            self.next = Next::Before(value);
-            return seed.deserialize(StringDeserializer::new(key)).map(Some);
+            let read = key.read(seed);
+            self.next = Next::Before(key, value);
+            return read.map(Some);
         }
         self.rest.next_key_seed(seed)
     }
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        match std::mem::replace(&mut self.next, Next::Rest) {
-            Next::Rest => self.rest.next_value_seed(seed),
-            Next::Tag(Tag::Text(Cow::Borrowed(text))) => seed.deserialize(BorrowedStrDeserializer::new(text)),
-            Next::Tag(Tag::Text(Cow::Owned(text))) => seed.deserialize(StringDeserializer::new(text)),
-            Next::Tag(Tag::Value(value)) | Next::Before(value) => {
-                seed.deserialize(value.into_deserializer()).map_err(A::Error::custom)
-            }
-        }
+        let (key, value) = match std::mem::replace(&mut self.next, Next::Rest) {
+            Next::Rest => return self.rest.next_value_seed(seed),
+            Next::Tag(value) => (Key(Cow::Borrowed(self.name)), value),
+            Next::Before(key, value) => (key, value),
+        };
+        seed.deserialize(value.reader()).map_err(|error: A::Error| below(&key.0, &error))
     }
 }
 
-/// Recognises the tag's key and copies every other.
+/// Recognises the tag's key and keeps every other.
 struct TagOrKey(&'static str);
 
 impl<'de> DeserializeSeed<'de> for TagOrKey {
-    type Value = Option<String>;
+    type Value = Option<Key<'de>>;
 
     fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
         d.deserialize_identifier(self)
     }
 }
 
-impl Visitor<'_> for TagOrKey {
-    type Value = Option<String>;
+impl<'de> Visitor<'de> for TagOrKey {
+    type Value = Option<Key<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a property name")
     }
 
-    fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
-        Ok((key != self.0).then(|| key.to_owned()))
-    }
-}
-
-impl<'de> Deserialize<'de> for Tag<'de> {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(TagVisitor)
-    }
-}
-
-struct TagVisitor;
-
-impl<'de> Visitor<'de> for TagVisitor {
-    type Value = Tag<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string, a boolean or an integer")
+    fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
+        Ok((key != self.0).then(|| Key(Cow::Owned(key.to_owned()))))
     }
 
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Tag<'de>, E> {
-        Ok(Tag::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Tag<'de>, E> {
-        Ok(Tag::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_string<E: de::Error>(self, text: String) -> Result<Tag<'de>, E> {
-        Ok(Tag::Text(Cow::Owned(text)))
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Tag<'de>, E> {
-        Ok(Tag::Value(value.into()))
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Tag<'de>, E> {
-        Ok(Tag::Value(value.into()))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Tag<'de>, E> {
-        Ok(Tag::Value(value.into()))
+    fn visit_borrowed_str<E: Error>(self, key: &'de str) -> Result<Self::Value, E> {
+        Ok((key != self.0).then_some(Key(Cow::Borrowed(key))))
     }
 }

@@ -1,14 +1,14 @@
 //! Unions told apart by the shape of the value.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
 
 use super::attempt;
-use super::plain::Plain;
+use super::buffer::Buffer;
 use super::reader::short;
 
 /// A union whose variants are told apart by the shape of the value.
@@ -72,14 +72,13 @@ impl Shape {
     }
 
     /// Counts the properties of `value` that this shape declares, or returns `None` if one that it requires is absent.
-    fn score(&self, value: &Value) -> Option<usize> {
-        let Value::Object(map) = value else {
+    fn score(&self, value: &Buffer<'_>) -> Option<usize> {
+        let Buffer::Map(entries) = value else {
             return Some(0);
         };
-        if !self.needs.iter().all(|name| map.contains_key(*name)) {
-            return None;
-        }
-        Some(self.needs.len() + self.knows.iter().filter(|name| map.contains_key(**name)).count())
+        let has = |name: &&&str| entries.iter().any(|(key, _)| key.0 == **name);
+        let needed = self.needs.iter().filter(has).count();
+        (needed == self.needs.len()).then(|| needed + self.knows.iter().filter(has).count())
     }
 }
 
@@ -97,7 +96,7 @@ fn variants<U: Untagged>(kind: Kind) -> impl Iterator<Item = usize> {
 }
 
 /// Returns the variants that `value` may be, the likeliest first: the one that declares most of its properties.
-pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Value) -> Vec<usize> {
+pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<usize> {
     let mut scored: Vec<(usize, usize)> = variants::<U>(kind)
         .filter_map(|variant| {
             let shapes = U::SHAPES.get(variant)?.iter().filter(|shape| shape.takes(kind));
@@ -131,10 +130,10 @@ struct UntaggedVisitor<U>(PhantomData<fn() -> U>);
 
 impl<U: Untagged> UntaggedVisitor<U> {
     /// Reads a scalar as the first variant that takes it; there is nothing to buffer.
-    fn plain<E: de::Error>(kind: Kind, plain: Plain<'_>) -> Result<U, E> {
+    fn plain<E: de::Error>(kind: Kind, plain: &Buffer<'_>) -> Result<U, E> {
         let mut failure = None;
         for variant in variants::<U>(kind) {
-            match U::read(variant, plain.deserializer()) {
+            match U::read(variant, plain.reader()) {
                 Ok(value) => return Ok(value),
                 Err(error) => failure = failure.or(Some(error)),
             }
@@ -143,7 +142,7 @@ impl<U: Untagged> UntaggedVisitor<U> {
     }
 
     /// Reads a number, which is an integer only if it is written as one.
-    fn number<E: de::Error>(plain: Plain<'_>) -> Result<U, E> {
+    fn number<E: de::Error>(plain: &Buffer<'_>) -> Result<U, E> {
         Self::plain(Kind::Integer, plain)
     }
 }
@@ -156,27 +155,27 @@ impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
     }
 
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<U, E> {
-        Self::plain(Kind::Boolean, Plain::Bool(value))
+        Self::plain(Kind::Boolean, &Buffer::Bool(value))
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<U, E> {
-        Self::number(Plain::I64(value))
+        Self::number(&Buffer::I64(value))
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<U, E> {
-        Self::number(Plain::U64(value))
+        Self::number(&Buffer::U64(value))
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<U, E> {
-        Self::plain(Kind::Number, Plain::F64(value))
+        Self::plain(Kind::Number, &Buffer::F64(value))
     }
 
     fn visit_str<E: de::Error>(self, value: &str) -> Result<U, E> {
-        Self::plain(Kind::String, Plain::Str(value))
+        Self::plain(Kind::String, &Buffer::Text(Cow::Borrowed(value)))
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<U, E> {
-        Self::plain(Kind::Null, Plain::Null)
+        Self::plain(Kind::Null, &Buffer::Null)
     }
 
     fn visit_none<E: de::Error>(self) -> Result<U, E> {
@@ -191,7 +190,7 @@ impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
         let d = SeqAccessDeserializer::new(seq);
         match only::<U>(Kind::Array) {
             Some(variant) => U::read(variant, d),
-            None => attempt::read(Kind::Array, &Value::deserialize(d)?).map_err(A::Error::custom),
+            None => attempt::read(Kind::Array, &Buffer::deserialize(d)?),
         }
     }
 
@@ -199,7 +198,7 @@ impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
         let d = MapAccessDeserializer::new(map);
         match only::<U>(Kind::Object) {
             Some(variant) => U::read(variant, d),
-            None => attempt::read(Kind::Object, &Value::deserialize(d)?).map_err(A::Error::custom),
+            None => attempt::read(Kind::Object, &Buffer::deserialize(d)?),
         }
     }
 }

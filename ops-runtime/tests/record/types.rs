@@ -132,6 +132,7 @@ mod impls {
                 _ => 8,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -183,6 +184,7 @@ mod impls {
                 _ => 1,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None,);
             let mut extra = Default::default();
@@ -212,6 +214,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -243,6 +246,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -274,6 +278,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -305,6 +310,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
