@@ -15,6 +15,7 @@ mod content;
 mod diagnostic;
 mod envelope;
 mod error;
+mod json;
 mod operation;
 mod schema;
 mod spec;
