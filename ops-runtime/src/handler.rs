@@ -363,7 +363,9 @@ fn encode<T: serde::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<Respo
 /// Takes a value for what it is: an envelope, or data to be wrapped.
 fn detect(value: Value, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
     if crate::is_response_envelope(&value) {
-        return Err(CallError::execution("reading envelopes is not there yet"));
+        let envelope: ResponseEnvelope<Value> = crate::record::from_value(&value)
+            .map_err(|error| CallError::execution(format!("the handler's envelope can't be read: {error}")))?;
+        return Ok(envelope.map(Payload::Value));
     }
     Ok(ResponseEnvelope::local(Payload::Value(value), id))
 }

@@ -13,6 +13,7 @@ mod envelope;
 mod error;
 #[cfg(feature = "registry")]
 mod handler;
+mod json;
 mod operation;
 #[cfg(feature = "registry")]
 mod pipeline;

@@ -219,9 +219,9 @@ impl Registry {
         let mut result = Ok(());
         // Run again if another thread was faster, hence `FnMut`.
         self.0.table.rcu(|table| {
-            let mut table = Table::clone(table);
-            result = change(&mut table);
-            table
+            let mut changed = Table::clone(table);
+            result = change(&mut changed);
+            if result.is_ok() { Arc::new(changed) } else { table.clone() }
         });
         result
     }

@@ -101,9 +101,7 @@ fn repair(entry: &Entry, policy: OutputPolicy, value: Value) -> Result<(Value, V
 
 fn strict(spec: &OperationSpec, warnings: &[Warning], raw: Value) -> CallError {
     let message = format!("the output of `{}` does not match its schema", spec.id);
-    let violations: Vec<_> =
-        warnings.iter().map(|w| json!({ "pointer": w.pointer, "expected": w.expected, "found": w.found })).collect();
-    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": violations, "value": raw }))
+    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": warnings, "value": raw }))
 }
 
 fn mismatch(spec: &OperationSpec, error: &DecodeError) -> CallError {
