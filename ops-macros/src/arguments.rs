@@ -95,7 +95,10 @@ impl Arguments {
             }
             _ => {
                 self.seen.pop();
-                return Err(syn::Error::new(key.span(), format!("unknown argument `{key}`; the known ones are {KNOWN}")));
+                return Err(syn::Error::new(
+                    key.span(),
+                    format!("unknown argument `{key}`; the known ones are {KNOWN}"),
+                ));
             }
         }
         Ok(())

@@ -27,7 +27,9 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let rest = match &operation {
         Some(operation) if errors.is_empty() => render::operation(operation),
         // Without the runtime's path nothing can stand in.
-        Some(operation) if operation.arguments.krate.is_none() && operation.arguments.seen("crate") => TokenStream::new(),
+        Some(operation) if operation.arguments.krate.is_none() && operation.arguments.seen("crate") => {
+            TokenStream::new()
+        }
         Some(operation) => render::fallback(operation),
         None => TokenStream::new(),
     };

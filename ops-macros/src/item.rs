@@ -38,7 +38,9 @@ impl Parse for Item {
         }
         let fork = input.fork();
         if fork.parse::<Signature>().is_err() && !begins_fn(input) {
-            return Err(input.error("`#[operation]` is for an async fn, or for a unit struct with `input` and `output`"));
+            return Err(
+                input.error("`#[operation]` is for an async fn, or for a unit struct with `input` and `output`")
+            );
         }
         let (signature, body) = (input.parse()?, input.parse()?);
         Ok(Self::Function(Function { attributes, visibility, signature, body }))

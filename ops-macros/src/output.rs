@@ -72,9 +72,10 @@ fn stream_item(ty: &Type) -> Option<syn::Result<&Type>> {
         TypeParamBound::Trait(bound) => bound.path.segments.last().filter(|last| last.ident == "Stream").map(|_| bound),
         _ => None,
     })?;
-    Some(item_of(&bound.path).ok_or_else(|| {
-        syn::Error::new_spanned(&bound.path, "say what the stream gives: `impl Stream<Item = ..>`")
-    }))
+    Some(
+        item_of(&bound.path)
+            .ok_or_else(|| syn::Error::new_spanned(&bound.path, "say what the stream gives: `impl Stream<Item = ..>`")),
+    )
 }
 
 fn item_of(stream: &Path) -> Option<&Type> {

@@ -28,11 +28,14 @@ pub(crate) fn operation(operation: &Operation) -> TokenStream {
         }
     });
     let implementation = implementation(operation, &spec::render(operation));
-    frame(operation, &quote! {
-        #implementation
-        impl __ops::#marker for #ident {}
-        #registration
-    })
+    frame(
+        operation,
+        &quote! {
+            #implementation
+            impl __ops::#marker for #ident {}
+            #registration
+        },
+    )
 }
 
 /// What stands for an operation with a mistake, so that code which uses it gets no errors of its own.
@@ -48,12 +51,15 @@ pub(crate) fn fallback(operation: &Operation) -> TokenStream {
             }
         }
     });
-    frame(operation, &quote! {
-        #implementation
-        impl __ops::Call for #ident {}
-        impl __ops::Subscribe for #ident {}
-        #registration
-    })
+    frame(
+        operation,
+        &quote! {
+            #implementation
+            impl __ops::Call for #ident {}
+            impl __ops::Subscribe for #ident {}
+            #registration
+        },
+    )
 }
 
 /// The types, and the impls in a block of their own, in which the runtime has a short name that nobody else sees.

@@ -56,7 +56,8 @@ pub(crate) fn parameters(signature: &Signature, input_name: Ident, errors: &mut 
             }
             Source::Context
         } else if let Some(mark) = marks.iter().find(|mark| matches!(mark.meta, Meta::Path(_))) {
-            for other in parameter.attrs.iter().filter(|a| crate::item::is_ours(a) && !matches!(a.meta, Meta::Path(_))) {
+            for other in parameter.attrs.iter().filter(|a| crate::item::is_ours(a) && !matches!(a.meta, Meta::Path(_)))
+            {
                 errors.tokens(other, "this belongs on the type: with `#[input]` the parameter is the whole input");
             }
             if whole.replace((ty, mark.pound_token.span)).is_some() {
@@ -74,7 +75,10 @@ pub(crate) fn parameters(signature: &Signature, input_name: Ident, errors: &mut 
     match whole {
         Some((ty, _)) => {
             for (_, parameter) in fields {
-                errors.tokens(parameter, "the parameter marked `#[input]` is the whole input; make this one of its fields");
+                errors.tokens(
+                    parameter,
+                    "the parameter marked `#[input]` is the whole input; make this one of its fields",
+                );
             }
             (Input::Whole(ty), arguments)
         }

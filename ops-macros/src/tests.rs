@@ -164,7 +164,12 @@ fn other_runtime() {
     let text = expansion.to_string();
     assert!(!text.contains("ops_runtime"), "{text}");
     assert!(text.contains("crate::ops::__private::serde"), "{text}");
-    let mistaken = expand(quote!(crate = crate::ops), quote!(async fn add() {}));
+    let mistaken = expand(
+        quote!(crate = crate::ops),
+        quote!(
+            async fn add() {}
+        ),
+    );
     assert!(!mistaken.to_string().contains("ops_runtime"));
 }
 

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-pub use crate::{AccessControl, Call, ErrorDefinition, Operation, OperationSpec, Registration, Subscribe};
 pub use crate::{__submit as submit, __texts as texts};
+pub use crate::{AccessControl, Call, ErrorDefinition, Operation, OperationSpec, Registration, Subscribe};
 pub use generate::{Sink, generate};
 #[cfg(feature = "discover")]
 pub use inventory;

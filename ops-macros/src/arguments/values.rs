@@ -14,7 +14,10 @@ pub(crate) fn comma(input: ParseStream<'_>) -> syn::Result<()> {
     if input.is_empty() {
         return Ok(());
     }
-    input.parse::<Token![,]>().map(drop).map_err(|error| syn::Error::new(error.span(), "expected `,` between arguments"))
+    input
+        .parse::<Token![,]>()
+        .map(drop)
+        .map_err(|error| syn::Error::new(error.span(), "expected `,` between arguments"))
 }
 
 pub(crate) fn value<T: Parse>(input: ParseStream<'_>) -> syn::Result<T> {
@@ -115,7 +118,10 @@ pub(crate) fn resource(input: ParseStream<'_>) -> syn::Result<Resource> {
     }
     match (kind, action) {
         (Some(kind), Some(action)) => Ok(Resource { kind, action }),
-        _ => Err(syn::Error::new(span, "a resource has a type and an action: `resource(type = \"pet\", action = \"read\")`")),
+        _ => Err(syn::Error::new(
+            span,
+            "a resource has a type and an action: `resource(type = \"pet\", action = \"read\")`",
+        )),
     }
 }
 
@@ -136,8 +142,9 @@ impl Parse for ErrorCode {
             let text = filled(input.parse()?)?;
             (text.value(), text.span())
         } else {
-            let ident = Ident::parse_any(input)
-                .map_err(|error| syn::Error::new(error.span(), "expected an error code: `NotFound` or \"not-found\""))?;
+            let ident = Ident::parse_any(input).map_err(|error| {
+                syn::Error::new(error.span(), "expected an error code: `NotFound` or \"not-found\"")
+            })?;
             (names::verbatim(&ident), ident.span())
         };
         let status = if input.parse::<Option<Token![=]>>()?.is_some() { Some(status(input)?) } else { None };

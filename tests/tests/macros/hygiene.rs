@@ -1,5 +1,5 @@
 //! A module in which every name that an expansion could lean on means something else.
-#![allow(dead_code, unused_macros, non_camel_case_types, non_snake_case)]
+#![allow(unused_imports, dead_code, unused_macros, non_camel_case_types, non_snake_case)]
 
 use ops_runtime::operation;
 use serde_json::json;
@@ -48,10 +48,10 @@ mod hostile {
     /// Its fn is called as the closure's parameter.
     #[operation(namespace = "hostile", kind = query, tags("x"), scopes("a"), errors(Bad = 400), timeout = "5s")]
     pub(super) async fn input(
-        #[input(default = "en")] context: ::std::string::String,
-        #[input(default = 3)] sink: u32,
-        #[input(default)] __ops: ::core::option::Option<u8>,
-        #[schemars(length(min = 1))] items: &[u8],
+        context: &str,
+        sink: u32,
+        __ops: ::core::option::Option<u8>,
+        items: &[u8],
     ) -> Result<::std::string::String> {
         ::core::result::Result::Ok(::std::format!("{context} {sink} {__ops:?} {items:?}"))
     }
@@ -73,6 +73,20 @@ mod hostile {
 
     #[operation(namespace = "hostile", input = u8, output = u16)]
     pub(super) struct Apart;
+
+    /// The code that schemars derives for a default says `Some`, so that one name must mean what it does everywhere.
+    pub(super) mod defaults {
+        use super::{Box, Default, Err, From, Into, None, Ok, Operation, Option, Result, String, Vec, operation};
+
+        #[operation(namespace = "hostile")]
+        pub(in super::super) async fn filled(
+            #[input(default = "en")] context: &str,
+            #[input(default = 3)] sink: u32,
+            #[input(default)] __ops: ::core::option::Option<u8>,
+        ) -> Result<::std::string::String> {
+            ::core::result::Result::Ok(::std::format!("{context} {sink} {__ops:?}"))
+        }
+    }
 }
 
 #[tokio::test]
@@ -83,14 +97,17 @@ async fn expansions_lean_on_no_name() {
     registry.register(hostile::Context).unwrap();
     let output = registry.call("hostile.context", json!({ "input": 7 })).await.unwrap().into_data();
     assert_eq!(output, json!(7));
-    let output = registry.call("hostile.input", json!({ "items": [1] })).await.unwrap().into_data();
-    assert_eq!(output, json!("en 3 None [1]"));
+    let output = registry.call("hostile.input", json!({ "context": "c", "sink": 3, "items": [1] })).await;
+    assert_eq!(output.unwrap().into_data(), json!("c 3 None [1]"));
+    registry.register(hostile::defaults::Filled).unwrap();
+    let output = registry.call("hostile.filled", json!({})).await.unwrap().into_data();
+    assert_eq!(output, json!("en 3 None"));
 }
 
 /// A crate that offers the runtime under another name.
 mod facade {
-    pub mod inner {
-        pub use ops_runtime as ops;
+    pub(super) mod inner {
+        pub(crate) use ops_runtime as ops;
     }
 }
 

@@ -12,9 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Pet {
-    pub id: u64,
-    pub name: String,
+pub(crate) struct Pet {
+    id: u64,
+    name: String,
 }
 
 impl Pet {
@@ -25,7 +25,7 @@ impl Pet {
 
 /// An error type as applications have them.
 #[derive(Debug)]
-pub enum ShopError {
+pub(crate) enum ShopError {
     NotFound(u64),
     Closed,
 }

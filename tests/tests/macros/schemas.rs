@@ -63,12 +63,6 @@ async fn defaults_are_filled() {
     assert_eq!(output.data, json!([{ "id": 3, "name": "20 en [] Some(1.5) cat" }]));
 }
 
-#[tokio::test]
-async fn constraints_hold() {
-    let error = registry(List).call("shop.list", json!({ "type": "cat", "limit": 101 })).await.unwrap_err();
-    assert_eq!(error.code().as_str(), "VALIDATION_ERROR");
-}
-
 #[operation(namespace = "shop")]
 async fn nothing() {}
 

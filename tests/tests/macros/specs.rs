@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use ops_runtime::{
-    Call, Handler, Operation, OperationKind, OperationSpec, Registration, Reply, Subscribe, operation,
-};
+use ops_runtime::{Call, Handler, Operation, OperationKind, OperationSpec, Registration, Reply, Subscribe, operation};
 
 use crate::{Pet, registry};
 
@@ -89,7 +87,8 @@ async fn a_spec_whose_handler_is_registered_apart() {
     assert_eq!(Adopt::SPEC.description, "Adopts a pet.");
     assert_eq!(Adopt::SPEC.id, "shop.Adopt");
     assert_eq!(format!("{Follow:?}"), "Follow");
-    let registry = registry(Registration::call::<Adopt, _, _>(|id, _| async move { Ok(Reply::Value(Pet::new(id, "Tom"))) }));
+    let registry =
+        registry(Registration::call::<Adopt, _, _>(|id, _| async move { Ok(Reply::Value(Pet::new(id, "Tom"))) }));
     assert_eq!(registry.execute::<Adopt>(1).await.unwrap().into_data(), Pet::new(1, "Tom"));
     let apart = ops_runtime::Registry::new();
     apart.register_spec(Adopt::SPEC).unwrap();
