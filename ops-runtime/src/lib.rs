@@ -9,6 +9,8 @@ mod content;
 #[cfg(feature = "registry")]
 mod context;
 mod diagnostic;
+#[cfg(feature = "discover")]
+mod discover;
 mod envelope;
 mod error;
 #[cfg(feature = "registry")]
@@ -17,6 +19,8 @@ mod json;
 mod operation;
 #[cfg(feature = "registry")]
 mod pipeline;
+#[cfg(all(feature = "macros", feature = "registry"))]
+mod private;
 #[cfg(feature = "registry")]
 mod registry;
 mod schema;
@@ -60,3 +64,13 @@ pub use handler::{BoxFuture, BoxStream, Endpoint, Handler, Payload, PayloadStrea
 pub use pipeline::EnvelopeStream;
 #[cfg(feature = "registry")]
 pub use registry::{Registry, RegistryBuilder, RegistryError};
+
+#[cfg(all(feature = "macros", feature = "registry"))]
+#[doc = include_str!("operation.md")]
+pub use ops_macros::operation;
+
+#[cfg(all(feature = "macros", feature = "registry"))]
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::private::*;
+}
