@@ -2,24 +2,26 @@
 
 mod constraints;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading};
+use crate::normalise::{self, CompiledSchema, Reading};
 use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
 /// The compiled definitions of each API in a registry, shared by all operations of the API.
 #[derive(Default)]
-pub(crate) struct DefinitionCache(Mutex<Vec<(Definitions, Arc<CompiledDefinitions>)>>);
+pub(crate) struct DefinitionCache(Mutex<Vec<(Definitions, normalise::Definitions)>>);
 
 impl DefinitionCache {
-    fn get(&self, definitions: &Definitions) -> Arc<CompiledDefinitions> {
+    fn get(&self, definitions: &Definitions) -> normalise::Definitions {
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, compiled)) = cache.iter().find(|(table, _)| table.same_table(definitions)) {
             return compiled.clone();
         }
-        let compiled = Arc::new(CompiledDefinitions::new(definitions.clone(), Reading::Default));
+        let source = definitions.clone();
+        let schema = move |name: &str| Some(source.get(name)?.schema.to_value().ok()?.into_owned());
+        let compiled = normalise::Definitions::new(Reading::Default, schema);
         cache.push((definitions.clone(), compiled.clone()));
         compiled
     }
@@ -108,14 +110,14 @@ struct Violation {
 struct Side {
     schema: Schema,
     definitions: Definitions,
-    shared: Arc<CompiledDefinitions>,
+    shared: normalise::Definitions,
     compiled: OnceLock<Result<Option<CompiledSchema>, String>>,
     #[cfg(feature = "validate")]
     validator: OnceLock<Option<jsonschema::Validator>>,
 }
 
 impl Side {
-    fn new(schema: Schema, definitions: Definitions, shared: Arc<CompiledDefinitions>) -> Self {
+    fn new(schema: Schema, definitions: Definitions, shared: normalise::Definitions) -> Self {
         Self {
             schema,
             definitions,
@@ -133,7 +135,7 @@ impl Side {
                 return Ok(None);
             }
             let schema = self.schema.to_value().map_err(|error| error.to_string())?;
-            Ok(Some(CompiledSchema::new(&schema, &self.shared)))
+            Ok(Some(CompiledSchema::with_definitions(&schema, &self.shared)))
         });
         match compiled {
             Ok(schema) => Ok(schema.as_ref()),

@@ -63,7 +63,9 @@ fn overlay(value: Value, node: &Map<String, Value>, root: &Value, depth: usize) 
 fn kind(node: &Map<String, Value>) -> &str {
     match node.get("type") {
         Some(Value::String(kind)) => kind,
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("null"),
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("null")
+        }
         _ if node.contains_key("properties") => "object",
         _ if node.contains_key("items") => "array",
         _ => "string",
