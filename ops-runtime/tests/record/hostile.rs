@@ -94,11 +94,19 @@ mod impls {
 fn quick(run: impl FnOnce()) {
     let start = Instant::now();
     run();
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 fn nested(levels: usize, innermost: &str) -> String {
-    format!("{}{innermost}{}", r#"{"next": "#.repeat(levels), "}".repeat(levels))
+    format!(
+        "{}{innermost}{}",
+        r#"{"next": "#.repeat(levels),
+        "}".repeat(levels)
+    )
 }
 
 #[test]
@@ -114,7 +122,8 @@ fn unions_in_unions_cost_no_exponential_time() {
 
 #[test]
 fn depth_is_limited_in_buffers_too() {
-    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
+    let deep =
+        |open: &str, close: &str| format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
     let texts = [
         nested(10_000, "1"),
         deep("[", "]"),
@@ -141,22 +150,51 @@ fn depth_is_limited_in_buffers_too() {
 fn long_values_cost_linear_time() {
     let entries: Vec<String> = (0..20_000).map(|n| format!("\"k{n}\": {n}")).collect();
     let object = format!("{{{}, \"kind\": \"map\"}}", entries.join(", "));
-    quick(|| assert!(matches!(from_str::<Event>(&object).unwrap(), Event::Map(map) if map.len() == 20_000)));
+    quick(|| {
+        assert!(
+            matches!(from_str::<Event>(&object).unwrap(), Event::Map(map) if map.len() == 20_000)
+        )
+    });
     quick(|| assert!(from_str::<Shape>(&object).is_err()));
-    let list = Value::Array((0..20_000).map(|_| json!({"side": 1, "inner": {"radius": 2}})).collect());
-    quick(|| assert!(matches!(from_value::<Shape>(&list).unwrap(), Shape::Group(list) if list.len() == 20_000)));
+    let list = Value::Array(
+        (0..20_000)
+            .map(|_| json!({"side": 1, "inner": {"radius": 2}}))
+            .collect(),
+    );
+    quick(|| {
+        assert!(
+            matches!(from_value::<Shape>(&list).unwrap(), Shape::Group(list) if list.len() == 20_000)
+        )
+    });
     let failing = format!("[{}]", vec!["{\"x\": [1]}"; 10_000].join(","));
     quick(|| assert!(from_str::<Shape>(&failing).is_err()));
 }
 
 #[test]
 fn nonsense_is_an_error() {
-    let texts = ["", " ", "{", "}", "[}", "{]", "\"", "\"\\u12\"", "{\"id\"", "{\"id\":1,}", "nul", "-", "1e999", "{\"a\":1e999}", "\u{feff}{}", "{1:2}"];
+    let texts = [
+        "",
+        " ",
+        "{",
+        "}",
+        "[}",
+        "{]",
+        "\"",
+        "\"\\u12\"",
+        "{\"id\"",
+        "{\"id\":1,}",
+        "nul",
+        "-",
+        "1e999",
+        "{\"a\":1e999}",
+        "\u{feff}{}",
+        "{1:2}",
+    ];
     for text in texts {
         assert!(from_str::<Pet>(text).is_err(), "{text}");
         assert!(from_str::<Event>(text).is_err(), "{text}");
         assert!(from_str::<Shape>(text).is_err(), "{text}");
         assert!(from_str::<Level>(text).is_err(), "{text}");
-        assert!(from_str::<Labels>(text).is_err() , "{text}");
+        assert!(from_str::<Labels>(text).is_err(), "{text}");
     }
 }

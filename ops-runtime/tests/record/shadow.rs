@@ -117,7 +117,10 @@ mod impls {
                 }?
             }
             let (vec,) = s;
-            Ok(Self { vec: vec.unwrap_or_default(), extra })
+            Ok(Self {
+                vec: vec.unwrap_or_default(),
+                extra,
+            })
         }
         fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
             put(m, "vec", &self.vec)?;
@@ -135,7 +138,8 @@ mod impls {
 
 #[test]
 fn names_of_the_prelude_are_free() {
-    let text = r#"{"type":"result","ok":1,"some":"err","record":{"vec":["a",[1,2],true],"x":[false,3]}}"#;
+    let text =
+        r#"{"type":"result","ok":1,"some":"err","record":{"vec":["a",[1,2],true],"x":[false,3]}}"#;
     let option: Option = ::ops_runtime::record::from_str(text).unwrap();
     assert_eq!(::serde_json::to_string(&option).unwrap(), text);
 }

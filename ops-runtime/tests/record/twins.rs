@@ -19,15 +19,27 @@ struct Pet {
     id: i64,
     #[serde(deserialize_with = "Option::deserialize")]
     owner: Option<String>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     tag: Option<String>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     weight: Option<Option<f64>>,
     #[serde(default = "twenty")]
     limit: u32,
     #[serde(default = "paid")]
     status: Status,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     parent: Option<Box<Pet>>,
     #[serde(rename = "$type")]
     type_: Vec<Level>,
@@ -50,7 +62,11 @@ fn paid() -> Status {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Labels {
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     name: Option<String>,
     #[serde(flatten)]
     extra: BTreeMap<String, i64>,
@@ -80,7 +96,11 @@ struct Push {
 #[derive(Debug, Serialize, Deserialize)]
 struct Issue {
     title: String,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pet: Option<Pet>,
     #[serde(flatten)]
     map: (),
@@ -108,14 +128,22 @@ enum Id {
 enum Shape {
     Circle {
         radius: f64,
-        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "present",
+            skip_serializing_if = "Option::is_none"
+        )]
         name: Option<String>,
         #[serde(flatten)]
         map: (),
     },
     Square {
         side: f64,
-        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "present",
+            skip_serializing_if = "Option::is_none"
+        )]
         inner: Option<Box<Shape>>,
         #[serde(flatten)]
         map: (),
@@ -131,7 +159,10 @@ where
     T: DeserializeOwned + Serialize + PartialEq + Debug,
     D: DeserializeOwned + Serialize + Debug,
 {
-    let (ours, theirs) = (from_str::<T>(&json.to_string()), serde_json::from_str::<D>(&json.to_string()));
+    let (ours, theirs) = (
+        from_str::<T>(&json.to_string()),
+        serde_json::from_str::<D>(&json.to_string()),
+    );
     prop_assert_eq!(&ours, &from_value::<T>(json));
     match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => {
@@ -157,7 +188,10 @@ fn any_json() -> impl Strategy<Value = Value> {
         "[a-c\"\\\\/~é\n]{0,4}".prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
-        prop_oneof![vec(inner.clone(), 0..4).prop_map(Value::from), object(btree_map("[a-c/~:]{1,3}", inner, 0..4))]
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            object(btree_map("[a-c/~:]{1,3}", inner, 0..4))
+        ]
     })
 }
 
@@ -172,7 +206,8 @@ fn record(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> impl Strategy<Va
         value.prop_map(move |value| value.map(|value| (name.to_owned(), value)))
     };
     let fields: Vec<_> = fields.into_iter().map(field).collect();
-    let rest = prop_oneof![6 => Just(BTreeMap::new()), 1 => btree_map("[a-z/~:]{1,4}", any_json(), 0..3)];
+    let rest =
+        prop_oneof![6 => Just(BTreeMap::new()), 1 => btree_map("[a-z/~:]{1,4}", any_json(), 0..3)];
     (fields, rest)
         .prop_map(|(fields, rest)| {
             let entries = fields.into_iter().flatten().chain(rest);
@@ -183,7 +218,9 @@ fn record(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> impl Strategy<Va
 }
 
 fn text() -> BoxedStrategy<Value> {
-    prop_oneof!["[a-c\"\\\\é]{0,3}", "new|paid|settled"].prop_map(Value::from).boxed()
+    prop_oneof!["[a-c\"\\\\é]{0,3}", "new|paid|settled"]
+        .prop_map(Value::from)
+        .boxed()
 }
 
 fn integer() -> BoxedStrategy<Value> {
@@ -191,7 +228,11 @@ fn integer() -> BoxedStrategy<Value> {
 }
 
 fn number() -> BoxedStrategy<Value> {
-    prop_oneof![integer(), (-80..80i32).prop_map(|n| Value::from(f64::from(n) / 8.0))].boxed()
+    prop_oneof![
+        integer(),
+        (-80..80i32).prop_map(|n| Value::from(f64::from(n) / 8.0))
+    ]
+    .boxed()
 }
 
 fn or_null(value: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
@@ -221,22 +262,48 @@ fn pet() -> BoxedStrategy<Value> {
 
 fn event() -> impl Strategy<Value = Value> {
     prop_oneof![
-        record(vec![("kind", Just(json!("issue")).boxed()), ("title", text()), ("pet", pet())]),
-        record(vec![("kind", Just(json!("map")).boxed()), ("a", integer()), ("m", integer())]),
-        record(vec![("kind", Just(json!("labels")).boxed()), ("name", text()), ("m", integer())]),
+        record(vec![
+            ("kind", Just(json!("issue")).boxed()),
+            ("title", text()),
+            ("pet", pet())
+        ]),
+        record(vec![
+            ("kind", Just(json!("map")).boxed()),
+            ("a", integer()),
+            ("m", integer())
+        ]),
+        record(vec![
+            ("kind", Just(json!("labels")).boxed()),
+            ("name", text()),
+            ("m", integer())
+        ]),
     ]
 }
 
 fn id() -> BoxedStrategy<Value> {
-    let leaf = prop_oneof![integer(), text(), record(vec![("kind", text()), ("commits", list(text()))])];
-    leaf.prop_recursive(3, 8, 3, |inner| prop_oneof![8 => list(inner), 1 => any_json()]).boxed()
+    let leaf = prop_oneof![
+        integer(),
+        text(),
+        record(vec![("kind", text()), ("commits", list(text()))])
+    ];
+    leaf.prop_recursive(
+        3,
+        8,
+        3,
+        |inner| prop_oneof![8 => list(inner), 1 => any_json()],
+    )
+    .boxed()
 }
 
 fn shape() -> BoxedStrategy<Value> {
     let circle = record(vec![("radius", number()), ("name", text())]);
     let leaf = prop_oneof![circle, list(number()), Just(Value::Null)];
     leaf.prop_recursive(3, 8, 3, |inner| {
-        prop_oneof![list(inner.clone()), record(vec![("side", number()), ("inner", inner.boxed())]), any_json()]
+        prop_oneof![
+            list(inner.clone()),
+            record(vec![("side", number()), ("inner", inner.boxed())]),
+            any_json()
+        ]
     })
     .boxed()
 }
