@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::Serializer;
 
 use super::attempt;
 use super::buffer::Buffer;
@@ -27,6 +28,13 @@ pub trait Untagged: Sized {
     ///
     /// When the value is not one of that variant, or there is no such variant.
     fn read<'de, D: Deserializer<'de>>(variant: usize, d: D) -> Result<Self, D::Error>;
+
+    /// Writes the variant.
+    ///
+    /// # Errors
+    ///
+    /// When the serializer fails.
+    fn write<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error>;
 }
 
 /// A kind of JSON value.
@@ -115,6 +123,15 @@ pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<usi
 /// When the value is not one of any variant.
 pub fn read_untagged<'de, U: Untagged, D: Deserializer<'de>>(d: D) -> Result<U, D::Error> {
     d.deserialize_any(UntaggedVisitor(PhantomData))
+}
+
+/// Writes an untagged union; the body of the `Serialize` that [`untagged!`](crate::untagged!) writes.
+///
+/// # Errors
+///
+/// When the serializer fails.
+pub fn write_untagged<U: Untagged, S: Serializer>(value: &U, s: S) -> Result<S::Ok, S::Error> {
+    value.write(s)
 }
 
 /// Fails because a union has no variant at a position.
