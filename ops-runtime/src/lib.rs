@@ -24,6 +24,7 @@ mod text;
 #[cfg(feature = "registry")]
 pub mod normalise;
 pub mod record;
+pub mod wire;
 
 pub use access::{AccessControl, Identity};
 pub use binding::{
