@@ -36,6 +36,7 @@ pub mod openapi;
 pub mod record;
 #[cfg(feature = "openapi")]
 pub mod source;
+pub mod wire;
 
 pub use access::{AccessControl, Identity};
 pub use binding::{
