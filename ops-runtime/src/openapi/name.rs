@@ -29,11 +29,9 @@ pub(super) fn allot(found: &[Found<'_>], note: &mut dyn FnMut(&Node<'_>, String,
     let mut names = Vec::new();
     for (found, name) in found.iter().zip(first) {
         names.push(name.unwrap_or_else(|| {
-            let id = found.operation.text("operationId").filter(|id| !id.trim().is_empty());
-            let wanted = id.map_or_else(|| made_up(&found.method, found.path), str::to_owned);
-            let name = unique(&wanted, |name| taken.contains(name));
+            let name = unique(&made_up(&found.method, found.path), |name| taken.contains(name));
             taken.insert(name.clone());
-            let message = match id {
+            let message = match found.operation.text("operationId").filter(|id| !id.trim().is_empty()) {
                 Some(id) => format!("the `operationId` `{id}` stands here again"),
                 None => format!("`{} {}` has no `operationId`", found.method, found.path),
             };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde_json::Value;
 
 use super::document::{Documents, Node};
+use super::position;
 use super::version::Version;
 use crate::{Definition, Diagnostic};
 
@@ -44,6 +45,36 @@ impl<'a> Reader<'a> {
     /// Says that something at a place was read in a way that its author may not have meant.
     pub(super) fn note(&mut self, at: &Node<'_>, message: impl Into<String>, help: impl Into<String>) {
         self.diagnostics.push((at.document, Diagnostic::note(&at.pointer, message).with_help(help)));
+    }
+
+    /// The diagnostics, each once, with document and position.
+    pub(super) fn finished_diagnostics(&mut self) -> Vec<Diagnostic> {
+        let mut wanted: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+        for (document, diagnostic) in self.diagnostics.iter().filter(|(_, d)| d.position.is_none()) {
+            wanted.entry(*document).or_default().insert(diagnostic.pointer.clone());
+        }
+        let mut positions = BTreeMap::new();
+        for (number, pointers) in &wanted {
+            if let Some((text, is_json)) = self.documents.get(*number).and_then(|document| document.text.as_ref()) {
+                positions.insert(
+                    *number,
+                    position::positions(text, *is_json, &pointers.iter().map(String::as_str).collect()),
+                );
+            }
+        }
+        let mut finished: Vec<Diagnostic> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (number, mut diagnostic) in std::mem::take(&mut self.diagnostics) {
+            // A part that several operations share is read for each of them.
+            if !seen.insert((number, diagnostic.pointer.clone(), diagnostic.message.clone())) {
+                continue;
+            }
+            let position = positions.get(&number).and_then(|positions| positions.get(&diagnostic.pointer));
+            diagnostic.position = diagnostic.position.or(position.copied());
+            diagnostic.document = self.documents.get(number).and_then(|document| document.location.clone());
+            finished.push(diagnostic);
+        }
+        finished
     }
 
     /// The item at a place, or the one that it refers to; a `$ref` to nowhere costs the item.
