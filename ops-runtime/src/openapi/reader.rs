@@ -16,7 +16,7 @@ pub(super) struct Reader<'a> {
     /// The name of the definition that each place became, by document and pointer.
     pub(super) names: BTreeMap<(usize, String), String>,
     /// All names of definitions.
-    pub(super) taken: BTreeSet<String>,
+    pub(super) taken: Names,
     /// Places that have a name and are still to be read.
     pub(super) queue: VecDeque<(String, Node<'a>)>,
     pub(super) definitions: Vec<Definition>,
@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
             documents,
             version,
             names: BTreeMap::new(),
-            taken: BTreeSet::new(),
+            taken: Names::default(),
             queue: VecDeque::new(),
             definitions: Vec::new(),
             diagnostics: Vec::new(),
@@ -77,6 +77,27 @@ impl<'a> Reader<'a> {
         finished
     }
 
+    /// The items of a list; what stands there instead of a list is left out.
+    pub(super) fn list(&mut self, node: &Node<'a>, key: &str) -> Vec<Node<'a>> {
+        let Some(found) = node.get(key) else { return Vec::new() };
+        self.expect(&found, key, found.value.is_array(), "a list");
+        found.items().collect()
+    }
+
+    /// The members of an object; what stands there instead of an object is left out.
+    pub(super) fn map(&mut self, node: &Node<'a>, key: &str) -> Vec<(&'a str, Node<'a>)> {
+        let Some(found) = node.get(key) else { return Vec::new() };
+        self.expect(&found, key, found.value.is_object(), "an object");
+        found.members().collect()
+    }
+
+    fn expect(&mut self, node: &Node<'a>, key: &str, is_expected: bool, expected: &str) {
+        // In YAML a key without a value is null.
+        if !is_expected && !node.value.is_null() {
+            self.warn(node, format!("`{key}` is {}, not {expected}", kind(node.value)), "it was left out");
+        }
+    }
+
     /// The item at a place, or the one that it refers to; a `$ref` to nowhere costs the item.
     pub(super) fn resolve(&mut self, node: Node<'a>, what: &str) -> Option<Node<'a>> {
         let found = match self.documents.resolve(node.clone()) {
@@ -106,13 +127,41 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The name, or the name with the first number from 2 that makes it a new one.
-pub(super) fn unique(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let mut candidate = name.to_owned();
-    let mut number = 2_usize;
-    while is_taken(&candidate) {
-        candidate = format!("{name}_{number}");
-        number += 1;
+/// Names of which no two are the same.
+#[derive(Default)]
+pub(super) struct Names {
+    taken: BTreeSet<String>,
+    /// The number that was given last to a name that was wanted more than once.
+    last: BTreeMap<String, usize>,
+}
+
+impl Names {
+    /// Takes a name as it is; `false` if it is taken already.
+    pub(super) fn take(&mut self, name: &str) -> bool {
+        self.taken.insert(name.to_owned())
     }
-    candidate
+
+    /// Takes a name, or the name with the first number from 2 that makes it a new one.
+    pub(super) fn allot(&mut self, name: &str) -> String {
+        let mut candidate = name.to_owned();
+        while !self.taken.insert(candidate.clone()) {
+            // Counting on from the last number keeps this linear when a whole document wants one name.
+            let number = self.last.entry(name.to_owned()).or_insert(1);
+            *number += 1;
+            candidate = format!("{name}_{number}");
+        }
+        candidate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ() {
+        let mut names = Names::default();
+        assert!(names.take("a") && names.take("a_2") && !names.take("a"));
+        assert_eq!((names.allot("a"), names.allot("a"), names.allot("b")), ("a_3".into(), "a_4".into(), "b".into()));
+    }
 }

@@ -110,12 +110,12 @@ impl<'a> Reader<'a> {
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
                 (key, self.members(&inner, level + 1))
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.list(&inner, level + 1)),
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
             ("items", Value::Array(_)) => {
                 if let Some(rest) = at.get("additionalItems") {
                     out.insert("items".into(), self.rewrite(&rest, level));
                 }
-                ("prefixItems", self.list(&inner, level + 1))
+                ("prefixItems", self.schemas(&inner, level + 1))
             }
             (
                 "items"
@@ -142,13 +142,8 @@ impl<'a> Reader<'a> {
                     _ => return,
                 }
             }
-            ("minimum" | "maximum", _) => {
-                let exclusive = if key == "minimum" { "exclusiveMinimum" } else { "exclusiveMaximum" };
-                if at.is(exclusive) {
-                    return;
-                }
-                (key, value.clone())
-            }
+            ("minimum", _) if at.is("exclusiveMinimum") => return,
+            ("maximum", _) if at.is("exclusiveMaximum") => return,
             ("type", _) => match self.types(&inner) {
                 Some(types) => (key, types),
                 None => return,
@@ -186,7 +181,7 @@ impl<'a> Reader<'a> {
         Value::Object(members)
     }
 
-    fn list(&mut self, at: &Node<'a>, level: usize) -> Value {
+    fn schemas(&mut self, at: &Node<'a>, level: usize) -> Value {
         let items: Vec<_> = at.items().map(|node| self.rewrite(&node, level)).collect();
         Value::Array(items)
     }
