@@ -27,6 +27,8 @@ mod text;
 #[cfg(feature = "registry")]
 pub mod normalise;
 pub mod record;
+#[cfg(feature = "http")]
+pub mod sse;
 
 pub use access::{AccessControl, Identity};
 pub use binding::{
