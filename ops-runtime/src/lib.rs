@@ -24,6 +24,8 @@ mod schemas;
 mod spec;
 mod text;
 
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "registry")]
 pub mod normalise;
 pub mod record;
