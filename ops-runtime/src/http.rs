@@ -5,18 +5,27 @@
 
 mod auth;
 mod body;
+mod caller;
+mod client;
 mod config;
 mod engine;
+mod events;
+#[cfg(test)]
+mod fake;
 mod media;
 mod path;
+mod redirect;
 mod request;
+mod response;
 mod style;
 
 use serde_json::json;
 
 pub use auth::{Auth, Secret};
+pub use client::HttpClient;
 pub use config::HttpConfig;
 pub use engine::RequestBody;
+pub use response::{error_body, error_status};
 
 use crate::{CallError, ErrorCode};
 

@@ -14,7 +14,7 @@ use url::Url;
 
 use super::engine::{Custom, Engine, RequestBody, Reqwest};
 use super::{Auth, invalid};
-use crate::CallError;
+use crate::{CallError, OutputPolicy};
 
 /// What an HTTP client needs to know about a service.
 ///
@@ -40,6 +40,7 @@ pub struct HttpConfig {
     max_line: Option<usize>,
     max_event: Option<usize>,
     redirects: usize,
+    policy: OutputPolicy,
     engine: Option<Arc<dyn Engine>>,
 }
 
@@ -56,6 +57,7 @@ impl HttpConfig {
             max_line: None,
             max_event: None,
             redirects: 10,
+            policy: OutputPolicy::default(),
             engine: None,
         }
     }
@@ -128,6 +130,15 @@ impl HttpConfig {
         self
     }
 
+    /// Says what the client's own calls do with results that do not match their schema.
+    ///
+    /// Calls through a registry follow the registry's policy.
+    #[must_use]
+    pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// Sends the requests through a service of yours instead of the built-in engine.
     ///
     /// The service should not follow redirects itself: the client does, and keeps credentials from strangers.
@@ -142,6 +153,10 @@ impl HttpConfig {
     {
         self.engine = Some(Arc::new(Custom(Mutex::new(service))));
         self
+    }
+
+    pub(super) fn policy(&self) -> OutputPolicy {
+        self.policy
     }
 
     /// The namespace of operations that are read from a document of this service.

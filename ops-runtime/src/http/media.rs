@@ -2,7 +2,7 @@
 
 use http::HeaderValue;
 
-use crate::{HttpBinding, HttpResponse, OperationKind};
+use crate::{HttpBinding, HttpResponse, OperationKind, StatusRange};
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
@@ -70,12 +70,27 @@ pub(super) fn is_range(essence: &str) -> bool {
     essence.is_empty() || matches!(essence, "*" | "*/*" | "application/*")
 }
 
-/// The answers that the document describes for a status: those that name it, else its class, else the default.
-pub(super) fn described(binding: &HttpBinding, status: u16) -> impl Iterator<Item = &HttpResponse> {
-    let responses = binding.responses.iter();
-    // `StatusRange` is ordered from the most to the least specific, but for the numbers inside.
-    let best = responses.clone().map(|r| r.status).filter(|range| range.contains(status)).min();
-    responses.filter(move |response| Some(response.status) == best)
+/// In which forms a document says that answers come.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Described(Vec<(StatusRange, Form)>);
+
+impl Described {
+    pub(super) fn new(binding: &HttpBinding) -> Self {
+        let form_of = |response: &HttpResponse| {
+            let essence = essence(response.content_type.as_deref()?);
+            let says = !is_range(&essence) && essence != EVENT_STREAM;
+            says.then(|| (response.status, form(&essence)))
+        };
+        Self(binding.responses.iter().filter_map(form_of).collect())
+    }
+
+    /// The forms for a status: those of the answers that name it, else of its class, else of the default.
+    pub(super) fn forms(&self, status: u16) -> impl Iterator<Item = Form> + Clone {
+        let ranges = self.0.iter().filter(move |(range, _)| range.contains(status));
+        // Ranges are ordered from the most to the least specific, but for the numbers inside.
+        let best = ranges.clone().map(|(range, _)| *range).min();
+        ranges.filter(move |(range, _)| Some(*range) == best).map(|(_, form)| *form)
+    }
 }
 
 /// What the request asks for.
@@ -88,8 +103,7 @@ pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue 
     let succeeds = binding.responses.iter().any(|response| response.status.is_success());
     let mut types: Vec<&str> = Vec::new();
     for response in binding.responses.iter() {
-        let relevant =
-            if succeeds { response.status.is_success() } else { response.status == crate::StatusRange::Default };
+        let relevant = if succeeds { response.status.is_success() } else { response.status == StatusRange::Default };
         if let Some(content_type) = response.content_type.as_deref().filter(|_| relevant) {
             let content_type = content_type.trim();
             let fits = !content_type.is_empty() && essence(content_type) != EVENT_STREAM;
@@ -176,16 +190,17 @@ mod tests {
         let binding = HttpBinding::new("GET", "/").with_responses(
             const {
                 &[
-                    HttpResponse::new(Default, "a/default"),
-                    HttpResponse::new(Class(2), "a/class"),
-                    HttpResponse::new(Exact(200), "a/exact"),
-                    HttpResponse::new(Exact(201), "a/other"),
+                    HttpResponse::new(Default, "application/json"),
+                    HttpResponse::new(Class(2), "text/plain"),
+                    HttpResponse::new(Exact(200), "image/png"),
+                    HttpResponse::new(Exact(200), "text/event-stream"),
+                    HttpResponse::new(Exact(201), "*/*"),
                 ]
             },
         );
-        let types = |status| described(&binding, status).filter_map(|r| r.content_type.as_deref()).collect::<Vec<_>>();
-        assert_eq!(types(200), ["a/exact"]);
-        assert_eq!(types(204), ["a/class"]);
-        assert_eq!(types(500), ["a/default"]);
+        let forms = |status| Described::new(&binding).forms(status).collect::<Vec<_>>();
+        assert_eq!(forms(200), [Form::Bytes]);
+        assert_eq!(forms(204), [Form::Text]);
+        assert_eq!(forms(500), [Form::Json]);
     }
 }

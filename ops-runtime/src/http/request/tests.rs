@@ -6,31 +6,20 @@ use serde_json::{Value, json};
 
 use super::encode;
 use crate::http::config::Settings;
-use crate::http::engine::{EngineResponse, RequestBody};
+use crate::http::engine::RequestBody;
+use crate::http::fake::{Fake, respond};
 use crate::http::{Auth, HttpConfig};
 use crate::{
     CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, OperationKind, ParameterStyle, StatusRange,
 };
 
-#[derive(Clone)]
-struct Nowhere;
-
-impl tower_service::Service<Request<RequestBody>> for Nowhere {
-    type Response = EngineResponse;
-    type Error = std::io::Error;
-    type Future = std::future::Ready<Result<EngineResponse, std::io::Error>>;
-
-    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), std::io::Error>> {
-        std::task::Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Request<RequestBody>) -> Self::Future {
-        std::future::ready(Err(std::io::Error::other("nowhere")))
-    }
+/// No request is sent, so the service that would send it does not matter.
+fn offline(config: HttpConfig) -> HttpConfig {
+    config.with_service(Fake(|_| respond(200, &[], b"")))
 }
 
 fn config() -> HttpConfig {
-    HttpConfig::new().with_service(Nowhere).with_base_url("http://h.test/base/")
+    offline(HttpConfig::new()).with_base_url("http://h.test/base/")
 }
 
 fn send(binding: &HttpBinding, config: HttpConfig, input: &Value) -> Result<Request<RequestBody>, CallError> {
@@ -97,7 +86,7 @@ fn a_value_cannot_leave_its_segment() {
 #[test]
 fn servers() {
     let binding = path("/a").with_server("https://doc:pw@doc.test:8443/v2?k=1#f");
-    let to = |binding: &HttpBinding, config: HttpConfig| send(binding, config.with_service(Nowhere), &json!({}));
+    let to = |binding: &HttpBinding, config: HttpConfig| send(binding, offline(config), &json!({}));
     let request = to(&binding, HttpConfig::new()).unwrap();
     assert_eq!(request.uri(), "https://doc.test:8443/v2/a?k=1");
     assert!(request.headers().get("authorization").is_none());
