@@ -29,6 +29,8 @@ mod schemas;
 mod spec;
 mod text;
 
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "registry")]
 pub mod normalise;
 #[cfg(feature = "openapi")]
@@ -36,6 +38,8 @@ pub mod openapi;
 pub mod record;
 #[cfg(feature = "openapi")]
 pub mod source;
+#[cfg(feature = "http")]
+pub mod sse;
 pub mod wire;
 
 pub use access::{AccessControl, Identity};
