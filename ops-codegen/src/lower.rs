@@ -21,10 +21,9 @@ use serde_json::{Map, Value};
 use crate::names::upper_camel;
 use crate::types::{Item, ItemId, Shape, Type, Types};
 
-pub(crate) use finish::{Roots, finish};
-pub(crate) use source::Source;
-pub(crate) use union::kinds;
-pub(crate) use view::is_null;
+pub(crate) use finish::{Root, Roots, finish};
+pub(crate) use source::{Source, parse};
+pub(crate) use union::{Kind, kinds};
 
 /// Schemas nested deeper inside one definition are any JSON.
 const DEEPEST: usize = 48;

@@ -32,3 +32,6 @@ pub use operation::{Call, Operation, Subscribe};
 pub use schema::{Definition, Definitions, Schema};
 pub use spec::{Api, InvalidId, OperationKind, OperationSpec};
 pub use text::{List, Text};
+
+/// Any JSON, as generated types hold it.
+pub use serde_json::Value;

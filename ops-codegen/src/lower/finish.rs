@@ -89,7 +89,7 @@ fn break_unions(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
     }
     let groups = groups(&edges);
     for (id, item) in types.items.iter_mut().enumerate() {
-        let mut leads_back = |type_: &mut Type| direct(type_).iter().any(|to| on_cycle(&groups, &edges, id, *to));
+        let leads_back = |type_: &mut Type| direct(type_).iter().any(|to| on_cycle(&groups, &edges, id, *to));
         let before = item.shape.types().len();
         match &mut item.shape {
             Shape::Union(variants) => variants.retain_mut(|variant| !leads_back(&mut variant.type_)),
