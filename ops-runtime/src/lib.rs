@@ -14,7 +14,11 @@ mod text;
 
 #[cfg(feature = "registry")]
 pub mod normalise;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod record;
+#[cfg(feature = "openapi")]
+pub mod source;
 
 pub use access::{AccessControl, Identity};
 pub use binding::{

@@ -1,0 +1,223 @@
+//! Parameters: where each property of the input goes in the request.
+
+use serde_json::{Map, Value, json};
+
+use super::document::Node;
+use super::media::{self, Media};
+use super::reader::{Reader, unique};
+use crate::{HttpParameter, ParameterLocation, ParameterStyle, Text};
+
+/// A parameter, and the property of the input that holds its value.
+pub(super) struct Parameter {
+    pub(super) http: HttpParameter,
+    pub(super) schema: Value,
+    pub(super) required: bool,
+}
+
+/// Headers that a parameter cannot set: other parts of the description say what they hold.
+const RESERVED_HEADERS: &[&str] = &["accept", "content-type", "authorization"];
+
+impl<'a> Reader<'a> {
+    /// The parameters of an operation, those of its path included, in the order of the document.
+    pub(super) fn parameters(&mut self, item: &Node<'a>, operation: &Node<'a>, path: &str) -> Vec<Parameter> {
+        let mut nodes: Vec<((ParameterLocation, String), Node<'a>)> = Vec::new();
+        for (of_operation, list) in [(false, item.get("parameters")), (true, operation.get("parameters"))] {
+            let shared = if of_operation { nodes.len() } else { 0 };
+            for node in list.iter().flat_map(Node::items) {
+                let Some(node) = self.resolve(node, "the parameter") else { continue };
+                let Some(key) = self.parameter_key(&node) else { continue };
+                match nodes.iter().position(|(other, _)| *other == key) {
+                    // An operation's own parameter replaces its path's.
+                    Some(at) if of_operation && at < shared => {
+                        if let Some(slot) = nodes.get_mut(at) {
+                            slot.1 = node;
+                        }
+                    }
+                    Some(_) => self.warn(&node, format!("a second parameter `{}`", key.1), "the first was taken"),
+                    None => nodes.push((key, node)),
+                }
+            }
+        }
+        let mut templates = template_names(path);
+        let mut parameters: Vec<Parameter> = Vec::new();
+        for ((location, _), node) in nodes {
+            let name = node.text("name").unwrap_or_default();
+            if location == ParameterLocation::Path {
+                let Some(at) = templates.iter().position(|template| *template == name) else {
+                    self.warn(&node, format!("`{path}` has no `{{{name}}}`"), "the parameter was left out");
+                    continue;
+                };
+                templates.swap_remove(at);
+            }
+            let mut parameter = self.parameter(&node, location);
+            let is_taken = |name: &str| parameters.iter().any(|other| other.http.property == name);
+            if is_taken(name) {
+                let property = unique(&format!("{name}_{}", location_name(location)), is_taken);
+                self.note(
+                    &node,
+                    format!("two parameters are called `{name}`"),
+                    format!("this one is `{property}` in the input"),
+                );
+                parameter.http.property = property.into();
+            }
+            parameters.push(parameter);
+        }
+        for name in templates {
+            self.warn(operation, format!("the path parameter `{name}` is not described"), "it is taken to be text");
+            let mut http = HttpParameter::path("");
+            http.name = Text::Owned(name.to_owned());
+            http.property = http.name.clone();
+            let is_taken = |name: &str| parameters.iter().any(|other| other.http.property == name);
+            http.property =
+                if is_taken(name) { unique(&format!("{name}_path"), is_taken).into() } else { http.property };
+            parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
+        }
+        parameters
+    }
+
+    /// What tells a parameter from others; none of one that cannot be sent.
+    fn parameter_key(&mut self, node: &Node<'a>) -> Option<(ParameterLocation, String)> {
+        let Some(name) = node.text("name").filter(|name| !name.is_empty()) else {
+            self.warn(node, "a parameter without `name`", "it was left out");
+            return None;
+        };
+        let location = match node.text("in") {
+            Some("path") => ParameterLocation::Path,
+            Some("query") => ParameterLocation::Query,
+            Some("header") => ParameterLocation::Header,
+            Some("cookie") => ParameterLocation::Cookie,
+            other => {
+                let message = format!("the parameter `{name}` is in `{}`", other.unwrap_or_default());
+                self.warn(node, message, "it was left out: it should be in `path`, `query`, `header` or `cookie`");
+                return None;
+            }
+        };
+        if location != ParameterLocation::Header {
+            return Some((location, name.to_owned()));
+        }
+        let name = name.to_ascii_lowercase();
+        if RESERVED_HEADERS.contains(&name.as_str()) {
+            self.note(node, format!("the header `{name}` is not a parameter"), "the client sets it");
+            return None;
+        }
+        Some((location, name))
+    }
+
+    fn parameter(&mut self, node: &Node<'a>, location: ParameterLocation) -> Parameter {
+        let (default, styles) = styles(location);
+        let style = match node.text("style") {
+            None => default,
+            Some(name) => match styles.iter().find(|(known, _)| *known == name) {
+                Some((_, style)) => *style,
+                None => {
+                    self.warn(
+                        node,
+                        format!("`{name}` is not a style of such a parameter"),
+                        "the default style was taken",
+                    );
+                    default
+                }
+            },
+        };
+        let explode = node.value.get("explode").and_then(Value::as_bool).unwrap_or(style == ParameterStyle::Form);
+        let (style, schema) = match media::contents(node).into_iter().next() {
+            Some(content) => {
+                if content.media != Media::Json {
+                    self.warn(
+                        &content.node,
+                        format!("a parameter cannot be written as `{}`", content.content_type),
+                        "it is written as JSON",
+                    );
+                }
+                (ParameterStyle::Json, content.node.get("schema").map(|node| self.schema(&node)))
+            }
+            None => (style, node.get("schema").map(|node| self.schema(&node))),
+        };
+        if schema.is_none() {
+            self.note(node, "a parameter without a schema", "it is taken to be text");
+        }
+        let schema = schema.unwrap_or_else(|| json!({ "type": "string" }));
+        let required = location == ParameterLocation::Path || node.is("required");
+        let name: Text = Text::Owned(node.text("name").unwrap_or_default().to_owned());
+        let mut http = HttpParameter::query("").with_style(style, explode || style == ParameterStyle::DeepObject);
+        http.location = location;
+        http.property = name.clone();
+        http.name = name;
+        http.allow_reserved = node.is("allowReserved");
+        Parameter { http, schema: described(schema, node), required }
+    }
+}
+
+/// The default style at a location, and all that are possible there.
+fn styles(location: ParameterLocation) -> (ParameterStyle, &'static [(&'static str, ParameterStyle)]) {
+    use ParameterStyle::{DeepObject, Form, Label, Matrix, PipeDelimited, Simple, SpaceDelimited};
+    match location {
+        ParameterLocation::Path => (Simple, &[("simple", Simple), ("label", Label), ("matrix", Matrix)]),
+        ParameterLocation::Query => (
+            Form,
+            &[
+                ("form", Form),
+                ("spaceDelimited", SpaceDelimited),
+                ("pipeDelimited", PipeDelimited),
+                ("deepObject", DeepObject),
+            ],
+        ),
+        ParameterLocation::Header => (Simple, &[("simple", Simple)]),
+        ParameterLocation::Cookie => (Form, &[("form", Form)]),
+    }
+}
+
+fn location_name(location: ParameterLocation) -> &'static str {
+    match location {
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
+    }
+}
+
+/// The schema with what its surroundings say about the value; that is closer to the point than its own words.
+pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
+    let description = node.text("description").filter(|text| !text.trim().is_empty());
+    let deprecated = node.is("deprecated");
+    if description.is_none() && !deprecated {
+        return schema;
+    }
+    let mut schema = match schema {
+        Value::Object(schema) => schema,
+        Value::Bool(true) => Map::new(),
+        other => return other,
+    };
+    if let Some(text) = description {
+        schema.insert("description".into(), text.into());
+    }
+    if deprecated {
+        schema.insert("deprecated".into(), true.into());
+    }
+    Value::Object(schema)
+}
+
+/// The names in the braces of a path, each once.
+fn template_names(path: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = path;
+    while let Some((_, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        rest = after;
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_templates() {
+        assert_eq!(template_names("/a/{b}/{c}.{d}/{b}"), ["b", "c", "d"]);
+        assert_eq!(template_names("/a/{b"), [""; 0]);
+    }
+}
