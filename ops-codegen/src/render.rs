@@ -42,6 +42,14 @@ impl Renderer<'_> {
         Ok(())
     }
 
+    /// Adds an item that is formatted already.
+    fn verbatim(&mut self, source: &str) -> Result<(), Error> {
+        syn::parse_str::<syn::Item>(source).map_err(|error| Error::internal(&error.to_string(), source))?;
+        self.out.push('\n');
+        self.lines(source);
+        Ok(())
+    }
+
     /// Adds lines that are formatted already, such as the call of a macro.
     fn lines(&mut self, lines: &str) {
         self.out.push_str(lines);

@@ -145,7 +145,8 @@ fn loosen(types: &mut Types, roots: &Roots) {
     for (id, item) in types.items.iter_mut().enumerate() {
         if let Shape::Record(record) = &mut item.shape {
             for field in &mut record.fields {
-                if field.read_only && sent.get(id) == Some(&true) || field.write_only && received.get(id) == Some(&true) {
+                if field.read_only && sent.get(id) == Some(&true) || field.write_only && received.get(id) == Some(&true)
+                {
                     field.required = false;
                 }
             }
@@ -163,7 +164,8 @@ fn fit_defaults(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
             let nothing = value.is_null() && !field.required;
             let fits = if nothing { None } else { literal(types, &field.type_, value, 0) };
             if fits.is_none() && !nothing {
-                let pointer = format!("{}/properties/{}", item.pointer, field.json.replace('~', "~0").replace('/', "~1"));
+                let pointer =
+                    format!("{}/properties/{}", item.pointer, field.json.replace('~', "~0").replace('/', "~1"));
                 let message = format!("the default {} does not fit the type", shortened(value));
                 diagnostics.push(Diagnostic::warning(pointer, message).with_help("the property has no default"));
             }

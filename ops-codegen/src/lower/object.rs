@@ -12,7 +12,8 @@ const LONGEST_TUPLE: usize = 12;
 impl Lowering<'_> {
     /// Lowers an object: a record if it has properties, else a map.
     pub(crate) fn object(&mut self, view: &Object, site: &Site) -> Lowered {
-        let declares = view.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
+        let declares =
+            view.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
         if declares || view.get("additionalProperties") == Some(&Value::Bool(false)) && !has_patterns(view) {
             return Lowered::Shape(self.record(view, site));
         }

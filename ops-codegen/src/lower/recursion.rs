@@ -75,7 +75,8 @@ pub(crate) fn insert_pointers(types: &mut Types) {
     }
     let groups = groups(&edges);
     // A pointer inside an alias serves all who use it, unless the alias is only another name.
-    let renames: Vec<bool> = types.items.iter().map(|item| matches!(item.shape, Shape::Alias(Type::Named(_)))).collect();
+    let renames: Vec<bool> =
+        types.items.iter().map(|item| matches!(item.shape, Shape::Alias(Type::Named(_)))).collect();
     let aliases: Vec<bool> = types.items.iter().map(|item| matches!(item.shape, Shape::Alias(_))).collect();
     for (from, item) in types.items.iter_mut().enumerate() {
         let holds = match &item.shape {

@@ -19,7 +19,8 @@ pub(crate) fn string(view: &Object) -> Type {
 /// A minimum of 0 alone is a limit on values; it asks for `u64` only together with a maximum beyond `i64`.
 pub(crate) fn integer(view: &Object) -> Type {
     let beyond = ["maximum", "exclusiveMaximum"].iter().any(|key| {
-        view.get(*key).is_some_and(|limit| limit.as_i64().is_none() && limit.as_f64().is_some_and(|limit| limit > 9.3e18))
+        view.get(*key)
+            .is_some_and(|limit| limit.as_i64().is_none() && limit.as_f64().is_some_and(|limit| limit > 9.3e18))
     });
     let positive = ["minimum", "exclusiveMinimum"]
         .iter()

@@ -61,7 +61,8 @@ impl Lowering<'_> {
         let mut schema = schema;
         if let (Some(object), Some(kind)) = (schema.as_object_mut(), base.get("type")) {
             // The type stands beside the list, once for all members.
-            if !["type", "$ref", "allOf", "oneOf", "anyOf", "const", "enum"].iter().any(|key| object.contains_key(*key)) {
+            if !["type", "$ref", "allOf", "oneOf", "anyOf", "const", "enum"].iter().any(|key| object.contains_key(*key))
+            {
                 object.insert("type".to_owned(), kind.clone());
             }
         }
@@ -379,7 +380,9 @@ pub(crate) fn kinds(types: &Types, type_: &Type, depth: usize) -> Vec<Kind> {
             inner.push(Kind::new("Null"));
             inner
         }
-        Type::Named(id) | Type::Boxed(id) => types.get(*id).map_or_else(Vec::new, |item| of_shape(types, &item.shape, depth)),
+        Type::Named(id) | Type::Boxed(id) => {
+            types.get(*id).map_or_else(Vec::new, |item| of_shape(types, &item.shape, depth))
+        }
     };
     let mut once: Vec<Kind> = Vec::new();
     found.retain(|kind| {

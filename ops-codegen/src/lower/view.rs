@@ -14,9 +14,33 @@ const PRODUCT: usize = 36;
 
 /// Keywords that say nothing about the type.
 const ANNOTATIONS: &[&str] = &[
-    "$anchor", "$comment", "$defs", "$id", "$schema", "default", "definitions", "deprecated", "description", "example",
-    "examples", "externalDocs", "if", "maxProperties", "minProperties", "not", "nullable", "readOnly", "then", "else",
-    "title", "unevaluatedProperties", "writeOnly", "xml", "dependentRequired", "dependentSchemas", "dependencies",
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$id",
+    "$schema",
+    "default",
+    "definitions",
+    "deprecated",
+    "description",
+    "example",
+    "examples",
+    "externalDocs",
+    "if",
+    "maxProperties",
+    "minProperties",
+    "not",
+    "nullable",
+    "readOnly",
+    "then",
+    "else",
+    "title",
+    "unevaluatedProperties",
+    "writeOnly",
+    "xml",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
 ];
 
 pub(crate) fn is_annotation(key: &str) -> bool {
@@ -159,7 +183,8 @@ impl Lowering<'_> {
 
     /// What a reference adds to the schema that it is merged into.
     fn referred(&mut self, reference: &str, depth: usize) -> Result<Object, Clash> {
-        let name = self.source.name(reference).ok_or_else(|| Clash(format!("`{reference}` refers to no definition")))?;
+        let name =
+            self.source.name(reference).ok_or_else(|| Clash(format!("`{reference}` refers to no definition")))?;
         let mut view = (*self.view_of(name, depth)?).clone();
         // A base that lists its heirs is not a union where an heir takes it as its base.
         for key in ["oneOf", "anyOf"] {
@@ -198,7 +223,9 @@ impl Lowering<'_> {
     /// The view of any schema; none if it has none.
     pub(crate) fn view_of_schema(&mut self, schema: &Value) -> Option<Rc<Object>> {
         let object = schema.as_object()?;
-        if let (Some(Value::String(reference)), true) = (object.get("$ref"), object.keys().all(|k| k == "$ref" || is_annotation(k))) {
+        if let (Some(Value::String(reference)), true) =
+            (object.get("$ref"), object.keys().all(|k| k == "$ref" || is_annotation(k)))
+        {
             let name = self.source.name(reference)?;
             return self.view_of(name, 0).ok();
         }

@@ -22,11 +22,11 @@ impl Renderer<'_> {
             self.lines("    &[]\n}");
             return Ok(());
         }
-        self.lines("    &[");
+        self.lines("    const { &[");
         for operation in &self.module.operations {
             self.lines(&format!("        &{},", operation.constant));
         }
-        self.lines("    ]\n}");
+        self.lines("    ] }\n}");
         Ok(())
     }
 
@@ -45,7 +45,7 @@ impl Renderer<'_> {
         let kind = if spec.kind == OperationKind::Subscription { "Subscribe" } else { "Call" };
         self.lines(&format!("impl ops::{kind} for {name} {{}}"));
         let bare = self.module.definitions.is_empty();
-        self.push(&format!("static {constant}: ops::OperationSpec = {};", expression(spec, bare)))
+        self.verbatim(&format!("static {constant}: ops::OperationSpec = {};", expression(spec, bare)))
     }
 
     /// The table of definitions, sorted by name.
@@ -60,6 +60,12 @@ impl Renderer<'_> {
         self.lines("];");
     }
 }
+
+/// Lines of lists that need not be one item long.
+const WIDTH: usize = 120;
+
+/// How the steps of a binding are indented.
+const STEP: &str = "            ";
 
 fn documentation(spec: &OperationSpec) -> String {
     let description = Some(spec.description.as_ref()).filter(|text| !text.trim().is_empty());
@@ -89,7 +95,7 @@ fn expression(spec: &OperationSpec, bare: bool) -> String {
         _ => "mutation",
     };
     let mut chain = format!("ops::OperationSpec::{start}({})", string(&spec.id));
-    let mut step = |call: &str, argument: &str| chain.push_str(&format!(".with_{call}({argument})"));
+    let mut step = |call: &str, argument: &str| chain.push_str(&format!("\n    .with_{call}({argument})"));
     if spec.version != "1.0.0" {
         step("version", &string(&spec.version));
     }
@@ -108,14 +114,14 @@ fn expression(spec: &OperationSpec, bare: bool) -> String {
         }
     }
     if !spec.errors.is_empty() {
-        step("errors", &list(spec.errors.iter().map(error)));
+        step("errors", &list(spec.errors.iter().map(error), "    ", 0));
     }
     let access = access(spec);
     if !access.is_empty() {
         step("access", &format!("ops::AccessControl::NONE{access}"));
     }
     if let Binding::Http(http) = &spec.binding {
-        step("http", &binding(http));
+        step("http", &format!("\n        {},\n    ", binding(http)));
     }
     if let Some(timeout) = spec.timeout {
         let (seconds, nanos) = (timeout.as_secs(), timeout.subsec_nanos());
@@ -135,12 +141,26 @@ fn schema_text(schema: &Schema) -> String {
     format!("ops::Schema::text({})", json(&value))
 }
 
-fn list(items: impl Iterator<Item = String>) -> String {
-    format!("const {{ &[{}] }}", items.collect::<Vec<_>>().join(", "))
+/// A list in a const: on one line if it is short, else as many items to a line as fit in `width`.
+fn list(items: impl Iterator<Item = String>, indent: &str, width: usize) -> String {
+    let items: Vec<String> = items.collect();
+    let joined = items.join(", ");
+    if items.len() < 2 || indent.len() + joined.len() < width.min(80) {
+        return format!("const {{ &[{joined}] }}");
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for item in items {
+        match lines.last_mut().filter(|line| indent.len() + line.len() + item.len() + 6 < width) {
+            Some(line) => line.push_str(&format!(" {item},")),
+            None => lines.push(format!("{item},")),
+        }
+    }
+    let lines: String = lines.iter().map(|line| format!("{indent}    {line}\n")).collect();
+    format!("const {{ &[\n{lines}{indent}] }}")
 }
 
 fn texts(texts: &[Text]) -> String {
-    list(texts.iter().map(|text| format!("::std::borrow::Cow::Borrowed({})", string(text))))
+    list(texts.iter().map(|text| format!("::std::borrow::Cow::Borrowed({})", string(text))), "    ", WIDTH)
 }
 
 fn access(spec: &OperationSpec) -> String {
@@ -174,25 +194,26 @@ fn error(error: &ErrorDefinition) -> String {
 
 fn binding(http: &HttpBinding) -> String {
     let mut chain = format!("ops::HttpBinding::new({}, {})", string(&http.method), string(&http.path));
+    let mut step = |call: &str, argument: &str| chain.push_str(&format!("\n{STEP}.with_{call}({argument})"));
     if let Some(server) = &http.server {
-        chain.push_str(&format!(".with_server({})", string(server)));
+        step("server", &string(server));
     }
     if !http.parameters.is_empty() {
-        chain.push_str(&format!(".with_parameters({})", list(http.parameters.iter().map(parameter))));
+        step("parameters", &list(http.parameters.iter().map(parameter), STEP, 0));
     }
     if !http.bodies.is_empty() {
         let bodies = http.bodies.iter().map(|body| {
             let new = format!("ops::HttpBody::new({})", string(&body.content_type));
             if body.property == "body" { new } else { format!("{new}.with_property({})", string(&body.property)) }
         });
-        chain.push_str(&format!(".with_bodies({})", list(bodies)));
+        step("bodies", &list(bodies, STEP, WIDTH));
     }
     if !http.responses.is_empty() {
         let responses = http.responses.iter().map(|response| match &response.content_type {
             Some(kind) => format!("ops::HttpResponse::new({}, {})", status(response.status), string(kind)),
             None => format!("ops::HttpResponse::empty({})", status(response.status)),
         });
-        chain.push_str(&format!(".with_responses({})", list(responses)));
+        step("responses", &list(responses, STEP, WIDTH));
     }
     chain
 }

@@ -50,7 +50,19 @@ mod tests {
 
     #[test]
     fn literals_hold_any_text() {
-        for text in ["", "a", "\"#", "\"##\"#", "\\", "\u{202e}x", "line\nbreak\r", "*/ //", "{}", "\u{0}", "é名\u{1f600}\u{feff}"] {
+        for text in [
+            "",
+            "a",
+            "\"#",
+            "\"##\"#",
+            "\\",
+            "\u{202e}x",
+            "line\nbreak\r",
+            "*/ //",
+            "{}",
+            "\u{0}",
+            "é名\u{1f600}\u{feff}",
+        ] {
             let literal: syn::LitStr = syn::parse_str(&string(text)).unwrap();
             assert_eq!(literal.value(), text);
             let value = json!({ text: [text, 1] });
