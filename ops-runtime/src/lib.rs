@@ -79,3 +79,8 @@ pub use ops_macros::operation;
 pub mod __private {
     pub use crate::private::*;
 }
+/// Any JSON, as generated types hold it.
+pub use serde_json::Value;
+
+#[cfg(feature = "http")]
+pub use self::http::{Auth, HttpClient, HttpConfig};
