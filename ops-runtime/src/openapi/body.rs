@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
     /// The request body of an operation, if it has one.
     pub(super) fn body(&mut self, operation: &Node<'a>) -> Result<Option<Body>, Unbound<'a>> {
         let Some(node) = operation.get("requestBody") else { return Ok(None) };
-        let Some(node) = self.resolve(node, "the request body") else { return Ok(None) };
+        let Some(node) = self.resolve(&node, "the request body") else { return Ok(None) };
         let contents = contents(&node);
         let Some(preferred) = contents.iter().find(|content| supported(content.media, Side::Request)) else {
             if contents.is_empty() {
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
                 self.warn(&node, format!("`{status}` is not a status"), "this answer was left out");
                 continue;
             };
-            if let Some(node) = self.resolve(node, "this answer") {
+            if let Some(node) = self.resolve(&node, "this answer") {
                 described.push((range, node));
             }
         }

@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
         for (of_operation, place) in [(false, item), (true, operation)] {
             let shared = if of_operation { nodes.len() } else { 0 };
             for node in self.list(place, "parameters") {
-                let Some(node) = self.resolve(node, "the parameter") else { continue };
+                let Some(node) = self.resolve(&node, "the parameter") else { continue };
                 let Some(key) = self.parameter_key(&node) else { continue };
                 match nodes.iter().position(|(other, _)| *other == key) {
                     // An operation's own parameter replaces its path's.
