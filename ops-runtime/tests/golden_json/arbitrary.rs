@@ -28,7 +28,7 @@ macro_rules! each {
     (@ $check:ident $t:ty, ($($argument:expr),*)) => { $check::<$t>($($argument),*) };
 }
 
-/// SplitMix64: the same values in every run.
+/// `SplitMix64`: the same values in every run.
 struct Random(u64);
 
 impl Random {
