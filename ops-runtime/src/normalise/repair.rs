@@ -129,7 +129,14 @@ impl<'c, 'a> Fixer<'c, 'a> {
     }
 
     /// The original takes an array for an object whose keys are the indices and "length".
-    fn array_as_object(&mut self, at: At<'a>, typed: &'a Typed, value: &mut Value, path: &Path<'_>, depth: u32) -> bool {
+    fn array_as_object(
+        &mut self,
+        at: At<'a>,
+        typed: &'a Typed,
+        value: &mut Value,
+        path: &Path<'_>,
+        depth: u32,
+    ) -> bool {
         let Some(mut object) = copy(value) else { return self.keep(path, "object", Some(value)) };
         let mut map = as_object(object.take());
         map.insert("length".to_owned(), value.as_array().map_or(0, Vec::len).into());
