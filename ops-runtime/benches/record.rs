@@ -25,24 +25,12 @@ const PAIRS: usize = 25;
 const SLICE: Duration = Duration::from_millis(20);
 
 fn main() {
-    println!(
-        "{:<24}{:>8}{:>10}{:>10}{:>8}",
-        "payload", "KB", "derive", "table", "ratio"
-    );
+    println!("{:<24}{:>8}{:>10}{:>10}{:>8}", "payload", "KB", "derive", "table", "ratio");
     compare::<table::Account, derive::Account>("record", &payloads::account());
-    compare::<Vec<table::Reading>, Vec<derive::Reading>>(
-        "small records",
-        &payloads::readings(20 << 10),
-    );
+    compare::<Vec<table::Reading>, Vec<derive::Reading>>("small records", &payloads::readings(20 << 10));
     compare::<Vec<table::Order>, Vec<derive::Order>>("nested records", &payloads::orders(1 << 20));
-    compare::<Vec<table::Event>, Vec<derive::Event>>(
-        "events, tag first",
-        &payloads::events(200 << 10, true),
-    );
-    compare::<Vec<table::Event>, Vec<derive::Event>>(
-        "events, tag last",
-        &payloads::events(200 << 10, false),
-    );
+    compare::<Vec<table::Event>, Vec<derive::Event>>("events, tag first", &payloads::events(200 << 10, true));
+    compare::<Vec<table::Event>, Vec<derive::Event>>("events, tag last", &payloads::events(200 << 10, false));
 }
 
 fn compare<T, D>(name: &str, text: &[u8])
@@ -51,25 +39,11 @@ where
     D: Serialize + DeserializeOwned,
 {
     let (ours, theirs): (T, D) = (decode(text), decode(text));
-    assert_eq!(
-        serde_json::to_value(&ours).unwrap(),
-        serde_json::to_value(&theirs).unwrap(),
-        "{name}"
-    );
-    report(
-        &format!("{name}, decode"),
-        text.len(),
-        &|| drop(decode::<D>(black_box(text))),
-        &|| {
-            drop(decode::<T>(black_box(text)));
-        },
-    );
-    report(
-        &format!("{name}, encode"),
-        text.len(),
-        &|| encode(black_box(&theirs)),
-        &|| encode(black_box(&ours)),
-    );
+    assert_eq!(serde_json::to_value(&ours).unwrap(), serde_json::to_value(&theirs).unwrap(), "{name}");
+    report(&format!("{name}, decode"), text.len(), &|| drop(decode::<D>(black_box(text))), &|| {
+        drop(decode::<T>(black_box(text)));
+    });
+    report(&format!("{name}, encode"), text.len(), &|| encode(black_box(&theirs)), &|| encode(black_box(&ours)));
 }
 
 fn decode<T: DeserializeOwned>(text: &[u8]) -> T {
@@ -82,26 +56,13 @@ fn encode<T: Serialize>(value: &T) {
 
 /// Times both sides in turn and prints their speed in MB/s and the median of the pairs' ratios.
 fn report(name: &str, bytes: usize, theirs: &dyn Fn(), ours: &dyn Fn()) {
-    let rounds = (1..)
-        .find(|rounds| time(1 << rounds, theirs) > SLICE)
-        .map_or(1, |rounds| 1 << rounds);
+    let rounds = (1..).find(|rounds| time(1 << rounds, theirs) > SLICE).map_or(1, |rounds| 1 << rounds);
     let mut pairs: Vec<(f64, f64)> = (0..PAIRS)
         .map(|pair| {
             // Whoever goes second may find warmer caches.
-            let (first, second) = if pair % 2 == 0 {
-                (theirs, ours)
-            } else {
-                (ours, theirs)
-            };
-            let (first, second) = (
-                time(rounds, first).as_secs_f64(),
-                time(rounds, second).as_secs_f64(),
-            );
-            if pair % 2 == 0 {
-                (first, second)
-            } else {
-                (second, first)
-            }
+            let (first, second) = if pair % 2 == 0 { (theirs, ours) } else { (ours, theirs) };
+            let (first, second) = (time(rounds, first).as_secs_f64(), time(rounds, second).as_secs_f64());
+            if pair % 2 == 0 { (first, second) } else { (second, first) }
         })
         .collect();
     pairs.sort_by(|(a, b), (c, d)| (a / b).total_cmp(&(c / d)));

@@ -196,12 +196,24 @@ pub struct HttpBody {
     pub content_type: Text,
     /// The property of the input that holds the body.
     pub property: Text,
+    /// How the fields of a form are written, of those that are written otherwise than by default.
+    ///
+    /// By default a field is like a query parameter of style `form`, exploded, and like one of style `deepObject` if it
+    /// holds objects or lists of lists.
+    pub fields: List<HttpParameter>,
 }
 
 impl HttpBody {
     /// A body of this content type, held by the input's property `body`.
     pub const fn new(content_type: &'static str) -> Self {
-        Self { content_type: Cow::Borrowed(content_type), property: Cow::Borrowed("body") }
+        Self { content_type: Cow::Borrowed(content_type), property: Cow::Borrowed("body"), fields: Cow::Borrowed(&[]) }
+    }
+
+    /// Says how fields of a form are written (OpenAPI 3.1, section 4.8.15).
+    #[must_use]
+    pub const fn with_fields(mut self, fields: &'static [HttpParameter]) -> Self {
+        set(&mut self.fields, Cow::Borrowed(fields));
+        self
     }
 
     /// Names the property of the input that holds the body.

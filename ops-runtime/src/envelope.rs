@@ -72,8 +72,11 @@ impl<T> ResponseEnvelope<T> {
 }
 
 /// Milliseconds since the Unix epoch; a clock before it counts as 0.
+#[inline]
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Not `as_millis`, whose 128 bits cost every call.
+    now.as_secs().saturating_mul(1000).saturating_add(u64::from(now.subsec_millis()))
 }
 
 /// Where a result came from, told apart by `source` in JSON.

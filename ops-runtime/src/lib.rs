@@ -3,15 +3,34 @@
 
 mod access;
 mod binding;
+#[cfg(feature = "registry")]
+mod caller;
 mod content;
+#[cfg(feature = "registry")]
+mod context;
 mod diagnostic;
+#[cfg(feature = "discover")]
+mod discover;
 mod envelope;
 mod error;
+#[cfg(feature = "registry")]
+mod handler;
+mod json;
 mod operation;
+#[cfg(feature = "registry")]
+mod pipeline;
+#[cfg(all(feature = "macros", feature = "registry"))]
+mod private;
+#[cfg(feature = "registry")]
+mod registry;
 mod schema;
+#[cfg(feature = "registry")]
+mod schemas;
 mod spec;
 mod text;
 
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "registry")]
 pub mod normalise;
 #[cfg(feature = "openapi")]
@@ -19,6 +38,9 @@ pub mod openapi;
 pub mod record;
 #[cfg(feature = "openapi")]
 pub mod source;
+#[cfg(feature = "http")]
+pub mod sse;
+pub mod wire;
 
 pub use access::{AccessControl, Identity};
 pub use binding::{
@@ -37,5 +59,28 @@ pub use schema::{Definition, Definitions, Schema};
 pub use spec::{Api, InvalidId, OperationKind, OperationSpec};
 pub use text::{List, Text};
 
+#[cfg(feature = "registry")]
+pub use caller::{Caller, Env, Scoped};
+#[cfg(feature = "registry")]
+pub use context::{CallOptions, CancelToken, Context, OutputPolicy};
+#[cfg(feature = "registry")]
+pub use handler::{BoxFuture, BoxStream, Endpoint, Handler, Payload, PayloadStream, Registration, Reply, SpecRef};
+#[cfg(feature = "registry")]
+pub use pipeline::EnvelopeStream;
+#[cfg(feature = "registry")]
+pub use registry::{Registry, RegistryBuilder, RegistryError};
+
+#[cfg(all(feature = "macros", feature = "registry"))]
+#[doc = include_str!("operation.md")]
+pub use ops_macros::operation;
+
+#[cfg(all(feature = "macros", feature = "registry"))]
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::private::*;
+}
 /// Any JSON, as generated types hold it.
 pub use serde_json::Value;
+
+#[cfg(feature = "http")]
+pub use self::http::{Auth, HttpClient, HttpConfig};

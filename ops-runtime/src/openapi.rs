@@ -37,6 +37,7 @@ mod name;
 mod operation;
 mod parameter;
 mod pointer;
+mod position;
 mod reader;
 mod schema;
 mod text;
@@ -116,11 +117,5 @@ fn read_documents(
     let operations = reader.operations(&namespace);
     reader.read_definitions();
     let api = Api::new(Definitions::new(std::mem::take(&mut reader.definitions)), operations);
-    let diagnostics = reader.diagnostics.into_iter().map(|(document, diagnostic)| {
-        match documents.get(document).and_then(|document| document.location.as_ref()) {
-            Some(location) => diagnostic.with_document(location),
-            None => diagnostic,
-        }
-    });
-    Ok((api, diagnostics.collect()))
+    Ok((api, reader.finished_diagnostics()))
 }

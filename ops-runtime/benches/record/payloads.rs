@@ -20,8 +20,7 @@ pub fn account() -> Vec<u8> {
 /// Records of 4 properties.
 pub fn readings(size: usize) -> Vec<u8> {
     fill(size, |n| {
-        let mut reading =
-            json!({"id": n, "sensor": format!("sensor-{}", n % 17), "value": n as f64 * 0.37});
+        let mut reading = json!({"id": n, "sensor": format!("sensor-{}", n % 17), "value": n as f64 * 0.37});
         if n % 3 == 0 {
             reading["valid"] = Value::Bool(n % 2 == 0);
         }
@@ -67,25 +66,14 @@ pub fn events(size: usize, first: bool) -> Vec<u8> {
             text.replace(&tag, &format!("\"z\":\"{kind}\","))
         }
     });
-    if first {
-        text.into_bytes()
-    } else {
-        tag_last(&text)
-    }
+    if first { text.into_bytes() } else { tag_last(&text) }
 }
 
 /// Moves the property `z`, which marks the tag, behind the others and names it `kind`.
 fn tag_last(text: &str) -> Vec<u8> {
-    let events: Vec<std::collections::BTreeMap<String, Value>> =
-        serde_json::from_str(text).unwrap();
-    let events: Vec<String> = events
-        .into_iter()
-        .map(|event| {
-            serde_json::to_string(&event)
-                .unwrap()
-                .replace("\"z\":", "\"kind\":")
-        })
-        .collect();
+    let events: Vec<std::collections::BTreeMap<String, Value>> = serde_json::from_str(text).unwrap();
+    let events: Vec<String> =
+        events.into_iter().map(|event| serde_json::to_string(&event).unwrap().replace("\"z\":", "\"kind\":")).collect();
     format!("[{}]", events.join(",")).into_bytes()
 }
 

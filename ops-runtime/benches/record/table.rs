@@ -191,10 +191,11 @@ mod impls {
                 _ => 20,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (
-                None, None, None, None, None, None, None, None, None, None, None, None, None, None,
-                None, None, None, None, None, None,
+                None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None,
+                None, None, None,
             );
             while let Some(i) = m.next()? {
                 match i {
@@ -316,6 +317,7 @@ mod impls {
                 _ => 3,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None);
             while let Some(i) = m.next()? {
@@ -327,11 +329,7 @@ mod impls {
                 }?
             }
             match s {
-                (Some(name), Some(space), Some(private_repos)) => Ok(Self {
-                    name,
-                    space,
-                    private_repos,
-                }),
+                (Some(name), Some(space), Some(private_repos)) => Ok(Self { name, space, private_repos }),
                 s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none())])),
             }
         }
@@ -357,6 +355,7 @@ mod impls {
                 _ => 4,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None);
             while let Some(i) = m.next()? {
@@ -369,12 +368,7 @@ mod impls {
                 }?
             }
             match s {
-                (Some(id), Some(sensor), Some(value), valid) => Ok(Self {
-                    id,
-                    sensor,
-                    value,
-                    valid,
-                }),
+                (Some(id), Some(sensor), Some(value), valid) => Ok(Self { id, sensor, value, valid }),
                 s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none())])),
             }
         }
@@ -389,9 +383,8 @@ mod impls {
 
     impl Record for super::Order {
         const NAME: &'static str = "Order";
-        const FIELDS: &'static [&'static str] = &[
-            "id", "customer", "lines", "status", "note", "total", "currency", "tags",
-        ];
+        const FIELDS: &'static [&'static str] =
+            &["id", "customer", "lines", "status", "note", "total", "currency", "tags"];
         fn index(name: &str) -> usize {
             match name {
                 "id" => 0,
@@ -405,6 +398,7 @@ mod impls {
                 _ => 8,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -421,16 +415,7 @@ mod impls {
                 }?
             }
             match s {
-                (
-                    Some(id),
-                    Some(customer),
-                    Some(lines),
-                    Some(status),
-                    note,
-                    Some(total),
-                    currency,
-                    tags,
-                ) => Ok(Self {
+                (Some(id), Some(customer), Some(lines), Some(status), note, Some(total), currency, tags) => Ok(Self {
                     id,
                     customer,
                     lines,
@@ -464,8 +449,7 @@ mod impls {
 
     impl Record for super::Customer {
         const NAME: &'static str = "Customer";
-        const FIELDS: &'static [&'static str] =
-            &["id", "firstName", "lastName", "email", "address"];
+        const FIELDS: &'static [&'static str] = &["id", "firstName", "lastName", "email", "address"];
         fn index(name: &str) -> usize {
             match name {
                 "id" => 0,
@@ -476,6 +460,7 @@ mod impls {
                 _ => 5,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -489,13 +474,9 @@ mod impls {
                 }?
             }
             match s {
-                (Some(id), Some(first_name), Some(last_name), email, address) => Ok(Self {
-                    id,
-                    first_name,
-                    last_name,
-                    email,
-                    address,
-                }),
+                (Some(id), Some(first_name), Some(last_name), email, address) => {
+                    Ok(Self { id, first_name, last_name, email, address })
+                }
                 s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none())])),
             }
         }
@@ -521,6 +502,7 @@ mod impls {
                 _ => 4,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None);
             while let Some(i) = m.next()? {
@@ -533,12 +515,7 @@ mod impls {
                 }?
             }
             match s {
-                (Some(street), Some(city), Some(zip), country) => Ok(Self {
-                    street,
-                    city,
-                    zip,
-                    country,
-                }),
+                (Some(street), Some(city), Some(zip), country) => Ok(Self { street, city, zip, country }),
                 s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none())])),
             }
         }
@@ -563,6 +540,7 @@ mod impls {
                 _ => 4,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None);
             while let Some(i) = m.next()? {
@@ -575,12 +553,7 @@ mod impls {
                 }?
             }
             match s {
-                (Some(sku), Some(quantity), Some(price), discount) => Ok(Self {
-                    sku,
-                    quantity,
-                    price,
-                    discount,
-                }),
+                (Some(sku), Some(quantity), Some(price), discount) => Ok(Self { sku, quantity, price, discount }),
                 s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none())])),
             }
         }
@@ -608,6 +581,7 @@ mod impls {
                 _ => 3,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None);
             while let Some(i) = m.next()? {
@@ -641,6 +615,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -675,6 +650,7 @@ mod impls {
                 _ => 5,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -688,19 +664,8 @@ mod impls {
                 }?
             }
             match s {
-                (Some(id), Some(actor), Some(title), body, Some(labels)) => Ok(Self {
-                    id,
-                    actor,
-                    title,
-                    body,
-                    labels,
-                }),
-                s => Err(m.missing(&[
-                    (0, s.0.is_none()),
-                    (1, s.1.is_none()),
-                    (2, s.2.is_none()),
-                    (4, s.4.is_none()),
-                ])),
+                (Some(id), Some(actor), Some(title), body, Some(labels)) => Ok(Self { id, actor, title, body, labels }),
+                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none()), (4, s.4.is_none())])),
             }
         }
         fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
@@ -724,6 +689,7 @@ mod impls {
                 _ => 3,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None);
             while let Some(i) = m.next()? {

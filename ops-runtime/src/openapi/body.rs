@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
     pub(super) fn answers(&mut self, operation: &Node<'a>, method: &str) -> Result<Answers, Unbound<'a>> {
         let mut answers = Answers::default();
         let mut described: Vec<(StatusRange, Node<'a>)> = Vec::new();
-        for (status, node) in operation.get("responses").iter().flat_map(Node::members) {
+        for (status, node) in self.map(operation, "responses") {
             if status.starts_with("x-") {
                 continue;
             }

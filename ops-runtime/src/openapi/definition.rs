@@ -6,23 +6,22 @@ use serde_json::Value;
 
 use super::document::Node;
 use super::pointer::tokens;
-use super::reader::{Reader, unique};
+use super::reader::Reader;
 use super::schema::reference_to;
 use crate::Definition;
 
 impl<'a> Reader<'a> {
     /// Names the schemas of the components, verbatim.
     pub(super) fn define_components(&mut self) {
-        let components = self.documents.root().get("components").and_then(|components| components.get("schemas"));
-        for (name, node) in components.iter().flat_map(Node::members) {
-            let name =
-                if name.is_empty() { unique("schema", |name| self.taken.contains(name)) } else { name.to_owned() };
+        let Some(components) = self.documents.root().get("components") else { return };
+        for (name, node) in self.map(&components, "schemas") {
+            let name = if name.is_empty() { self.taken.allot("schema") } else { name.to_owned() };
             // A component that only points to a file is that file's name here.
             let elsewhere = match node.text("$ref") {
                 Some(reference) => self.documents.find(0, reference).ok().filter(|found| found.document != 0),
                 None => None,
             };
-            self.taken.insert(name.clone());
+            self.taken.take(&name);
             self.names.insert((0, node.pointer.clone()), name.clone());
             let node = match elsewhere {
                 Some(found) if !self.names.contains_key(&key(&found)) => {
@@ -41,8 +40,7 @@ impl<'a> Reader<'a> {
             return name.clone();
         }
         let location = self.documents.get(node.document).and_then(|document| document.location.as_deref());
-        let name = unique(&readable(&node.pointer, location), |name| self.taken.contains(name));
-        self.taken.insert(name.clone());
+        let name = self.taken.allot(&readable(&node.pointer, location));
         self.names.insert(key(node), name.clone());
         self.queue.push_back((name.clone(), node.clone()));
         name
@@ -103,6 +101,9 @@ fn readable(pointer: &str, location: Option<&str>) -> String {
     if words.is_empty() {
         words.extend(location.and_then(|location| Path::new(location).file_stem()?.to_str()));
     }
+    if let [first, _, _, _, _, _, .., before, last] = words.as_slice() {
+        words = vec![first, before, last];
+    }
     let name = word(&words.join("_"));
     if name.is_empty() { "schema".to_owned() } else { name }
 }
@@ -128,6 +129,7 @@ mod tests {
             ("/components/responses/NotFound/content/application~1json/schema", "NotFound"),
             ("/paths/~1pets~1{id}/get/responses/200/content/application~1json/schema/items", "pets_id_get_200_items"),
             ("/components/schemas/Pet/allOf/0", "Pet_allOf_0"),
+            ("/components/schemas/A/items/items/items/items/items/items/items/items", "A_items_items"),
             ("", "pets"),
             ("/«»", "schema"),
         ] {

@@ -20,8 +20,8 @@ const MAX_DOCUMENTS: usize = 2_000;
 pub(super) struct Document<'v> {
     /// Where it was read; none for a value that the caller had.
     pub(super) location: Option<String>,
-    /// Its text, for the positions of diagnostics.
-    pub(super) text: Option<String>,
+    /// Its text and whether that is JSON, for the positions of diagnostics.
+    pub(super) text: Option<(String, bool)>,
     /// Its content.
     pub(super) value: Cow<'v, Value>,
 }
@@ -131,9 +131,15 @@ impl<'v> Documents<'v> {
     ) -> Result<(), Diagnostic> {
         let number = self.list.len();
         let mut found = Vec::new();
-        let value = text::parse(&text, &mut found)?;
+        // A byte order mark says nothing in UTF-8.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let (value, is_json) = text::parse(&text, &mut found)?;
         diagnostics.extend(found.into_iter().map(|diagnostic| (number, diagnostic)));
-        self.list.push(Document { location: Some(location.to_owned()), text: Some(text), value: Cow::Owned(value) });
+        self.list.push(Document {
+            location: Some(location.to_owned()),
+            text: Some((text, is_json)),
+            value: Cow::Owned(value),
+        });
         self.locations.insert(location.to_owned(), Ok(number));
         Ok(())
     }

@@ -9,6 +9,8 @@ use super::document::Node;
 pub(super) enum Media {
     /// Anything that nobody here can write or read.
     Other,
+    /// A stream of server-sent events.
+    Events,
     /// Bytes.
     Bytes,
     /// Text.
@@ -17,8 +19,6 @@ pub(super) enum Media {
     Form,
     /// JSON, in any dialect (`+json`).
     Json,
-    /// A stream of server-sent events.
-    Events,
 }
 
 /// Where a body goes.

@@ -1,10 +1,9 @@
 //! What operations and namespaces are called.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::document::Node;
-use super::reader::unique;
+use super::reader::Names;
 
 /// An operation that was found, before it has a name.
 pub(super) struct Found<'a> {
@@ -19,21 +18,21 @@ pub(super) struct Found<'a> {
 ///
 /// An `operationId` is taken as it is by the first that has it. All others follow in the order of the document, so
 /// that no name that somebody wrote depends on one that was made up.
-pub(super) fn allot(found: &[Found<'_>], note: &mut dyn FnMut(&Node<'_>, String, String)) -> Vec<String> {
-    let mut taken = BTreeSet::new();
+pub(super) fn allot(
+    found: &[Found<'_>],
+    taken: &mut Names,
+    note: &mut dyn FnMut(&Node<'_>, String, String),
+) -> Vec<String> {
     let mut first: Vec<Option<String>> = Vec::new();
     for found in found {
         let id = found.operation.text("operationId").filter(|id| !id.trim().is_empty());
-        first.push(id.filter(|id| taken.insert((*id).to_owned())).map(str::to_owned));
+        first.push(id.filter(|id| taken.take(id)).map(str::to_owned));
     }
     let mut names = Vec::new();
     for (found, name) in found.iter().zip(first) {
         names.push(name.unwrap_or_else(|| {
-            let id = found.operation.text("operationId").filter(|id| !id.trim().is_empty());
-            let wanted = id.map_or_else(|| made_up(&found.method, found.path), str::to_owned);
-            let name = unique(&wanted, |name| taken.contains(name));
-            taken.insert(name.clone());
-            let message = match id {
+            let name = taken.allot(&made_up(&found.method, found.path));
+            let message = match found.operation.text("operationId").filter(|id| !id.trim().is_empty()) {
                 Some(id) => format!("the `operationId` `{id}` stands here again"),
                 None => format!("`{} {}` has no `operationId`", found.method, found.path),
             };

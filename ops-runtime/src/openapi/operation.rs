@@ -1,12 +1,18 @@
 //! Operations: each method of each path, with its input, output and binding.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::body::Unbound;
 use super::document::Node;
+use super::media::Media;
 use super::name::{self, Found};
-use super::reader::{Reader, kind, unique};
+use super::reader::{Names, Reader, kind};
 use crate::{Binding, HttpBinding, OperationKind, OperationSpec, Schema, StatusRange, Text};
+
+/// What else a path item has.
+const OTHERS: &[&str] = &["$ref", "description", "parameters", "servers", "summary"];
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
@@ -14,11 +20,11 @@ impl<'a> Reader<'a> {
     /// All operations, in the order of the document.
     pub(super) fn operations(&mut self, namespace: &str) -> Vec<OperationSpec> {
         let found = self.find_operations();
-        let mut names = name::allot(&found, &mut |node, message, help| self.note(node, message, help));
+        let mut taken = Names::default();
+        let names = name::allot(&found, &mut taken, &mut |node, message, help| self.note(node, message, help));
         let mut specs = Vec::new();
-        for (at, found) in found.iter().enumerate() {
-            let Some(name) = names.get(at).cloned() else { continue };
-            match self.operation(namespace, &name, found, &mut names) {
+        for (found, name) in found.iter().zip(&names) {
+            match self.operation(namespace, name, found, &mut taken) {
                 Ok(operations) => specs.extend(operations),
                 Err(Unbound { at, message }) => {
                     let operation = format!("{} {}", found.method, found.path);
@@ -35,21 +41,36 @@ impl<'a> Reader<'a> {
 
     fn find_operations(&mut self) -> Vec<Found<'a>> {
         let mut found = Vec::new();
-        let paths = self.documents.root().get("paths");
-        for (path, item) in paths.iter().flat_map(Node::members).filter(|(path, _)| !path.starts_with("x-")) {
-            // What stands beside a `$ref` of a path item is its own.
-            let own = item.value.as_object().is_some_and(|item| item.contains_key("$ref")).then(|| item.clone());
-            let Some(item) = self.resolve(item, &format!("the path `{path}`")) else { continue };
-            for (method, operation) in own.iter().flat_map(Node::members).chain(item.members()) {
-                let Some(method) = METHODS.iter().find(|known| method.eq_ignore_ascii_case(known)) else { continue };
+        let root = self.documents.root();
+        for (path, own) in self.map(&root, "paths") {
+            if path.starts_with("x-") {
+                continue;
+            }
+            let Some(shared) = self.resolve(own.clone(), &format!("the path `{path}`")) else { continue };
+            // What stands beside a `$ref` goes before what it leads to.
+            let items = if own.value == shared.value { vec![own] } else { vec![own, shared] };
+            let mut methods = BTreeSet::new();
+            for (key, operation) in items.iter().flat_map(Node::members) {
+                let Some(method) = METHODS.iter().find(|known| key.eq_ignore_ascii_case(known)) else {
+                    if !(OTHERS.contains(&key) || key.starts_with("x-")) {
+                        self.warn(&operation, format!("`{key}` is not a method"), "it was left out");
+                    }
+                    continue;
+                };
                 let method = method.to_ascii_uppercase();
                 if !operation.value.is_object() {
                     let message = format!("`{method} {path}` is {}, not an object", kind(operation.value));
                     self.warn(&operation, message, "it was left out");
-                } else if !found.iter().rev().take_while(|f: &&Found<'a>| f.path == path).any(|f| f.method == method) {
-                    found.push(Found { path, method, item: item.clone(), operation });
+                } else if methods.insert(method.clone()) {
+                    let item = items.iter().find(|item| item.get("parameters").is_some()).or(items.last());
+                    found.extend(item.map(|item| Found { path, method, item: item.clone(), operation }));
+                } else {
+                    self.warn(&operation, format!("`{method} {path}` stands here twice"), "the first was taken");
                 }
             }
+        }
+        if let Some((_, webhook)) = self.map(&root, "webhooks").first() {
+            self.note(webhook, "webhooks are requests that the API sends", "they were left out");
         }
         found
     }
@@ -59,7 +80,7 @@ impl<'a> Reader<'a> {
         namespace: &str,
         name: &str,
         found: &Found<'a>,
-        names: &mut Vec<String>,
+        taken: &mut Names,
     ) -> Result<Vec<OperationSpec>, Unbound<'a>> {
         let Found { path, method, item, operation } = found;
         // A fragment tells operations with one URL apart and is not sent.
@@ -67,6 +88,9 @@ impl<'a> Reader<'a> {
         let url_path = if url_path.starts_with('/') { url_path.to_owned() } else { format!("/{url_path}") };
         let body = self.body(operation)?;
         let answers = self.answers(operation, method)?;
+        if let Some(callbacks) = operation.get("callbacks") {
+            self.note(&callbacks, "callbacks are requests that the API sends", "they were left out");
+        }
         let parameters = self.parameters(item, operation, &url_path);
 
         let mut properties = Map::new();
@@ -83,9 +107,11 @@ impl<'a> Reader<'a> {
         }
         http.parameters = list.into();
         if let Some(mut body) = body {
-            let is_taken = |name: &str| properties.contains_key(name);
-            let property = if is_taken("body") { unique("request_body", is_taken) } else { "body".to_owned() };
-            if property != "body" {
+            let mut others = Names::default();
+            properties.keys().for_each(|name| _ = others.take(name));
+            let is_free = others.take("body");
+            let property = if is_free { "body".to_owned() } else { others.allot("request_body") };
+            if !is_free {
                 self.note(
                     operation,
                     "a parameter is called `body`",
@@ -116,17 +142,11 @@ impl<'a> Reader<'a> {
         for (kind, output) in [(plain, answers.output), (OperationKind::Subscription, answers.item)] {
             let Some(output) = output else { continue };
             let is_stream = kind == OperationKind::Subscription;
-            let name = if is_stream && streams {
-                let name = unique(&format!("{name}_stream"), |name| names.iter().any(|other| other == name));
-                names.push(name.clone());
-                name
-            } else {
-                name.to_owned()
-            };
+            let name = if is_stream && streams { taken.allot(&format!("{name}_stream")) } else { name.to_owned() };
             let mut http = http.clone();
             // Of the two, each asks for its own type.
             let is_events = |content_type: &Option<Text>| {
-                content_type.as_ref().is_some_and(|t| super::media::Media::of(t) == super::media::Media::Events)
+                content_type.as_ref().is_some_and(|text| Media::of(text) == Media::Events)
             };
             let responses = answers.responses.iter().filter(|response| {
                 !streams

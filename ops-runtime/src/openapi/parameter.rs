@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::Node;
 use super::media::{self, Media};
-use super::reader::{Reader, unique};
+use super::reader::{Names, Reader};
 use crate::{HttpParameter, ParameterLocation, ParameterStyle, Text};
 
 /// A parameter, and the property of the input that holds its value.
@@ -21,9 +21,9 @@ impl<'a> Reader<'a> {
     /// The parameters of an operation, those of its path included, in the order of the document.
     pub(super) fn parameters(&mut self, item: &Node<'a>, operation: &Node<'a>, path: &str) -> Vec<Parameter> {
         let mut nodes: Vec<((ParameterLocation, String), Node<'a>)> = Vec::new();
-        for (of_operation, list) in [(false, item.get("parameters")), (true, operation.get("parameters"))] {
+        for (of_operation, place) in [(false, item), (true, operation)] {
             let shared = if of_operation { nodes.len() } else { 0 };
-            for node in list.iter().flat_map(Node::items) {
+            for node in self.list(place, "parameters") {
                 let Some(node) = self.resolve(node, "the parameter") else { continue };
                 let Some(key) = self.parameter_key(&node) else { continue };
                 match nodes.iter().position(|(other, _)| *other == key) {
@@ -40,6 +40,7 @@ impl<'a> Reader<'a> {
         }
         let mut templates = template_names(path);
         let mut parameters: Vec<Parameter> = Vec::new();
+        let mut properties = Names::default();
         for ((location, _), node) in nodes {
             let name = node.text("name").unwrap_or_default();
             if location == ParameterLocation::Path {
@@ -50,9 +51,8 @@ impl<'a> Reader<'a> {
                 templates.swap_remove(at);
             }
             let mut parameter = self.parameter(&node, location);
-            let is_taken = |name: &str| parameters.iter().any(|other| other.http.property == name);
-            if is_taken(name) {
-                let property = unique(&format!("{name}_{}", location_name(location)), is_taken);
+            if !properties.take(name) {
+                let property = properties.allot(&format!("{name}_{}", location_name(location)));
                 self.note(
                     &node,
                     format!("two parameters are called `{name}`"),
@@ -66,10 +66,8 @@ impl<'a> Reader<'a> {
             self.warn(operation, format!("the path parameter `{name}` is not described"), "it is taken to be text");
             let mut http = HttpParameter::path("");
             http.name = Text::Owned(name.to_owned());
-            http.property = http.name.clone();
-            let is_taken = |name: &str| parameters.iter().any(|other| other.http.property == name);
-            http.property =
-                if is_taken(name) { unique(&format!("{name}_path"), is_taken).into() } else { http.property };
+            let is_new = properties.take(name);
+            http.property = if is_new { name.to_owned() } else { properties.allot(&format!("{name}_path")) }.into();
             parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
         }
         parameters

@@ -34,57 +34,39 @@ const DROPPED: &[&str] = &[
 
 const TYPES: &[&str] = &["string", "integer", "number", "boolean", "object", "array", "null"];
 
-/// A place in a schema on the way through it.
-struct At<'a> {
-    node: Node<'a>,
-    /// Levels of JSON above it in what is written.
-    depth: usize,
-    /// The pointer of the schema that all this is part of, which `#/$defs/..` may mean too.
-    root: String,
-}
-
-impl<'a> At<'a> {
-    fn child(&self, key: &str) -> Option<Self> {
-        Some(Self { node: self.node.get(key)?, depth: self.depth + 1, root: self.root.clone() })
-    }
-
-    fn inside(&self, node: Node<'a>) -> Self {
-        Self { node, depth: self.depth + 1, root: self.root.clone() }
-    }
-}
-
 impl<'a> Reader<'a> {
     /// The schema at a place, rewritten; the places that it refers to become definitions.
     pub(super) fn schema(&mut self, node: &Node<'a>) -> Value {
-        self.rewrite(&At { node: node.clone(), depth: 0, root: node.pointer.clone() })
+        self.rewrite(node, 0)
     }
 
-    fn rewrite(&mut self, at: &At<'a>) -> Value {
-        let map = match at.node.value {
+    /// The schema at a place, `level` levels of JSON below the top of what is written.
+    fn rewrite(&mut self, at: &Node<'a>, level: usize) -> Value {
+        let map = match at.value {
             Value::Object(map) => map,
             Value::Bool(accepts) => return Value::Bool(*accepts),
             other => {
-                self.warn(&at.node, format!("a schema is {}, not an object", kind(other)), "any value is accepted");
+                self.warn(&at, format!("a schema is {}, not an object", kind(other)), "any value is accepted");
                 return Value::Bool(true);
             }
         };
-        if at.depth > MAX_DEPTH {
-            return reference_to(&self.define(&at.node));
+        if level > MAX_DEPTH {
+            return reference_to(&self.define(&at));
         }
         let mut out = Map::new();
         if let Some(reference) = map.get("$ref") {
             self.reference(at, reference, &mut out);
             if !self.version.keeps_siblings() {
-                return if at.node.is("nullable") { nullable(out) } else { Value::Object(out) };
+                return if at.is("nullable") { nullable(out) } else { Value::Object(out) };
             }
         }
         for key in map.keys().filter(|key| *key != "$ref") {
-            self.keyword(at, key, &mut out);
+            self.keyword(at, key, level + 1, &mut out);
         }
-        if at.node.is("nullable") { nullable(out) } else { Value::Object(out) }
+        if at.is("nullable") { nullable(out) } else { Value::Object(out) }
     }
 
-    fn reference(&mut self, at: &At<'a>, reference: &Value, out: &mut Map<String, Value>) {
+    fn reference(&mut self, at: &Node<'a>, reference: &Value, out: &mut Map<String, Value>) {
         let found = match reference.as_str() {
             Some(reference) => self.target(at, reference),
             None => Err(format!("`$ref` is {}, not text", kind(reference))),
@@ -93,16 +75,23 @@ impl<'a> Reader<'a> {
             Ok(node) => {
                 out.insert("$ref".into(), definition_reference(&self.define(&node)));
             }
-            Err(message) => self.warn(&at.node, message, "any value is accepted"),
+            Err(message) => self.warn(&at, message, "any value is accepted"),
         }
     }
 
-    fn target(&self, at: &At<'a>, reference: &str) -> Result<Node<'a>, String> {
-        let found = self.documents.find(at.node.document, reference);
-        // A schema that was written as a document of its own has definitions of its own.
+    fn target(&self, at: &Node<'a>, reference: &str) -> Result<Node<'a>, String> {
+        let found = self.documents.find(at.document, reference);
+        // A schema that was once a document of its own has definitions of its own.
         let found = found.or_else(|error| match reference.strip_prefix("#/") {
             Some(rest) if rest.starts_with("$defs/") || rest.starts_with("definitions/") => {
-                self.documents.find(at.node.document, &format!("#{}/{rest}", at.root)).map_err(|_| error)
+                let mut around = at.pointer.as_str();
+                while let Some(end) = around.rfind('/') {
+                    around = around.get(..end).unwrap_or_default();
+                    if let Ok(found) = self.documents.find(at.document, &format!("#{around}/{rest}")) {
+                        return Ok(found);
+                    }
+                }
+                Err(error)
             }
             _ => Err(error),
         })?;
@@ -113,22 +102,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Rewrites one member of a schema.
-    fn keyword(&mut self, at: &At<'a>, key: &str, out: &mut Map<String, Value>) {
-        let Some(inner) = at.child(key) else { return };
-        let value = inner.node.value;
+    fn keyword(&mut self, at: &Node<'a>, key: &str, level: usize, out: &mut Map<String, Value>) {
+        let Some(inner) = at.get(key) else { return };
+        let value = inner.value;
         let (key, value) = match (key, value) {
             (key, _) if DROPPED.contains(&key) || key.starts_with("x-") => return,
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
-                let members =
-                    inner.node.members().map(|(name, node)| (name.to_owned(), self.rewrite(&inner.inside(node))));
-                (key, Value::Object(members.collect()))
+                (key, self.members(&inner, level + 1))
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.list(&inner)),
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
             ("items", Value::Array(_)) => {
-                if let Some(rest) = at.child("additionalItems") {
-                    out.insert("items".into(), self.rewrite(&rest));
+                if let Some(rest) = at.get("additionalItems") {
+                    out.insert("items".into(), self.rewrite(&rest, level));
                 }
-                ("prefixItems", self.list(&inner))
+                ("prefixItems", self.schemas(&inner, level + 1))
             }
             (
                 "items"
@@ -143,35 +130,38 @@ impl<'a> Reader<'a> {
                 | "unevaluatedProperties"
                 | "contentSchema",
                 _,
-            ) => (key, self.rewrite(&inner)),
-            ("discriminator", _) => match self.discriminator(at, &inner.node) {
+            ) => (key, self.rewrite(&inner, level)),
+            ("discriminator", _) => match self.discriminator(at, &inner) {
                 Some(discriminator) => (key, discriminator),
                 None => return,
             },
             ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(exclusive)) => {
                 let limit = if key == "exclusiveMinimum" { "minimum" } else { "maximum" };
-                match at.node.value.get(limit) {
+                match at.value.get(limit) {
                     Some(limit) if *exclusive => (key, limit.clone()),
                     _ => return,
                 }
             }
-            ("minimum" | "maximum", _) => {
-                let exclusive = if key == "minimum" { "exclusiveMinimum" } else { "exclusiveMaximum" };
-                if at.node.is(exclusive) {
-                    return;
-                }
-                (key, value.clone())
-            }
-            ("type", _) => match self.types(&inner.node) {
+            ("minimum", _) if at.is("exclusiveMinimum") => return,
+            ("maximum", _) if at.is("exclusiveMaximum") => return,
+            ("type", _) => match self.types(&inner) {
                 Some(types) => (key, types),
                 None => return,
             },
+            ("$dynamicRef" | "$recursiveRef", Value::String(target)) if target == "#" => {
+                // Where nothing extends the schema, this is the schema itself.
+                let root = at.pointer.match_indices('/').nth(3).and_then(|(end, _)| at.pointer.get(..end));
+                match root.filter(|root| root.starts_with("/components/schemas/")) {
+                    Some(root) => return self.reference(at, &format!("#{root}").into(), out),
+                    None => return self.reference(at, value, out),
+                }
+            }
             ("$dynamicRef" | "$recursiveRef", _) => {
-                self.warn(&inner.node, format!("`{key}` is not followed"), "any value is accepted");
+                self.warn(&inner, format!("`{key}` is not followed"), "any value is accepted");
                 return;
             }
             _ if !is_well_formed(key, value) => {
-                self.warn(&inner.node, format!("`{key}` is {}", kind(value)), "it was left out");
+                self.warn(&inner, format!("`{key}` is {}", kind(value)), "it was left out");
                 return;
             }
             _ => (key, value.clone()),
@@ -179,8 +169,20 @@ impl<'a> Reader<'a> {
         out.insert(key.into(), value);
     }
 
-    fn list(&mut self, at: &At<'a>) -> Value {
-        let items: Vec<_> = at.node.items().map(|node| self.rewrite(&at.inside(node))).collect();
+    fn members(&mut self, at: &Node<'a>, level: usize) -> Value {
+        let mut members = Map::new();
+        for (name, node) in at.members() {
+            if name == "$ref" && node.value.is_string() {
+                self.warn(&node, "a `$ref` can stand for a schema, but not for a list of them", "it was left out");
+            } else {
+                members.insert(name.to_owned(), self.rewrite(&node, level));
+            }
+        }
+        Value::Object(members)
+    }
+
+    fn schemas(&mut self, at: &Node<'a>, level: usize) -> Value {
+        let items: Vec<_> = at.items().map(|node| self.rewrite(&node, level)).collect();
         Value::Array(items)
     }
 
@@ -203,7 +205,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A discriminator whose mapping names definitions.
-    fn discriminator(&mut self, at: &At<'a>, node: &Node<'a>) -> Option<Value> {
+    fn discriminator(&mut self, at: &Node<'a>, node: &Node<'a>) -> Option<Value> {
         let Some(property) = node.value.as_str().or_else(|| node.text("propertyName")) else {
             self.warn(node, "a discriminator without `propertyName`", "it was left out");
             return None;

@@ -13,23 +13,23 @@ pub(super) const MAX_DEPTH: usize = 512;
 /// Line and column, from 1.
 pub(super) type Position = (usize, usize);
 
-/// The value of a JSON or YAML text; what is left out of it is named in `diagnostics`.
-pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<Value, Diagnostic> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+/// The value of a JSON or YAML text, and whether it was JSON; what is left out of it is named in `diagnostics`.
+pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<(Value, bool), Diagnostic> {
     if !text.trim_start().starts_with(['{', '[']) {
-        return yaml::parse(text, diagnostics);
+        return Ok((yaml::parse(text, diagnostics)?, false));
     }
     let error = match serde_json::from_str(text) {
-        Ok(value) => return Ok(value),
+        Ok(value) => return Ok((value, true)),
         Err(error) => error,
     };
     // YAML is a superset of JSON: this reads JSON that is nested deeper than `serde_json` goes, and what people write
     // by hand and call JSON, with comments and commas at the end.
-    yaml::parse(text, diagnostics).map_err(|_| {
+    let value = yaml::parse(text, diagnostics).map_err(|_| {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
         Diagnostic::error("", format!("not JSON: {message}")).with_position(error.line(), error.column())
-    })
+    })?;
+    Ok((value, false))
 }
 
 /// How deep a value is nested: 0 for a scalar.
@@ -56,10 +56,8 @@ mod tests {
 
     #[test]
     fn json_and_yaml_are_told_apart_by_content() {
-        for text in
-            ["{\"a\": [1, 2]}", "\u{feff}{\"a\": [1, 2]}", "a: [1, 2]", "{a: [1, 2]}", "{\"a\": [1, 2,],} # list"]
-        {
-            assert_eq!(parse(text, &mut Vec::new()).unwrap(), json!({ "a": [1, 2] }), "{text}");
+        for text in ["{\"a\": [1, 2]}", "a: [1, 2]", "{a: [1, 2]}", "{\"a\": [1, 2,],} # list"] {
+            assert_eq!(parse(text, &mut Vec::new()).unwrap().0, json!({ "a": [1, 2] }), "{text}");
         }
     }
 
@@ -74,7 +72,7 @@ mod tests {
     #[test]
     fn json_deeper_than_its_parser_goes_is_read() {
         let text = format!("{}1{}", "{\"a\":".repeat(300), "}".repeat(300));
-        let mut value = &parse(&text, &mut Vec::new()).unwrap();
+        let mut value = &parse(&text, &mut Vec::new()).unwrap().0;
         for _ in 0..300 {
             value = &value["a"];
         }

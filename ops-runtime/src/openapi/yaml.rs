@@ -11,8 +11,8 @@ use super::pointer;
 use super::text::{MAX_DEPTH, Position};
 use crate::Diagnostic;
 
-/// How many values the aliases of one document may expand to.
-const MAX_ALIASED: usize = 500_000;
+/// How many values anchors may hold and aliases may expand to, in one document.
+const MAX_ALIASED: usize = 1_000_000;
 
 /// The events of a YAML text, each with where it stands.
 pub(super) fn events(text: &str) -> Parser<'_, StrInput<'_>> {
@@ -29,27 +29,30 @@ pub(super) fn events(text: &str) -> Parser<'_, StrInput<'_>> {
 /// The first document of a YAML text; what is left out of it is named in `diagnostics`.
 pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<Value, Diagnostic> {
     let mut builder = Builder { diagnostics, stack: Vec::new(), skipped: 0, anchors: BTreeMap::new(), aliased: 0 };
+    let mut root = None;
     for event in events(text) {
         let (event, span) = event.map_err(|error| syntax(&error))?;
         let position = (span.start.line(), span.start.col() + 1);
         let done = match event {
+            Event::DocumentStart(..) if root.is_some() => {
+                let note = Diagnostic::note("", "a second document in the same text").with_help("the first was taken");
+                builder.diagnostics.push(note.with_position(position.0, position.1));
+                break;
+            }
             Event::MappingStart(_, anchor, _) => builder.open(Node::Map(Map::new()), anchor, position),
             Event::SequenceStart(_, anchor, _) => builder.open(Node::List(Vec::new()), anchor, position),
-            Event::MappingEnd | Event::SequenceEnd => builder.close(position),
+            Event::MappingEnd | Event::SequenceEnd => builder.close(position)?,
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain;
                 let value = scalar(&text, plain, tag.as_deref());
-                builder.scalar(value, (text.into_owned(), plain), anchor, position)
+                builder.scalar(value, (text.into_owned(), plain), anchor, position)?
             }
             Event::Alias(anchor) => builder.alias(anchor, position)?,
-            Event::DocumentEnd => Some(Value::Null),
             _ => None,
         };
-        if let Some(value) = done {
-            return Ok(value);
-        }
+        root = root.or(done);
     }
-    Ok(Value::Null)
+    Ok(root.unwrap_or(Value::Null))
 }
 
 fn syntax(error: &ScanError) -> Diagnostic {
@@ -101,13 +104,13 @@ impl Builder<'_> {
         None
     }
 
-    fn close(&mut self, position: Position) -> Option<Value> {
+    fn close(&mut self, position: Position) -> Result<Option<Value>, Diagnostic> {
         if self.skipped > 0 {
             self.skipped -= 1;
             let empty = Value::Object(Map::new());
-            return if self.skipped == 0 { self.add(empty, None, 0, position) } else { None };
+            return Ok(if self.skipped == 0 { self.add(empty, None, position) } else { None });
         }
-        let mut frame = self.stack.pop()?;
+        let Some(mut frame) = self.stack.pop() else { return Ok(None) };
         let value = match frame.node {
             Node::List(items) => Value::Array(items),
             Node::Map(mut map) => {
@@ -117,11 +120,31 @@ impl Builder<'_> {
                 Value::Object(map)
             }
         };
-        self.add(value, None, frame.anchor, position)
+        self.anchor(frame.anchor, &value, position)?;
+        Ok(self.add(value, None, position))
     }
 
-    fn scalar(&mut self, value: Value, text: (String, bool), anchor: usize, position: Position) -> Option<Value> {
-        if self.skipped > 0 { None } else { self.add(value, Some(text), anchor, position) }
+    fn scalar(
+        &mut self,
+        value: Value,
+        text: (String, bool),
+        anchor: usize,
+        position: Position,
+    ) -> Result<Option<Value>, Diagnostic> {
+        if self.skipped > 0 {
+            return Ok(None);
+        }
+        self.anchor(anchor, &value, position)?;
+        Ok(self.add(value, Some(text), position))
+    }
+
+    fn anchor(&mut self, anchor: usize, value: &Value, position: Position) -> Result<(), Diagnostic> {
+        if anchor != 0 {
+            let (count, depth) = measure(value);
+            self.spend(count, position)?;
+            self.anchors.insert(anchor, Anchored { value: value.clone(), count, depth });
+        }
+        Ok(())
     }
 
     fn alias(&mut self, anchor: usize, position: Position) -> Result<Option<Value>, Diagnostic> {
@@ -130,28 +153,31 @@ impl Builder<'_> {
         }
         let Some(anchored) = self.anchors.get(&anchor) else {
             self.warn(position, "an alias of a value that it is part of", "left empty");
-            return Ok(self.add(Value::Null, None, 0, position));
+            return Ok(self.add(Value::Null, None, position));
         };
-        let (value, depth) = (anchored.value.clone(), anchored.depth);
-        self.aliased += anchored.count;
-        if self.aliased > MAX_ALIASED {
-            let message = format!("aliases expand to more than {MAX_ALIASED} values");
-            return Err(Diagnostic::error(self.pointer(), message).with_position(position.0, position.1));
-        }
+        let (count, depth) = (anchored.count, anchored.depth);
         if self.stack.len() + depth > MAX_DEPTH {
             self.warn(position, format!("an alias nests deeper than {MAX_DEPTH} levels"), "left empty");
-            return Ok(self.add(Value::Object(Map::new()), None, 0, position));
+            return Ok(self.add(Value::Object(Map::new()), None, position));
         }
+        self.spend(count, position)?;
+        let Some(value) = self.anchors.get(&anchor).map(|anchored| anchored.value.clone()) else { return Ok(None) };
         let key = value.as_str().map(|text| (text.to_owned(), false));
-        Ok(self.add(value, key, 0, position))
+        Ok(self.add(value, key, position))
+    }
+
+    /// Counts values that exist twice because of anchors and aliases.
+    fn spend(&mut self, count: usize, (line, column): Position) -> Result<(), Diagnostic> {
+        self.aliased += count;
+        if self.aliased <= MAX_ALIASED {
+            return Ok(());
+        }
+        let message = format!("aliases expand to more than {MAX_ALIASED} values");
+        Err(Diagnostic::error(self.pointer(), message).with_position(line, column))
     }
 
     /// Puts a finished value into the collection around it; gives it back if it is the whole document.
-    fn add(&mut self, value: Value, text: Option<(String, bool)>, anchor: usize, position: Position) -> Option<Value> {
-        if anchor != 0 {
-            let (count, depth) = measure(&value);
-            self.anchors.insert(anchor, Anchored { value: value.clone(), count, depth });
-        }
+    fn add(&mut self, value: Value, text: Option<(String, bool)>, position: Position) -> Option<Value> {
         let Some(frame) = self.stack.last_mut() else { return Some(value) };
         match &mut frame.node {
             Node::List(items) => items.push(value),
@@ -341,6 +367,22 @@ mod tests {
     }
 
     #[test]
+    fn anchors_cannot_blow_up() {
+        let open: String = (0..200).map(|i| format!("&a{i} [")).collect();
+        let text = format!("{open}{}{}", "x,".repeat(20_000), "]".repeat(200));
+        let error = parse(&text, &mut Vec::new()).unwrap_err();
+        assert!(error.message.contains("aliases expand"), "{error}");
+    }
+
+    #[test]
+    fn the_first_document_is_read() {
+        let mut diagnostics = Vec::new();
+        assert_eq!(parse("a: 1\n---\nb: 2\n", &mut diagnostics).unwrap(), json!({ "a": 1 }));
+        assert_eq!(diagnostics[0].position, Some((2, 1)));
+        assert!(parse("a: 1\n]", &mut diagnostics).is_err());
+    }
+
+    #[test]
     fn aliases_cannot_blow_up() {
         let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
         for i in 1..10 {
@@ -362,10 +404,11 @@ mod tests {
 
         // Each anchor holds the one before it, so that the depth grows with the length of the text.
         let mut text = String::from("- &a0 [x]\n");
-        for i in 1..2000 {
+        for i in 1..1000 {
             text.push_str(&format!("- &a{i} [*a{}]\n", i - 1));
         }
-        let value = parse(&text, &mut Vec::new());
-        assert!(value.is_err_and(|e| e.message.contains("aliases")) || !diagnostics.is_empty());
+        diagnostics.clear();
+        let value = parse(&text, &mut diagnostics).unwrap();
+        assert!(measure(&value).1 <= MAX_DEPTH && !diagnostics.is_empty());
     }
 }

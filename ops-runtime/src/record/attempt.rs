@@ -31,9 +31,7 @@ impl Account {
     fn open(nodes: usize) -> Self {
         let outermost = LEFT.get().is_none();
         if outermost {
-            LEFT.set(Some(
-                nodes.saturating_mul(WORK_PER_NODE).saturating_add(WORK),
-            ));
+            LEFT.set(Some(nodes.saturating_mul(WORK_PER_NODE).saturating_add(WORK)));
         }
         Self { outermost }
     }
@@ -68,16 +66,12 @@ pub(super) fn read<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Res
     let mut failure = None;
     for variant in candidates {
         if !Account::charge(nodes) {
-            return Err(E::custom(format_args!(
-                "too many ways to read this as {}",
-                short(U::NAME)
-            )));
+            return Err(E::custom(format_args!("too many ways to read this as {}", short(U::NAME))));
         }
         match U::read(variant, value.reader()) {
             Ok(read) => return Ok(read),
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    Err(failure
-        .unwrap_or_else(|| E::custom(format_args!("no variant of {} takes this", short(U::NAME)))))
+    Err(failure.unwrap_or_else(|| E::custom(format_args!("no variant of {} takes this", short(U::NAME)))))
 }

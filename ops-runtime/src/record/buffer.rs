@@ -7,8 +7,7 @@ use std::slice;
 
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess,
-    Unexpected, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -75,10 +74,7 @@ impl<'de> Buffer<'de> {
     /// Makes a deserializer, which can be made again.
     #[inline]
     pub(super) fn reader<E>(&self) -> BufferReader<'_, 'de, E> {
-        BufferReader {
-            buffer: self,
-            error: PhantomData,
-        }
+        BufferReader { buffer: self, error: PhantomData }
     }
 }
 
@@ -212,25 +208,16 @@ impl<'de, E: Error> Deserializer<'de> for BufferReader<'_, 'de, E> {
             Buffer::Text(Cow::Borrowed(value)) => visitor.visit_borrowed_str(value),
             Buffer::Text(Cow::Owned(value)) => visitor.visit_str(value),
             Buffer::List(items) => {
-                let mut left = Items {
-                    items: items.iter(),
-                    index: 0,
-                    error: PhantomData,
-                };
+                let mut left = Items { items: items.iter(), index: 0, error: PhantomData };
                 let value = visitor.visit_seq(&mut left)?;
                 match left.items.len() {
                     0 => Ok(value),
-                    _ => Err(E::invalid_length(
-                        items.len(),
-                        &"an array of fewer elements",
-                    )),
+                    _ => Err(E::invalid_length(items.len(), &"an array of fewer elements")),
                 }
             }
-            Buffer::Map(entries) => visitor.visit_map(Entries {
-                entries: entries.iter(),
-                entry: None,
-                error: PhantomData,
-            }),
+            Buffer::Map(entries) => {
+                visitor.visit_map(Entries { entries: entries.iter(), entry: None, error: PhantomData })
+            }
         }
     }
 
@@ -241,11 +228,7 @@ impl<'de, E: Error> Deserializer<'de> for BufferReader<'_, 'de, E> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, E> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, E> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -256,21 +239,12 @@ impl<'de, E: Error> Deserializer<'de> for BufferReader<'_, 'de, E> {
         visitor: V,
     ) -> Result<V::Value, E> {
         match self.buffer {
-            Buffer::Text(value) => (&**value)
-                .into_deserializer()
-                .deserialize_enum(name, variants, visitor),
+            Buffer::Text(value) => (&**value).into_deserializer().deserialize_enum(name, variants, visitor),
             Buffer::Map(entries) => {
-                let entries = Entries {
-                    entries: entries.iter(),
-                    entry: None,
-                    error: PhantomData,
-                };
+                let entries = Entries { entries: entries.iter(), entry: None, error: PhantomData };
                 MapAccessDeserializer::new(entries).deserialize_enum(name, variants, visitor)
             }
-            other => Err(E::invalid_type(
-                other.unexpected(),
-                &"a string or an object",
-            )),
+            other => Err(E::invalid_type(other.unexpected(), &"a string or an object")),
         }
     }
 
@@ -293,17 +267,12 @@ struct Items<'a, 'de, E> {
 impl<'de, E: Error> SeqAccess<'de> for Items<'_, 'de, E> {
     type Error = E;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, E> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, E> {
         let Some(item) = self.items.next() else {
             return Ok(None);
         };
         self.index += 1;
-        seed.deserialize(item.reader())
-            .map(Some)
-            .map_err(|error: E| below(&(self.index - 1).to_string(), &error))
+        seed.deserialize(item.reader()).map(Some).map_err(|error: E| below(&(self.index - 1).to_string(), &error))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -327,9 +296,7 @@ impl<'de, E: Error> MapAccess<'de> for Entries<'_, 'de, E> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, E> {
         match self.entry.take() {
-            Some((key, value)) => seed
-                .deserialize(value.reader())
-                .map_err(|error: E| below(&key.0, &error)),
+            Some((key, value)) => seed.deserialize(value.reader()).map_err(|error: E| below(&key.0, &error)),
             None => Err(E::custom("a value without a key")),
         }
     }

@@ -60,10 +60,7 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> 
         // A value has no positions to find the pointer by; its text has.
         match serde_json::to_vec(value) {
             Ok(text) => from_slice(&text),
-            Err(_) => Err(DecodeError {
-                pointer: String::new(),
-                message: error.to_string(),
-            }),
+            Err(_) => Err(DecodeError { pointer: String::new(), message: error.to_string() }),
         }
     })
 }
@@ -93,15 +90,9 @@ fn locate(text: &[u8], error: &serde_json::Error) -> DecodeError {
     match split_below(&message) {
         Some((below, message)) => {
             let pointer = pointer::of_container(text, offset) + &below.replace("~2", ":");
-            DecodeError {
-                pointer,
-                message: message.to_owned(),
-            }
+            DecodeError { pointer, message: message.to_owned() }
         }
-        None => DecodeError {
-            pointer: pointer::of_value(text, offset),
-            message,
-        },
+        None => DecodeError { pointer: pointer::of_value(text, offset), message },
     }
 }
 
@@ -119,8 +110,6 @@ pub(super) fn below<E: Error>(step: &str, error: &E) -> E {
 
 /// Takes apart what [`below`] put together.
 fn split_below(message: &str) -> Option<(&str, &str)> {
-    let pointer = message
-        .strip_prefix("in ")
-        .filter(|pointer| pointer.starts_with('/'))?;
+    let pointer = message.strip_prefix("in ").filter(|pointer| pointer.starts_with('/'))?;
     pointer.split_once(": ")
 }

@@ -44,8 +44,7 @@ impl<T: DeserializeOwned + Serialize> Record for BTreeMap<String, T> {
     }
 
     fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-        self.iter()
-            .try_for_each(|(key, value)| m.serialize_entry(key, value))
+        self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
     }
 }
 
@@ -66,8 +65,7 @@ impl Record for Map<String, Value> {
     }
 
     fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-        self.iter()
-            .try_for_each(|(key, value)| m.serialize_entry(key, value))
+        self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
     }
 }
 

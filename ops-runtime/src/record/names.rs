@@ -17,6 +17,9 @@ pub trait Names: Sized {
 
     /// Wraps a string that is not known.
     fn other(text: String) -> Self;
+
+    /// Returns the string that this stands for.
+    fn text(&self) -> &str;
 }
 
 /// Returns the variant of any string, known or not.
@@ -32,6 +35,16 @@ pub fn from_str<T: Names>(text: &str) -> T {
 #[inline]
 pub fn read_name<'de, T: Names, D: Deserializer<'de>>(d: D) -> Result<T, D::Error> {
     d.deserialize_str(NameVisitor(PhantomData))
+}
+
+/// Writes a string enum; the body of the `Serialize` that [`names!`](crate::names!) writes.
+///
+/// # Errors
+///
+/// When the serializer fails.
+#[inline]
+pub fn write_name<T: Names, S: Serializer>(value: &T, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(value.text())
 }
 
 struct NameVisitor<T>(PhantomData<fn() -> T>);
@@ -59,6 +72,13 @@ impl<T: Names> Visitor<'_> for NameVisitor<T> {
 pub trait Values: Sized {
     /// Returns the variant of a value.
     fn of(value: Value) -> Self;
+
+    /// Writes the value that this stands for.
+    ///
+    /// # Errors
+    ///
+    /// When the serializer fails.
+    fn write<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error>;
 }
 
 /// Reads an enum of scalars; the body of the `Deserialize` that [`values!`](crate::values!) writes.
@@ -68,6 +88,15 @@ pub trait Values: Sized {
 /// When the input is not JSON.
 pub fn read_value<'de, T: Values, D: Deserializer<'de>>(d: D) -> Result<T, D::Error> {
     Value::deserialize(d).map(T::of)
+}
+
+/// Writes an enum of scalars; the body of the `Serialize` that [`values!`](crate::values!) writes.
+///
+/// # Errors
+///
+/// When the serializer fails.
+pub fn write_value<T: Values, S: Serializer>(value: &T, s: S) -> Result<S::Ok, S::Error> {
+    value.write(s)
 }
 
 /// A scalar that an enum or a tag is compared with.
@@ -92,8 +121,7 @@ impl PartialEq for Literal<'_> {
             (Literal::Boolean(a), Literal::Boolean(b)) => a == b,
             (Literal::Integer(a), Literal::Integer(b)) => a == b,
             (Literal::Number(a), Literal::Number(b)) => a == b,
-            (Literal::Integer(a), Literal::Number(b))
-            | (Literal::Number(b), Literal::Integer(a)) => a as f64 == b,
+            (Literal::Integer(a), Literal::Number(b)) | (Literal::Number(b), Literal::Integer(a)) => a as f64 == b,
             _ => false,
         }
     }
@@ -138,10 +166,7 @@ pub fn is<L: Scalar>(value: &Value, literal: L) -> bool {
     let value = match value {
         Value::Bool(value) => Some(Literal::Boolean(*value)),
         Value::String(value) => Some(Literal::Text(value)),
-        Value::Number(value) => value
-            .as_i64()
-            .map(Literal::Integer)
-            .or_else(|| value.as_f64().map(Literal::Number)),
+        Value::Number(value) => value.as_i64().map(Literal::Integer).or_else(|| value.as_f64().map(Literal::Number)),
         _ => None,
     };
     value == Some(literal.literal())

@@ -6,7 +6,7 @@ enum Open {
     Object { key: Option<String> },
 }
 
-/// Returns the number of bytes before a position that serde_json gives: the line from 1, and the bytes of that line.
+/// Returns the number of bytes before a position that `serde_json` gives: the line from 1, and the bytes of that line.
 pub(super) fn offset(text: &[u8], line: usize, column: usize) -> usize {
     let before = line.saturating_sub(1);
     let lines = text.split_inclusive(|byte| *byte == b'\n').take(before);
@@ -52,7 +52,7 @@ struct Scanned {
     closed: bool,
 }
 
-/// Follows a text that is right up to its end, as far as serde_json read it.
+/// Follows a text that is right up to its end, as far as `serde_json` read it.
 fn scan(text: &[u8]) -> Scanned {
     let mut open = Vec::new();
     let mut closed = false;
@@ -73,9 +73,7 @@ fn scan(text: &[u8]) -> Scanned {
                 let end = string_end(token);
                 rest = token.get(end..).unwrap_or_default();
                 if let Some(Open::Object { key: key @ None }) = open.last_mut() {
-                    *key = token
-                        .get(..end)
-                        .and_then(|raw| serde_json::from_slice(raw).ok());
+                    *key = token.get(..end).and_then(|raw| serde_json::from_slice(raw).ok());
                 }
             }
             b' ' | b'\n' | b'\r' | b'\t' => continue,
@@ -98,4 +96,48 @@ fn string_end(token: &[u8]) -> usize {
         }
     }
     token.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_container, of_value, offset};
+
+    #[test]
+    fn a_pointer_follows_the_text() {
+        // The bar marks the position.
+        let cases = [
+            ("|{}", "", ""),
+            ("{|}", "", ""),
+            ("{}|", "", ""),
+            (r#"{"a"|: 1}"#, "/a", ""),
+            (r#"{"a": 1|}"#, "/a", ""),
+            (r#"{"a": 1, |"b": 2}"#, "", ""),
+            (r#"{"a": {"b": [true, {}|]}}"#, "/a/b/1", "/a/b/1"),
+            (r#"{"a": {"b": [true, {}]|}}"#, "/a/b", "/a/b"),
+            (r#"{"a": {"b": [true, | {}]}}"#, "/a/b/1", "/a/b"),
+            ("[[], [1, [2|]]]", "/1/1/0", "/1/1"),
+            (r#"{"a,\"]": ["},{", "x|"]}"#, "/a,\"]/1", "/a,\"]"),
+            (r#"{"a~/b": 1|}"#, "/a~0~1b", ""),
+            (r#"{"\u0061\\": 1|}"#, "/a\\", ""),
+            (r#"}]}"a", :|"#, "", ""),
+        ];
+        for (text, value, container) in cases {
+            let at = text.find('|').unwrap();
+            let text = text.replace('|', "");
+            assert_eq!(
+                (of_value(text.as_bytes(), at), of_container(text.as_bytes(), at)),
+                (value.into(), container.into()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_offset_counts_lines() {
+        assert_eq!(offset(b"ab\ncd\n\ne", 1, 2), 2);
+        assert_eq!(offset(b"ab\ncd\n\ne", 2, 1), 4);
+        assert_eq!(offset(b"ab\ncd\n\ne", 4, 1), 8);
+        assert_eq!(offset(b"ab", 9, 9), 2);
+        assert_eq!(offset(b"", 0, 0), 0);
+    }
 }

@@ -4,9 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Serialize;
-use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor,
-};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 
 use super::Record;
@@ -20,10 +18,7 @@ pub struct Reader<A, T> {
 impl<A, T: Record> Reader<A, T> {
     #[inline]
     pub(super) fn new(map: A) -> Self {
-        Self {
-            map,
-            record: PhantomData,
-        }
+        Self { map, record: PhantomData }
     }
 
     /// Moves to the next property and returns its position, or `None` at the end of the object.
@@ -118,16 +113,8 @@ fn missing<E: Error>(name: &str, fields: &[&str], required: &[(usize, bool)]) ->
         .filter_map(|(index, _)| fields.get(*index))
         .map(|field| format!("`{field}`"))
         .collect();
-    let noun = if absent.len() == 1 {
-        "property"
-    } else {
-        "properties"
-    };
-    E::custom(format_args!(
-        "missing {noun} {} of {}",
-        absent.join(", "),
-        short(name)
-    ))
+    let noun = if absent.len() == 1 { "property" } else { "properties" };
+    E::custom(format_args!("missing {noun} {} of {}", absent.join(", "), short(name)))
 }
 
 /// Tells whether `T` itself holds the property `name`.
@@ -142,11 +129,7 @@ pub(super) fn declares<T: Record>(name: &str) -> bool {
 ///
 /// When the serializer fails.
 #[inline]
-pub fn put<M: SerializeMap, V: Serialize>(
-    m: &mut M,
-    name: &'static str,
-    value: &V,
-) -> Result<(), M::Error> {
+pub fn put<M: SerializeMap, V: Serialize>(m: &mut M, name: &'static str, value: &V) -> Result<(), M::Error> {
     m.serialize_entry(name, value)
 }
 
@@ -176,10 +159,7 @@ pub fn put_extra<'a, T: Record, M: SerializeMap, V: Serialize + 'a>(
     m: &mut M,
     extra: impl IntoIterator<Item = (&'a String, &'a V)>,
 ) -> Result<(), M::Error> {
-    extra
-        .into_iter()
-        .filter(|(key, _)| !declares::<T>(key))
-        .try_for_each(|(key, value)| m.serialize_entry(key, value))
+    extra.into_iter().filter(|(key, _)| !declares::<T>(key)).try_for_each(|(key, value)| m.serialize_entry(key, value))
 }
 
 /// Reads a record; the body of the `Deserialize` that [`record!`](crate::record!) writes.
@@ -269,10 +249,6 @@ impl<T: Record> Visitor<'_> for IndexOrKey<T> {
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Found, E> {
         let index = T::index(name);
-        Ok(if index < T::FIELDS.len() {
-            Found::Declared(index)
-        } else {
-            Found::Extra(name.to_owned())
-        })
+        Ok(if index < T::FIELDS.len() { Found::Declared(index) } else { Found::Extra(name.to_owned()) })
     }
 }

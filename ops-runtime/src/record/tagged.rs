@@ -39,19 +39,11 @@ impl<A, T: Record> Reader<A, T> {
             match key {
                 Some(key) => before.push((key, self.map.next_value()?)),
                 None => {
-                    return Ok(Tagged {
-                        name,
-                        tag: self.map.next_value()?,
-                        before,
-                        rest: &mut self.map,
-                    });
+                    return Ok(Tagged { name, tag: self.map.next_value()?, before, rest: &mut self.map });
                 }
             }
         }
-        Err(A::Error::custom(format_args!(
-            "missing property `{name}` of {}",
-            short(T::NAME)
-        )))
+        Err(A::Error::custom(format_args!("missing property `{name}` of {}", short(T::NAME))))
     }
 }
 
@@ -69,13 +61,7 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     /// When the object is not a `T`.
     pub fn read<T: Record>(self) -> Result<T, A::Error> {
         let tag = declares::<T>(self.name).then_some(self.tag);
-        let chain = Chain {
-            name: self.name,
-            tag,
-            before: self.before.into_iter(),
-            rest: self.rest,
-            next: Next::Rest,
-        };
+        let chain = Chain { name: self.name, tag, before: self.before.into_iter(), rest: self.rest, next: Next::Rest };
         T::read(&mut Reader::new(chain))
     }
 
@@ -122,12 +108,8 @@ pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
 /// When `value` is no object, or the serializer fails.
 pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Error> {
     match value {
-        Value::Object(map) => map
-            .iter()
-            .try_for_each(|(key, value)| m.serialize_entry(key, value)),
-        _ => Err(serde::ser::Error::custom(
-            "a variant of a tagged union is an object",
-        )),
+        Value::Object(map) => map.iter().try_for_each(|(key, value)| m.serialize_entry(key, value)),
+        _ => Err(serde::ser::Error::custom("a variant of a tagged union is an object")),
     }
 }
 
@@ -151,15 +133,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
     type Error = A::Error;
 
     #[inline]
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, A::Error> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         if let Some(tag) = self.tag.take() {
             self.next = Next::Tag(tag);
-            return seed
-                .deserialize(BorrowedStrDeserializer::new(self.name))
-                .map(Some);
+            return seed.deserialize(BorrowedStrDeserializer::new(self.name)).map(Some);
         }
         if let Some((key, value)) = self.before.next() {
             let read = key.read(seed);
@@ -176,8 +153,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
             Next::Tag(value) => (Key(Cow::Borrowed(self.name)), value),
             Next::Before(key, value) => (key, value),
         };
-        seed.deserialize(value.reader())
-            .map_err(|error: A::Error| below(&key.0, &error))
+        seed.deserialize(value.reader()).map_err(|error: A::Error| below(&key.0, &error))
     }
 }
 

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::Serializer;
 
 use super::attempt;
 use super::buffer::Buffer;
@@ -27,6 +28,13 @@ pub trait Untagged: Sized {
     ///
     /// When the value is not one of that variant, or there is no such variant.
     fn read<'de, D: Deserializer<'de>>(variant: usize, d: D) -> Result<Self, D::Error>;
+
+    /// Writes the variant.
+    ///
+    /// # Errors
+    ///
+    /// When the serializer fails.
+    fn write<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error>;
 }
 
 /// A kind of JSON value.
@@ -62,19 +70,13 @@ impl Shape {
     /// Makes a shape from a kind and, of an object, the names of the properties that are required and of the others that
     /// are declared.
     #[must_use]
-    pub const fn new(
-        kind: Kind,
-        needs: &'static [&'static str],
-        knows: &'static [&'static str],
-    ) -> Self {
+    pub const fn new(kind: Kind, needs: &'static [&'static str], knows: &'static [&'static str]) -> Self {
         Self { kind, needs, knows }
     }
 
     /// Tells whether a value of the kind `kind` may have this shape.
     fn takes(&self, kind: Kind) -> bool {
-        self.kind == kind
-            || self.kind == Kind::Any
-            || (self.kind == Kind::Number && kind == Kind::Integer)
+        self.kind == kind || self.kind == Kind::Any || (self.kind == Kind::Number && kind == Kind::Integer)
     }
 
     /// Counts the properties of `value` that this shape declares, or returns `None` if one that it requires is absent.
@@ -92,35 +94,21 @@ impl Shape {
 fn only<U: Untagged>(kind: Kind) -> Option<usize> {
     let mut variants = variants::<U>(kind);
     let first = variants.next();
-    if variants.next().is_none() {
-        first
-    } else {
-        None
-    }
+    if variants.next().is_none() { first } else { None }
 }
 
 /// Returns the variants that take values of the kind `kind`.
 fn variants<U: Untagged>(kind: Kind) -> impl Iterator<Item = usize> {
     let takes = move |shapes: &&[Shape]| shapes.iter().any(|shape| shape.takes(kind));
-    U::SHAPES
-        .iter()
-        .enumerate()
-        .filter(move |(_, shapes)| takes(shapes))
-        .map(|(variant, _)| variant)
+    U::SHAPES.iter().enumerate().filter(move |(_, shapes)| takes(shapes)).map(|(variant, _)| variant)
 }
 
 /// Returns the variants that `value` may be, the likeliest first: the one that declares most of its properties.
 pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<usize> {
     let mut scored: Vec<(usize, usize)> = variants::<U>(kind)
         .filter_map(|variant| {
-            let shapes = U::SHAPES
-                .get(variant)?
-                .iter()
-                .filter(|shape| shape.takes(kind));
-            Some((
-                shapes.filter_map(|shape| shape.score(value)).max()?,
-                variant,
-            ))
+            let shapes = U::SHAPES.get(variant)?.iter().filter(|shape| shape.takes(kind));
+            Some((shapes.filter_map(|shape| shape.score(value)).max()?, variant))
         })
         .collect();
     // Stable, so that equals stay in the order of the document.
@@ -137,16 +125,22 @@ pub fn read_untagged<'de, U: Untagged, D: Deserializer<'de>>(d: D) -> Result<U, 
     d.deserialize_any(UntaggedVisitor(PhantomData))
 }
 
+/// Writes an untagged union; the body of the `Serialize` that [`untagged!`](crate::untagged!) writes.
+///
+/// # Errors
+///
+/// When the serializer fails.
+pub fn write_untagged<U: Untagged, S: Serializer>(value: &U, s: S) -> Result<S::Ok, S::Error> {
+    value.write(s)
+}
+
 /// Fails because a union has no variant at a position.
 ///
 /// # Errors
 ///
 /// Always.
 pub fn no_variant<'de, U: Untagged, D: Deserializer<'de>>(_: D) -> Result<U, D::Error> {
-    Err(D::Error::custom(format_args!(
-        "no such variant of {}",
-        short(U::NAME)
-    )))
+    Err(D::Error::custom(format_args!("no such variant of {}", short(U::NAME))))
 }
 
 struct UntaggedVisitor<U>(PhantomData<fn() -> U>);

@@ -118,9 +118,7 @@ mod impls {
 
     impl Record for super::Pet {
         const NAME: &'static str = "Pet";
-        const FIELDS: &'static [&'static str] = &[
-            "id", "owner", "tag", "weight", "limit", "status", "parent", "$type",
-        ];
+        const FIELDS: &'static [&'static str] = &["id", "owner", "tag", "weight", "limit", "status", "parent", "$type"];
         fn index(name: &str) -> usize {
             match name {
                 "id" => 0,
@@ -134,6 +132,7 @@ mod impls {
                 _ => 8,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None, None, None, None, None, None, None);
             while let Some(i) = m.next()? {
@@ -150,18 +149,16 @@ mod impls {
                 }?
             }
             match s {
-                (Some(id), Some(owner), tag, weight, limit, status, parent, Some(type_)) => {
-                    Ok(Self {
-                        id,
-                        owner,
-                        tag,
-                        weight,
-                        limit: limit.unwrap_or(20),
-                        status: status.unwrap_or_else(|| "paid".into()),
-                        parent,
-                        type_,
-                    })
-                }
+                (Some(id), Some(owner), tag, weight, limit, status, parent, Some(type_)) => Ok(Self {
+                    id,
+                    owner,
+                    tag,
+                    weight,
+                    limit: limit.unwrap_or(20),
+                    status: status.unwrap_or_else(|| "paid".into()),
+                    parent,
+                    type_,
+                }),
                 s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (7, s.7.is_none())])),
             }
         }
@@ -187,6 +184,7 @@ mod impls {
                 _ => 1,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None,);
             let mut extra = Default::default();
@@ -216,6 +214,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -247,6 +246,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -278,6 +278,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {
@@ -309,6 +310,7 @@ mod impls {
                 _ => 2,
             }
         }
+        #[inline]
         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
             let mut s = (None, None);
             while let Some(i) = m.next()? {

@@ -1,0 +1,300 @@
+//! Whether a value conforms: the fast answer, without saying why not.
+
+use std::cell::Cell;
+
+use serde_json::{Map, Value};
+
+use super::Reading;
+use super::definitions::Definitions;
+use super::equal::{equal, repeated};
+use super::node::{Additional, ArrayRules, At, Intersect, Kind, Node, ObjectRules, Shape, Tag, Target, Typed, Union};
+
+/// How deep a value is followed, schemas that combine others counted in. JSON is parsed to 128 levels.
+pub(super) const MAX_DEPTH: u32 = 288;
+/// How many references may lead to references.
+const MAX_HOPS: u32 = 32;
+/// How many combined schemas one call tries: some schemas make that exponential in the depth of the value.
+const MAX_STEPS: u32 = 1 << 24;
+
+/// Everything that working on one value shares.
+pub(super) struct Checker<'a> {
+    pub(super) definitions: &'a Definitions,
+    pub(super) compat: bool,
+    steps: Cell<u32>,
+    /// A limit was reached, or the original would have thrown: a `false` may say nothing about the value.
+    pub(super) gave_up: Cell<bool>,
+    /// How many values may still be created.
+    pub(super) creations: Cell<u32>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(definitions: &'a Definitions) -> Self {
+        Checker {
+            definitions,
+            compat: definitions.reading() == Reading::Compat,
+            steps: Cell::new(MAX_STEPS),
+            gave_up: Cell::new(false),
+            creations: Cell::new(1 << 20),
+        }
+    }
+
+    /// Takes one step down or sideways; `false` if the limits forbid it.
+    pub(super) fn enter(&self, depth: u32) -> bool {
+        let steps = self.steps.get();
+        self.steps.set(steps.saturating_sub(1));
+        let enter = depth < MAX_DEPTH && steps > 0;
+        if !enter {
+            self.gave_up.set(true);
+        }
+        enter
+    }
+
+    pub(super) fn check(&self, at: At<'a>, value: &Value, depth: u32) -> bool {
+        match &at.node.kind {
+            Kind::Any => true,
+            Kind::Never => false,
+            Kind::Plain(types) => types.admits(value),
+            Kind::Typed(typed) => self.typed(at, typed, value, depth),
+            Kind::Literals(values) => self.is_one_of(values, value),
+            Kind::Union(union) => self.enter(depth) && self.union(at, union, value, depth),
+            Kind::Intersect(all) => self.enter(depth) && self.intersect(at, all, value, depth),
+            Kind::Ref(_) => match self.follow(at) {
+                Some(at) => self.check(at, value, depth),
+                None => self.lost(),
+            },
+        }
+    }
+
+    pub(super) fn is_one_of(&self, values: &[Value], value: &Value) -> bool {
+        match value {
+            Value::String(text) => values.iter().any(|other| other.as_str() == Some(text)),
+            // To the original, two objects are never the same.
+            Value::Array(_) | Value::Object(_) if self.compat => false,
+            value => values.iter().any(|other| equal(other, value)),
+        }
+    }
+
+    /// What a reference to nowhere makes of a value: the default reading knows nothing against it.
+    fn lost(&self) -> bool {
+        self.gave_up.set(self.gave_up.get() || self.compat);
+        !self.compat
+    }
+
+    /// The node behind any references.
+    pub(super) fn follow(&self, at: At<'a>) -> Option<At<'a>> {
+        let mut at = at;
+        for _ in 0..MAX_HOPS {
+            at = match at.node.kind {
+                Kind::Ref(Target::Local(id)) => at.to(at.unit.locals.get(id as usize)?),
+                Kind::Ref(Target::Shared(id)) => self.definitions.unit(id)?.root(),
+                Kind::Ref(Target::Missing) => return None,
+                _ => return Some(at),
+            };
+        }
+        None
+    }
+
+    fn typed(&self, at: At<'a>, typed: &'a Typed, value: &Value, depth: u32) -> bool {
+        typed.types.admits(value)
+            && match value {
+                Value::Null | Value::Bool(_) => true,
+                Value::Number(number) => typed.number.as_ref().is_none_or(|rules| rules.check(number)),
+                Value::String(text) => typed.string.as_ref().is_none_or(|rules| rules.check(text)),
+                Value::Array(items) => typed.array.as_ref().is_none_or(|rules| self.array(at, rules, items, depth)),
+                Value::Object(map) => typed.object.as_ref().is_none_or(|rules| self.object(at, rules, map, depth)),
+            }
+    }
+
+    fn array(&self, at: At<'a>, rules: &'a ArrayRules, items: &[Value], depth: u32) -> bool {
+        let length = items.len() as u64;
+        if rules.exact && length != rules.prefix.len() as u64
+            || rules.min.is_some_and(|min| length < min)
+            || rules.limit().is_some_and(|limit| length > limit)
+            || !self.enter(depth)
+        {
+            return false;
+        }
+        let conform = items
+            .iter()
+            .enumerate()
+            .all(|(index, item)| rules.item(index).is_none_or(|node| self.check(at.to(node), item, depth + 1)));
+        conform && !(rules.unique && !repeated(items, false).is_empty())
+    }
+
+    fn object(&self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, depth: u32) -> bool {
+        if !rules.counts(map) || !self.enter(depth) {
+            return false;
+        }
+        let mut required = 0;
+        let mut cursor = 0;
+        for (name, value) in map {
+            let property = rules.find(name, &mut cursor);
+            if let Some(property) = property {
+                if !self.check(at.to(&property.node), value, depth + 1) {
+                    return false;
+                }
+                required += usize::from(property.required);
+            }
+            if !(rules.patterns.is_empty() && property.is_some())
+                && !self.unlisted(at, rules, (name, value), property.is_some(), map.len(), depth)
+            {
+                return false;
+            }
+        }
+        required == rules.required || self.compat && self.excused(at, rules, map)
+    }
+
+    /// Checks a property by the rules for names, and for those without rules.
+    fn unlisted(
+        &self,
+        at: At<'a>,
+        rules: &'a ObjectRules,
+        (name, value): (&str, &Value),
+        mut listed: bool,
+        count: usize,
+        depth: u32,
+    ) -> bool {
+        for (pattern, node) in &rules.patterns {
+            if pattern.matches(name) {
+                listed = true;
+                if !self.check(at.to(node), value, depth + 1) {
+                    return false;
+                }
+            }
+        }
+        listed
+            || match &rules.additional {
+                Additional::Unspecified | Additional::True => true,
+                Additional::False => rules.counts_keys && count == rules.properties.len(),
+                Additional::Each(node) => self.check(at.to(node), value, depth + 1),
+                Additional::Broken => self.lost(),
+            }
+    }
+
+    /// Whether every absent required property is one that the original lets be absent.
+    fn excused(&self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>) -> bool {
+        rules
+            .properties
+            .iter()
+            .filter(|property| property.required && !map.contains_key(&*property.name))
+            .all(|property| !matches!(property.node.kind, Kind::Any) && self.admits_absence(at.to(&property.node), 0))
+    }
+
+    /// Whether no value at all conforms, as far as the original is concerned.
+    pub(super) fn admits_absence(&self, at: At<'a>, depth: u32) -> bool {
+        match &at.node.kind {
+            Kind::Any => true,
+            Kind::Union(union) => {
+                self.enter(depth)
+                    && union.types.is_all()
+                    && union.variants.iter().any(|node| self.admits_absence(at.to(node), depth + 1))
+            }
+            Kind::Intersect(all) => {
+                self.enter(depth) && all.members.iter().all(|node| self.admits_absence(at.to(node), depth + 1))
+            }
+            Kind::Ref(_) => self.follow(at).is_some_and(|at| self.admits_absence(at, depth + 1)),
+            _ => false,
+        }
+    }
+
+    fn union(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> bool {
+        if !union.types.admits(value) {
+            return false;
+        }
+        match self.tagged(at, union, value) {
+            Tagged::Variant(node) => self.check(at.to(node), value, depth + 1),
+            Tagged::Unknown => false,
+            Tagged::No => union.variants.iter().any(|node| self.check(at.to(node), value, depth + 1)),
+        }
+    }
+
+    /// The variant that the value itself names.
+    pub(super) fn tagged(&self, at: At<'a>, union: &'a Union, value: &Value) -> Tagged<'a> {
+        let Value::Object(map) = value else { return Tagged::No };
+        if self.compat {
+            return Tagged::No;
+        }
+        let named = |tag: &Tag| {
+            let value = tag.value(map)?;
+            Some(tag.variant(value).and_then(|index| union.variants.get(index)))
+        };
+        if let Some(Some(node)) = union.discriminator.as_ref().and_then(named) {
+            return Tagged::Variant(node);
+        }
+        match self.shape(at, union).tag.as_ref().and_then(named) {
+            Some(Some(node)) => Tagged::Variant(node),
+            Some(None) => Tagged::Unknown,
+            None => Tagged::No,
+        }
+    }
+
+    pub(super) fn shape(&self, at: At<'a>, union: &'a Union) -> &'a Shape {
+        union.shape.get_or_init(|| {
+            let nodes: Vec<At<'a>> =
+                union.variants.iter().map(|node| self.follow(at.to(node)).unwrap_or(at.to(node))).collect();
+            Shape { types: nodes.iter().map(|at| at.node.types()).collect(), tag: self.tag(&nodes) }
+        })
+    }
+
+    /// A required property that has a different constant in each variant that is an object.
+    fn tag(&self, variants: &[At<'a>]) -> Option<Tag> {
+        let mut objects = Vec::new();
+        for (index, at) in (0u32..).zip(variants) {
+            match &at.node.kind {
+                Kind::Typed(typed) if typed.types.has(super::node::OBJECT) => {
+                    objects.push((index, *at, typed.object.as_ref()?));
+                }
+                Kind::Typed(_) | Kind::Never => {}
+                _ if at.node.types().has(super::node::OBJECT) => return None,
+                _ => {}
+            }
+        }
+        let (_, _, first) = objects.first().filter(|_| objects.len() > 1)?;
+        first.properties.iter().find_map(|candidate| {
+            let mut values: Vec<(Box<str>, u32)> = Vec::new();
+            for (index, at, rules) in &objects {
+                let property = rules.find(&candidate.name, &mut 0)?;
+                let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
+                for literal in literals {
+                    let text = literal.as_str()?;
+                    if values.iter().any(|(known, _)| **known == *text) {
+                        return None;
+                    }
+                    values.push((text.into(), *index));
+                }
+            }
+            Some(Tag::new(&candidate.name, values))
+        })
+    }
+
+    fn intersect(&self, at: At<'a>, all: &'a Intersect, value: &Value, depth: u32) -> bool {
+        all.members.iter().all(|node| self.check(at.to(node), value, depth + 1))
+            && (!all.sealed || self.unsealed(at, all, value).is_empty())
+    }
+
+    /// The properties that no member of a sealed intersection knows.
+    pub(super) fn unsealed<'v>(&self, at: At<'a>, all: &'a Intersect, value: &'v Value) -> Vec<&'v str> {
+        let Value::Object(map) = value else { return Vec::new() };
+        let known = |name: &str| all.members.iter().any(|node| self.lists(at.to(node), name, 0));
+        map.keys().map(String::as_str).filter(|name| !known(name)).collect()
+    }
+
+    /// Whether a schema lists a property in every case.
+    fn lists(&self, at: At<'a>, name: &str, depth: u32) -> bool {
+        self.enter(depth)
+            && match &at.node.kind {
+                Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| rules.find(name, &mut 0).is_some()),
+                Kind::Intersect(all) => all.members.iter().any(|node| self.lists(at.to(node), name, depth + 1)),
+                Kind::Union(union) => union.variants.iter().all(|node| self.lists(at.to(node), name, depth + 1)),
+                _ => false,
+            }
+    }
+}
+
+/// What a value says about the variant it belongs to.
+pub(super) enum Tagged<'a> {
+    Variant(&'a Node),
+    /// It has the tag, with a value of no variant.
+    Unknown,
+    No,
+}

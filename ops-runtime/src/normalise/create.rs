@@ -1,0 +1,148 @@
+//! Values made up from a schema alone, where one has to stand in for a value that does not conform.
+
+use serde_json::{Map, Value};
+
+use super::check::Checker;
+use super::equal::copy;
+use super::node::{
+    ARRAY, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, NULL, NUMBER, OBJECT, ObjectRules, Rest, STRING, Typed,
+    Types,
+};
+use super::number::Num;
+use super::text::MAX_CREATED;
+
+impl<'a> Checker<'a> {
+    /// The default of a node. In the default reading one that does not fit its own schema is none.
+    pub(super) fn default_of(&self, at: At<'a>) -> Option<&'a Value> {
+        let mut at = at;
+        if at.node.default.is_none() {
+            at = self.follow(at)?;
+        }
+        let default = at.node.default.as_deref()?;
+        let usable =
+            self.compat || *default.fits.get_or_init(|| Checker::new(self.definitions).check(at, &default.value, 0));
+        usable.then_some(&default.value)
+    }
+
+    /// A value for a node, preferably of the types `like`; `None` where the original throws.
+    pub(super) fn create(&self, at: At<'a>, like: Types, depth: u32) -> Option<Value> {
+        let left = self.creations.get().checked_sub(1)?;
+        self.creations.set(left);
+        if !self.enter(depth) {
+            return None;
+        }
+        if let Some(default) = self.default_of(at) {
+            return copy(default);
+        }
+        match &at.node.kind {
+            Kind::Any => Some(Value::Object(Map::new())),
+            Kind::Never => None,
+            Kind::Plain(types) => Some(zero(made(*types, like))),
+            Kind::Typed(typed) => self.create_typed(at, typed, made(typed.types, like), depth),
+            Kind::Literals(values) => copy(values.first()?),
+            Kind::Union(union) => self.create(at.to(union.variants.first()?), Types::NONE, depth + 1),
+            Kind::Intersect(all) => {
+                let mut created = Value::Object(Map::new());
+                for member in &all.members {
+                    created = assign(created, self.create(at.to(member), Types::NONE, depth + 1)?);
+                }
+                self.check(at, &created, depth).then_some(created)
+            }
+            Kind::Ref(_) => self.create(self.follow(at)?, like, depth + 1),
+        }
+    }
+
+    fn create_typed(&self, at: At<'a>, typed: &'a Typed, made: u8, depth: u32) -> Option<Value> {
+        Some(match made {
+            STRING => match &typed.string {
+                Some(rules) => Value::String(rules.create()?),
+                None => zero(STRING),
+            },
+            INTEGER | FRACTION | NUMBER => {
+                let minimum = typed.number.as_ref().and_then(|rules| rules.minimum);
+                minimum.map_or(zero(NUMBER), Num::to_value)
+            }
+            ARRAY => match &typed.array {
+                Some(rules) => self.create_array(at, rules, depth)?,
+                None => zero(ARRAY),
+            },
+            OBJECT => match &typed.object {
+                Some(rules) => self.create_object(at, rules, depth)?,
+                None => zero(OBJECT),
+            },
+            other => zero(other),
+        })
+    }
+
+    fn create_array(&self, at: At<'a>, rules: &'a ArrayRules, depth: u32) -> Option<Value> {
+        if rules.unique {
+            return None;
+        }
+        let mut items = Vec::new();
+        let count = if rules.exact { rules.prefix.len() } else { usize::try_from(rules.min.unwrap_or(0)).ok()? };
+        if count > MAX_CREATED {
+            return None;
+        }
+        for index in 0..count {
+            items.push(match (rules.item(index), &rules.rest) {
+                (Some(node), _) => self.create(at.to(node), Types::NONE, depth + 1)?,
+                (None, Rest::Never) => return None,
+                (None, _) => Value::Null,
+            });
+        }
+        Some(Value::Array(items))
+    }
+
+    fn create_object(&self, at: At<'a>, rules: &'a ObjectRules, depth: u32) -> Option<Value> {
+        let mut map = Map::new();
+        for property in rules.properties.iter().filter(|property| property.required) {
+            map.insert(property.name.to_string(), self.create(at.to(&property.node), Types::NONE, depth + 1)?);
+        }
+        Some(Value::Object(map))
+    }
+}
+
+/// The type to make: one of those that are preferred if the schema has it.
+fn made(types: Types, like: Types) -> u8 {
+    let both = types.and(like);
+    if both.is_none() { types.made() } else { both.made() }
+}
+
+fn zero(made: u8) -> Value {
+    match made {
+        NULL => Value::Null,
+        BOOLEAN => Value::Bool(false),
+        STRING => Value::String(String::new()),
+        ARRAY => Value::Array(Vec::new()),
+        OBJECT => Value::Object(Map::new()),
+        _ => Value::from(0),
+    }
+}
+
+/// What the members of an intersection make together: objects are merged, anything else replaces what was there.
+fn assign(sum: Value, next: Value) -> Value {
+    match (sum, next) {
+        (sum, Value::Null) if sum.is_object() => sum,
+        (Value::Object(mut sum), next @ (Value::Object(_) | Value::Array(_))) => {
+            sum.extend(as_object(next));
+            Value::Object(sum)
+        }
+        (_, Value::Null) => Value::Object(Map::new()),
+        (sum @ Value::Array(_), next @ (Value::Object(_) | Value::Array(_))) => {
+            let mut sum = as_object(sum);
+            sum.extend(as_object(next));
+            Value::Object(sum)
+        }
+        (_, Value::Array(items)) => Value::Object(as_object(Value::Array(items))),
+        (_, next) => next,
+    }
+}
+
+/// An object as it is, and an array as JavaScript spreads it: the items under their indices.
+pub(super) fn as_object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        Value::Array(items) => items.into_iter().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
+        _ => Map::new(),
+    }
+}

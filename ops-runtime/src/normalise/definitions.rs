@@ -1,0 +1,165 @@
+//! The table of definitions that the operations of one API share.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde_json::Value;
+
+use super::node::Unit;
+use super::{Problem, Reading, compat, lower, reference};
+
+/// The definitions of an API: `Name` to schema, each compiled at most once, when a value first reaches it.
+///
+/// Cloning is cheap and shares the table, and so do all schemas compiled with it.
+///
+/// ```
+/// use ops_runtime::normalise::{CompiledSchema, Definitions, Reading};
+/// use serde_json::json;
+///
+/// let definitions = Definitions::new(Reading::Default, |name| match name {
+///     "Pet" => Some(json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]})),
+///     _ => None,
+/// });
+/// let pets = CompiledSchema::with_definitions(
+///     &json!({"type": "array", "items": {"$ref": "#/$defs/Pet"}}),
+///     &definitions,
+/// );
+/// assert!(pets.check(&json!([{"id": 1}])));
+/// assert!(!pets.check(&json!([{}])));
+/// ```
+#[derive(Clone)]
+pub struct Definitions(Arc<Inner>);
+
+type Source = dyn Fn(&str) -> Option<Value> + Send + Sync;
+
+struct Inner {
+    reading: Reading,
+    source: Option<Box<Source>>,
+    ids: Mutex<HashMap<String, u32>>,
+    slots: Pool<Slot>,
+    problems: Mutex<Vec<Problem>>,
+}
+
+/// One definition, or a part of one that is referred to by itself.
+struct Slot {
+    key: String,
+    unit: OnceLock<Unit>,
+}
+
+impl Definitions {
+    /// A table over a source that gives a definition's schema by name.
+    ///
+    /// The source is asked when a definition is needed, a few times at most for each.
+    pub fn new(reading: Reading, source: impl Fn(&str) -> Option<Value> + Send + Sync + 'static) -> Self {
+        Definitions::build(reading, Some(Box::new(source)))
+    }
+
+    /// A table without definitions.
+    pub fn none(reading: Reading) -> Self {
+        Definitions::build(reading, None)
+    }
+
+    fn build(reading: Reading, source: Option<Box<Source>>) -> Self {
+        Definitions(Arc::new(Inner {
+            reading,
+            source,
+            ids: Mutex::default(),
+            slots: Pool::new(),
+            problems: Mutex::default(),
+        }))
+    }
+
+    /// The reading in which the definitions, and schemas that use them, are compiled.
+    pub fn reading(&self) -> Reading {
+        self.0.reading
+    }
+
+    /// What was found wrong with the definitions compiled so far.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.source.is_none()
+    }
+
+    /// The number by which compiled schemas refer to a definition.
+    pub(super) fn id(&self, key: &str) -> Option<u32> {
+        let mut ids = self.0.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = ids.get(key) {
+            return Some(*id);
+        }
+        let id = u32::try_from(ids.len()).ok()?;
+        self.0.slots.slot(id)?.get_or_init(|| Slot { key: key.to_owned(), unit: OnceLock::new() });
+        ids.insert(key.to_owned(), id);
+        Some(id)
+    }
+
+    /// The compiled definition; compiled now if this is its first use.
+    pub(super) fn unit(&self, id: u32) -> Option<&Unit> {
+        let slot = self.0.slots.slot(id)?.get()?;
+        Some(slot.unit.get_or_init(|| self.compile(&slot.key)))
+    }
+
+    fn compile(&self, key: &str) -> Unit {
+        let mut problems = Vec::new();
+        let unit = match self.schema(key) {
+            Some(schema) => match self.reading() {
+                Reading::Compat => compat::compile(&schema, self),
+                _ => lower::compile(&schema, Some(key), self, &mut problems),
+            },
+            None => {
+                problems.push(Problem::nowhere(key));
+                match self.reading() {
+                    Reading::Compat => compat::missing(),
+                    _ => Unit::any(),
+                }
+            }
+        };
+        if !problems.is_empty() {
+            self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).append(&mut problems);
+        }
+        unit
+    }
+
+    /// The schema behind a key, which is a name and possibly a pointer into its schema.
+    pub(super) fn schema(&self, key: &str) -> Option<Value> {
+        let source = self.0.source.as_deref()?;
+        if let Some(schema) = source(&reference::name(key)) {
+            return Some(schema);
+        }
+        let (name, pointer) = key.split_once('/')?;
+        source(&reference::name(name))?.pointer_mut(&format!("/{pointer}")).map(Value::take)
+    }
+}
+
+impl fmt::Debug for Definitions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.0.ids.lock().unwrap_or_else(PoisonError::into_inner).len();
+        out.debug_struct("Definitions").field("reading", &self.0.reading).field("known", &known).finish_non_exhaustive()
+    }
+}
+
+/// A list that grows without moving its elements, so that they can be lent while it does.
+pub(super) struct Pool<T> {
+    /// The bucket `n` has room for `FIRST << n` elements.
+    buckets: [OnceLock<Box<[OnceLock<T>]>>; 24],
+}
+
+const FIRST: u32 = 16;
+
+impl<T> Pool<T> {
+    pub(super) fn new() -> Self {
+        Pool { buckets: [const { OnceLock::new() }; 24] }
+    }
+
+    /// The place of this number, empty or not; `None` if the number is too high.
+    pub(super) fn slot(&self, id: u32) -> Option<&OnceLock<T>> {
+        let position = id.checked_add(FIRST)?;
+        let bucket = position.ilog2() - FIRST.ilog2();
+        let size = FIRST << bucket;
+        let slots = self.buckets.get(bucket as usize)?;
+        slots.get_or_init(|| (0..size).map(|_| OnceLock::new()).collect()).get((position - size) as usize)
+    }
+}

@@ -1,0 +1,307 @@
+//! A schema of the default reading while its parts are being merged.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::equal::equal;
+use super::node::{ARRAY, Node, OBJECT, Types};
+use super::number::{Num, NumberRules};
+use super::reference::Raw;
+use super::text::{Format, Matcher, Pattern, StringRules, has_structure};
+
+/// The conjunction of some schemas, keyword by keyword; the schemas inside it are not compiled yet.
+#[derive(Debug, Default)]
+pub(super) struct Draft<'s> {
+    pub(super) never: bool,
+    /// Something in it could not be resolved, so what it declares is not known.
+    pub(super) unknown: bool,
+    pub(super) types: Option<Types>,
+    pub(super) literals: Option<Vec<Value>>,
+    pub(super) number: NumberRules,
+    pub(super) string: StringRules,
+    pub(super) array: Option<ArrayDraft<'s>>,
+    pub(super) object: Option<ObjectDraft<'s>>,
+    pub(super) unions: Vec<Node>,
+    pub(super) default: Option<Value>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ArrayDraft<'s> {
+    pub(super) prefix: Vec<Vec<Raw<'s>>>,
+    pub(super) rest: Extra<'s>,
+    pub(super) min: Option<u64>,
+    pub(super) max: Option<u64>,
+    pub(super) unique: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ObjectDraft<'s> {
+    pub(super) properties: Vec<(&'s str, Vec<Raw<'s>>)>,
+    positions: HashMap<&'s str, usize>,
+    pub(super) patterns: Vec<(&'s str, Raw<'s>)>,
+    pub(super) required: Vec<&'s str>,
+    pub(super) additional: Extra<'s>,
+    pub(super) min: Option<u64>,
+    pub(super) max: Option<u64>,
+}
+
+/// What properties or items must be that nothing else describes.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Extra<'s> {
+    #[default]
+    Unspecified,
+    Any,
+    Each(Vec<Raw<'s>>),
+    Never,
+}
+
+impl<'s> Extra<'s> {
+    fn read(raw: Raw<'s>, schema: &'s Value) -> Self {
+        match schema {
+            Value::Bool(true) => Extra::Any,
+            Value::Bool(false) => Extra::Never,
+            Value::Object(map) if map.is_empty() => Extra::Any,
+            Value::Object(_) => Extra::Each(vec![raw.to(schema)]),
+            _ => Extra::Unspecified,
+        }
+    }
+
+    fn and(self, other: Extra<'s>) -> Self {
+        match (self, other) {
+            (Extra::Never, _) | (_, Extra::Never) => Extra::Never,
+            (Extra::Each(mut a), Extra::Each(b)) => {
+                a.extend(b);
+                Extra::Each(a)
+            }
+            (Extra::Each(each), _) | (_, Extra::Each(each)) => Extra::Each(each),
+            (Extra::Any, _) | (_, Extra::Any) => Extra::Any,
+            _ => Extra::Unspecified,
+        }
+    }
+
+    fn schemas(&self) -> &[Raw<'s>] {
+        if let Extra::Each(schemas) = self { schemas } else { &[] }
+    }
+}
+
+impl<'s> Draft<'s> {
+    pub(super) fn never() -> Self {
+        Draft { never: true, ..Draft::default() }
+    }
+
+    /// The keywords of one schema, but for references and combinations.
+    pub(super) fn read(raw: Raw<'s>, map: &'s Map<String, Value>) -> Self {
+        Draft {
+            types: types(map).or_else(|| inferred(map)),
+            literals: literals(map),
+            number: numbers(map),
+            string: strings(map),
+            array: ArrayDraft::read(raw, map),
+            object: ObjectDraft::read(raw, map),
+            default: map.get("default").cloned(),
+            ..Draft::default()
+        }
+    }
+
+    /// Both schemas at once; a default of `self` comes before one of `other`.
+    pub(super) fn and(&mut self, other: Draft<'s>) {
+        self.never |= other.never;
+        self.unknown |= other.unknown;
+        self.types = match (self.types, other.types) {
+            (Some(a), Some(b)) => Some(a.and(b)),
+            (a, b) => a.or(b),
+        };
+        self.literals = match (self.literals.take(), other.literals) {
+            (Some(mut a), Some(b)) => {
+                a.retain(|value| b.iter().any(|other| equal(value, other)));
+                Some(a)
+            }
+            (a, b) => a.or(b),
+        };
+        self.number.and(other.number);
+        self.string.min = larger(self.string.min, other.string.min);
+        self.string.max = smaller(self.string.max, other.string.max);
+        self.string.patterns.extend(other.string.patterns);
+        self.string.format = self.string.format.take().or(other.string.format);
+        self.array = match (self.array.take(), other.array) {
+            (Some(a), Some(b)) => Some(a.and(b)),
+            (a, b) => a.or(b),
+        };
+        self.object = match (self.object.take(), other.object) {
+            (Some(a), Some(b)) => Some(a.and(b)),
+            (a, b) => a.or(b),
+        };
+        self.unions.extend(other.unions);
+        self.default = self.default.take().or(other.default);
+    }
+}
+
+impl<'s> ArrayDraft<'s> {
+    fn read(raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<Self> {
+        let mut draft = ArrayDraft {
+            min: count(map, "minItems"),
+            max: count(map, "maxItems"),
+            unique: map.get("uniqueItems") == Some(&Value::Bool(true)),
+            ..ArrayDraft::default()
+        };
+        let (prefix, rest) = match map.get("items") {
+            // Up to draft 7 a tuple was a list in `items`.
+            Some(Value::Array(items)) => (Some(items), map.get("additionalItems")),
+            items => (map.get("prefixItems").and_then(Value::as_array), items),
+        };
+        draft.prefix = prefix.into_iter().flatten().map(|item| vec![raw.to(item)]).collect();
+        draft.rest = rest.map_or(Extra::Unspecified, |rest| Extra::read(raw, rest));
+        let says_nothing = draft.prefix.is_empty()
+            && matches!(draft.rest, Extra::Unspecified | Extra::Any)
+            && draft.min.is_none()
+            && draft.max.is_none()
+            && !draft.unique;
+        (!says_nothing).then_some(draft)
+    }
+
+    fn and(self, other: ArrayDraft<'s>) -> Self {
+        let length = self.prefix.len().max(other.prefix.len());
+        let at = |draft: &ArrayDraft<'s>, index: usize| match draft.prefix.get(index) {
+            Some(schemas) => schemas.clone(),
+            None => draft.rest.schemas().to_vec(),
+        };
+        ArrayDraft {
+            prefix: (0..length).map(|index| [at(&self, index), at(&other, index)].concat()).collect(),
+            rest: self.rest.and(other.rest),
+            min: larger(self.min, other.min),
+            max: smaller(self.max, other.max),
+            unique: self.unique || other.unique,
+        }
+    }
+}
+
+impl<'s> ObjectDraft<'s> {
+    fn read(raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<Self> {
+        let mut draft = ObjectDraft {
+            min: count(map, "minProperties"),
+            max: count(map, "maxProperties"),
+            ..ObjectDraft::default()
+        };
+        let object = |keyword| map.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        for (name, schema) in object("properties") {
+            draft.property(name, &[raw.to(schema)]);
+        }
+        draft.patterns = object("patternProperties").map(|(name, schema)| (name.as_str(), raw.to(schema))).collect();
+        if let Some(required) = map.get("required").and_then(Value::as_array) {
+            draft.required = required.iter().filter_map(Value::as_str).collect();
+        }
+        let additional = map.get("additionalProperties").or_else(|| map.get("unevaluatedProperties"));
+        draft.additional = additional.map_or(Extra::Unspecified, |schema| Extra::read(raw, schema));
+        let says_nothing = draft.properties.is_empty()
+            && draft.patterns.is_empty()
+            && draft.required.is_empty()
+            && matches!(draft.additional, Extra::Unspecified)
+            && draft.min.is_none()
+            && draft.max.is_none();
+        (!says_nothing).then_some(draft)
+    }
+
+    fn property(&mut self, name: &'s str, schemas: &[Raw<'s>]) {
+        let position = *self.positions.entry(name).or_insert_with(|| {
+            self.properties.push((name, Vec::new()));
+            self.properties.len() - 1
+        });
+        if let Some((_, known)) = self.properties.get_mut(position) {
+            known.extend(schemas);
+        }
+    }
+
+    fn and(mut self, other: ObjectDraft<'s>) -> Self {
+        for (name, schemas) in &other.properties {
+            self.property(name, schemas);
+        }
+        self.patterns.extend(other.patterns);
+        self.required.extend(other.required);
+        self.additional = self.additional.and(other.additional);
+        self.min = larger(self.min, other.min);
+        self.max = smaller(self.max, other.max);
+        self
+    }
+}
+
+fn larger<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    a.into_iter().chain(b).max()
+}
+
+fn smaller<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    a.into_iter().chain(b).min()
+}
+
+/// A count as a schema gives it, be it written `2` or `2.0`.
+pub(super) fn count(map: &Map<String, Value>, keyword: &str) -> Option<u64> {
+    let number = map.get(keyword)?.as_number()?;
+    number.as_u64().or_else(|| number.as_f64().filter(|float| *float >= 0.0).map(|float| float.ceil() as u64))
+}
+
+fn types(map: &Map<String, Value>) -> Option<Types> {
+    match map.get("type")? {
+        Value::String(name) => Types::named(name),
+        Value::Array(names) => names
+            .iter()
+            .map(|name| name.as_str().and_then(Types::named))
+            .try_fold(Types::NONE, |all, types| Some(all.or(types?)))
+            .filter(|types| !types.is_none()),
+        _ => None,
+    }
+}
+
+/// Many documents leave out the `type` of an object or an array.
+fn inferred(map: &Map<String, Value>) -> Option<Types> {
+    let composed = ["type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const", "not"];
+    if composed.iter().any(|keyword| map.contains_key(*keyword)) {
+        return None;
+    }
+    let filled = |keyword: &str| map.get(keyword).and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    match (filled("properties"), map.contains_key("items") || map.contains_key("prefixItems")) {
+        (true, false) => Some(Types::one(OBJECT)),
+        (false, true) => Some(Types::one(ARRAY)),
+        _ => None,
+    }
+}
+
+fn literals(map: &Map<String, Value>) -> Option<Vec<Value>> {
+    let one = map.get("const").map(|value| vec![value.clone()]);
+    let many = map.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()).cloned();
+    one.or(many)
+}
+
+fn numbers(map: &Map<String, Value>) -> NumberRules {
+    let number = |keyword: &str| map.get(keyword).and_then(Num::from_value);
+    let flag = |keyword: &str| map.get(keyword) == Some(&Value::Bool(true));
+    let mut rules = NumberRules {
+        minimum: number("minimum"),
+        maximum: number("maximum"),
+        above: number("exclusiveMinimum"),
+        below: number("exclusiveMaximum"),
+        multiple_of: number("multipleOf").into_iter().filter(|unit| unit.as_f64() > 0.0).collect(),
+        exact: false,
+    };
+    // OpenAPI 3.0 kept draft 4's flags.
+    if flag("exclusiveMinimum") {
+        rules.above = rules.minimum.take();
+    }
+    if flag("exclusiveMaximum") {
+        rules.below = rules.maximum.take();
+    }
+    rules
+}
+
+fn strings(map: &Map<String, Value>) -> StringRules {
+    let length = |keyword| count(map, keyword).map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+    let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
+    StringRules {
+        min: length("minLength"),
+        max: length("maxLength"),
+        patterns: text("pattern").map(|source| Pattern::new(source, false)).into_iter().collect(),
+        format: text("format")
+            .filter(|name| has_structure(name))
+            .map(|name| Format { name: name.into(), matcher: Matcher::Annotation }),
+        utf16: false,
+    }
+}

@@ -1,0 +1,84 @@
+//! Equality of JSON values: numbers as numbers, objects without regard to order.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+
+use serde_json::Value;
+
+use super::number::Num;
+
+/// How deep values are compared, hashed and copied.
+pub(super) const MAX_VALUE_DEPTH: u32 = 256;
+
+/// Whether two values are the same JSON value; values nested too deeply are not.
+pub(super) fn equal(a: &Value, b: &Value) -> bool {
+    equal_at(a, b, MAX_VALUE_DEPTH)
+}
+
+fn equal_at(a: &Value, b: &Value, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Num::of(a).compare(Num::of(b)).is_some_and(std::cmp::Ordering::is_eq),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_at(a, b, depth)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal_at(a, b, depth)))
+        }
+        (Value::Array(_) | Value::Object(_), _) | (_, Value::Array(_) | Value::Object(_)) => false,
+        (a, b) => a == b,
+    }
+}
+
+fn hash(value: &Value, state: &RandomState, depth: u32) -> u64 {
+    let mut hasher = state.build_hasher();
+    match value {
+        Value::Null => 0u8.hash(&mut hasher),
+        Value::Bool(flag) => flag.hash(&mut hasher),
+        // 1 and 1.0 are equal; -0.0 and 0 too.
+        Value::Number(number) => (Num::of(number).as_f64() + 0.0).to_bits().hash(&mut hasher),
+        Value::String(text) => text.hash(&mut hasher),
+        Value::Array(_) | Value::Object(_) if depth == 0 => {}
+        Value::Array(items) => items.iter().for_each(|item| hasher.write_u64(hash(item, state, depth - 1))),
+        Value::Object(map) => {
+            let sum = map
+                .iter()
+                .fold(0u64, |sum, (key, value)| sum.wrapping_add(state.hash_one((key, hash(value, state, depth - 1)))));
+            hasher.write_u64(sum);
+        }
+    }
+    hasher.finish()
+}
+
+/// The positions of the elements that equal an earlier one; only scalars if `scalars`.
+pub(super) fn repeated(items: &[Value], scalars: bool) -> Vec<usize> {
+    let state = RandomState::new();
+    let mut seen: HashMap<u64, Vec<&Value>> = HashMap::new();
+    let mut repeated = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        if scalars && matches!(item, Value::Array(_) | Value::Object(_)) {
+            continue;
+        }
+        let same = seen.entry(hash(item, &state, MAX_VALUE_DEPTH)).or_default();
+        if same.iter().any(|other| equal(item, other)) {
+            repeated.push(index);
+        } else {
+            same.push(item);
+        }
+    }
+    repeated
+}
+
+/// A copy, or `None` if the value is nested too deeply to be copied.
+pub(super) fn copy(value: &Value) -> Option<Value> {
+    copy_at(value, MAX_VALUE_DEPTH)
+}
+
+fn copy_at(value: &Value, depth: u32) -> Option<Value> {
+    let depth = depth.checked_sub(1)?;
+    Some(match value {
+        Value::Array(items) => items.iter().map(|item| copy_at(item, depth)).collect::<Option<_>>()?,
+        Value::Object(map) => Value::Object(
+            map.iter().map(|(key, value)| Some((key.clone(), copy_at(value, depth)?))).collect::<Option<_>>()?,
+        ),
+        scalar => scalar.clone(),
+    })
+}

@@ -1,0 +1,538 @@
+//! The default reading: schemas of all dialects to one canonical form.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value};
+
+use super::Problem;
+use super::definitions::{Definitions, Pool};
+use super::draft::{ArrayDraft, Draft, Extra, ObjectDraft};
+use super::node::{
+    Additional, ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Property, Rest, Tag, Target, Typed, Types, Union,
+    Unit,
+};
+use super::reference::{Anchors, Found, Home, Raw};
+use super::text::Pattern;
+
+/// How deep schemas may be nested in each other.
+const MAX_SCHEMA_DEPTH: u32 = 100;
+/// How many schemas one unit may consist of, repeated ones included.
+const MAX_SCHEMAS: u32 = 100_000;
+
+/// Keywords that say something about values. Where only one of these stands, the schema is just what it says.
+const ASSERTIONS: [&str; 29] = [
+    "$dynamicRef",
+    "$recursiveRef",
+    "$ref",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "required",
+    "type",
+    "unevaluatedProperties",
+];
+
+/// Compiles a schema and everything inside it that it refers to.
+///
+/// `key` is the schema's own key in the table, if it is a definition.
+pub(super) fn compile(
+    schema: &Value,
+    key: Option<&str>,
+    definitions: &Definitions,
+    problems: &mut Vec<Problem>,
+) -> Unit {
+    let fetched = Pool::new();
+    let home = if key.is_some() { Home::Table } else { Home::Schema };
+    let root = Raw::root(schema, home);
+    let mut lowering = Lowering {
+        root,
+        key,
+        definitions,
+        fetched: &fetched,
+        keys: HashMap::new(),
+        anchors: Anchors::default(),
+        locals: Vec::new(),
+        queue: Vec::new(),
+        known: HashMap::new(),
+        schemas: 0,
+        problems,
+    };
+    let root = lowering.schema(root, 0);
+    while let Some((id, schemas)) = lowering.queue.pop() {
+        let node = lowering.all(&schemas);
+        if let Some(slot) = lowering.locals.get_mut(id as usize) {
+            *slot = Some(node);
+        }
+    }
+    let locals = lowering.locals.into_iter().map(|node| node.unwrap_or_else(Node::any)).collect();
+    Unit { root, locals }
+}
+
+struct Lowering<'s, 'p> {
+    root: Raw<'s>,
+    key: Option<&'s str>,
+    definitions: &'s Definitions,
+    /// Definitions of the table that are merged into this unit.
+    fetched: &'s Pool<Value>,
+    keys: HashMap<String, &'s OnceLock<Value>>,
+    anchors: Anchors<'s>,
+    locals: Vec<Option<Node>>,
+    queue: Vec<(u32, Vec<Raw<'s>>)>,
+    known: HashMap<Vec<usize>, u32>,
+    schemas: u32,
+    problems: &'p mut Vec<Problem>,
+}
+
+impl<'s> Lowering<'s, '_> {
+    fn problem(&mut self, subject: &str, message: &'static str) {
+        self.problems.push(Problem { subject: subject.to_owned(), message });
+    }
+
+    /// Whether the limits allow another schema.
+    fn affords(&mut self, depth: u32) -> bool {
+        self.schemas += 1;
+        if depth > MAX_SCHEMA_DEPTH {
+            self.problem("", "is nested too deeply, so what lies deeper is not checked");
+        } else if self.schemas == MAX_SCHEMAS {
+            self.problem("", "combines too many schemas, so the rest is not checked");
+        }
+        depth <= MAX_SCHEMA_DEPTH && self.schemas < MAX_SCHEMAS
+    }
+
+    fn schema(&mut self, raw: Raw<'s>, depth: u32) -> Node {
+        let Value::Object(map) = raw.schema else {
+            return Node::new(if raw.schema == &Value::Bool(false) { Kind::Never } else { Kind::Any }, None);
+        };
+        if !self.affords(depth) {
+            return Node::any();
+        }
+        let mut assertions = map.keys().filter(|key| ASSERTIONS.binary_search(&key.as_str()).is_ok());
+        let sole = match (assertions.next().map(String::as_str), assertions.next()) {
+            (Some("$ref" | "$dynamicRef" | "$recursiveRef"), None) => Some(self.reference(raw, map)),
+            (Some("allOf"), None) => match map.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
+                Some([member]) => Some(self.schema(raw.to(member), depth + 1)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(mut node) = sole else {
+            let draft = self.draft(raw, &mut Vec::new(), depth);
+            return self.finish(draft, depth);
+        };
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            node = nullable(node);
+        }
+        match map.get("default") {
+            Some(default) => Node::new(node.kind, Some(default.clone())),
+            None => node,
+        }
+    }
+
+    /// The conjunction of several schemas.
+    fn all(&mut self, schemas: &[Raw<'s>]) -> Node {
+        if let [one] = schemas {
+            return self.schema(*one, 0);
+        }
+        let mut visited = Vec::new();
+        let mut draft = Draft::default();
+        for raw in schemas {
+            let member = self.draft(*raw, &mut visited, 0);
+            draft.and(member);
+        }
+        self.finish(draft, 0)
+    }
+
+    /// A schema or a conjunction of some. Conjunctions are compiled once each and by themselves: recursive ones come round.
+    fn each(&mut self, schemas: &[Raw<'s>], depth: u32) -> Node {
+        match schemas {
+            [] => Node::any(),
+            [one] => self.schema(*one, depth + 1),
+            many => self.local(many),
+        }
+    }
+
+    fn local(&mut self, schemas: &[Raw<'s>]) -> Node {
+        let mut key: Vec<usize> = schemas.iter().map(|raw| raw.address()).collect();
+        key.sort_unstable();
+        key.dedup();
+        if let Some(id) = self.known.get(&key) {
+            return Node::new(Kind::Ref(Target::Local(*id)), None);
+        }
+        let Ok(id) = u32::try_from(self.locals.len()) else { return Node::any() };
+        self.locals.push(None);
+        let mut seen = HashSet::new();
+        self.queue.push((id, schemas.iter().filter(|raw| seen.insert(raw.address())).copied().collect()));
+        self.known.insert(key, id);
+        Node::new(Kind::Ref(Target::Local(id)), None)
+    }
+
+    fn resolve(&mut self, raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<(&'s str, Found<'s>)> {
+        let reference = ["$ref", "$dynamicRef", "$recursiveRef"].iter().find_map(|key| map.get(*key))?.as_str()?;
+        let found = match self.anchors.resolve(raw, reference) {
+            Found::Shared(_) if self.definitions.is_empty() => Found::Nowhere,
+            found => found,
+        };
+        if let Found::Nowhere = found {
+            self.problems.push(Problem::nowhere(reference));
+        }
+        Some((reference, found))
+    }
+
+    fn reference(&mut self, raw: Raw<'s>, map: &'s Map<String, Value>) -> Node {
+        match self.resolve(raw, map) {
+            Some((_, Found::Here(target))) => self.local(&[target]),
+            Some((_, Found::Shared(key))) => match self.definitions.id(&key) {
+                Some(id) => Node::new(Kind::Ref(Target::Shared(id)), None),
+                None => Node::any(),
+            },
+            Some((_, Found::Nowhere)) | None => Node::any(),
+        }
+    }
+
+    /// The schema behind a reference, to be merged with what stands beside the reference.
+    fn target(&mut self, raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<Raw<'s>> {
+        match self.resolve(raw, map)?.1 {
+            Found::Here(target) => Some(target),
+            Found::Shared(key) if self.key == Some(&key) => Some(self.root),
+            Found::Shared(key) => {
+                let place = match self.keys.get(&key) {
+                    Some(place) => *place,
+                    None => {
+                        let place = self.fetched.slot(u32::try_from(self.keys.len()).ok()?)?;
+                        match self.definitions.schema(&key) {
+                            Some(schema) => place.get_or_init(|| schema),
+                            None => {
+                                self.problems.push(Problem::nowhere(&key));
+                                return None;
+                            }
+                        };
+                        self.keys.insert(key, place);
+                        place
+                    }
+                };
+                place.get().map(|schema| Raw::root(schema, Home::Table))
+            }
+            Found::Nowhere => None,
+        }
+    }
+
+    /// Everything that a schema demands of one value. Schemas in `visited` are part of it already.
+    fn draft(&mut self, raw: Raw<'s>, visited: &mut Vec<usize>, depth: u32) -> Draft<'s> {
+        let map = match raw.schema {
+            Value::Object(map) => map,
+            Value::Bool(false) => return Draft::never(),
+            _ => return Draft::default(),
+        };
+        if visited.contains(&raw.address()) {
+            return Draft::default();
+        }
+        if !self.affords(depth) {
+            return Draft { unknown: true, ..Draft::default() };
+        }
+        let mark = visited.len();
+        visited.push(raw.address());
+        let mut draft = Draft::read(raw, map);
+        if ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| map.contains_key(*key)) {
+            match self.target(raw, map) {
+                Some(target) => {
+                    let target = self.draft(target, visited, depth + 1);
+                    draft.and(target);
+                }
+                None => draft.unknown = true,
+            }
+        }
+        for member in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            let member = self.draft(raw.to(member), visited, depth + 1);
+            draft.and(member);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(variants) = map.get(keyword).and_then(Value::as_array).filter(|list| !list.is_empty()) {
+                // A base that lists its children, merged into one of them, asks for nothing new.
+                if variants.iter().any(|variant| self.is_among(raw.to(variant), visited)) {
+                    continue;
+                }
+                let union = self.union(raw, variants, map.get("discriminator"), depth);
+                draft.unions.push(union);
+            }
+        }
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            // What was merged here is optional as a whole, so it has to be merged again where it is not.
+            visited.truncate(mark);
+            draft = self.nullable(draft, depth);
+        }
+        draft
+    }
+
+    /// Whether a schema is, or refers to, one of these.
+    fn is_among(&mut self, raw: Raw<'s>, visited: &[usize]) -> bool {
+        let reference = raw.schema.get("$ref").and_then(Value::as_str);
+        let address = match reference.map(|reference| self.anchors.resolve(raw, reference)) {
+            None => Some(raw.address()),
+            Some(Found::Here(target)) => Some(target.address()),
+            Some(Found::Shared(key)) if self.key == Some(&key) => Some(self.root.address()),
+            Some(Found::Shared(key)) => {
+                self.keys.get(&key).and_then(|place| place.get()).map(|schema| std::ptr::from_ref(schema).addr())
+            }
+            Some(Found::Nowhere) => None,
+        };
+        address.is_some_and(|address| visited.contains(&address))
+    }
+
+    /// The schema or null.
+    fn nullable(&mut self, mut draft: Draft<'s>, depth: u32) -> Draft<'s> {
+        if draft.never || !draft.unions.is_empty() {
+            let default = draft.default.take();
+            let node = nullable(self.finish(draft, depth));
+            return Draft { unions: vec![node], default, ..Draft::default() };
+        }
+        draft.types = draft.types.map(|types| types.or(Types::one(NULL)));
+        if let Some(values) = draft.literals.as_mut().filter(|values| !values.contains(&Value::Null)) {
+            values.push(Value::Null);
+        }
+        draft
+    }
+
+    fn union(&mut self, raw: Raw<'s>, variants: &'s [Value], tag: Option<&'s Value>, depth: u32) -> Node {
+        let nodes: Vec<Node> = variants.iter().map(|variant| self.schema(raw.to(variant), depth + 1)).collect();
+        let discriminator = tag.and_then(|tag| discriminator(variants, tag));
+        let mut node = merge_variants(nodes);
+        if let Kind::Union(union) = &mut node.kind {
+            union.discriminator = discriminator;
+        }
+        node
+    }
+
+    fn finish(&mut self, mut draft: Draft<'s>, depth: u32) -> Node {
+        let default = draft.default.take();
+        let mut unions = std::mem::take(&mut draft.unions);
+        let base = self.base(draft, !unions.is_empty(), depth);
+        match (base.kind, unions.pop()) {
+            (kind, None) => Node::new(kind, default),
+            (Kind::Any, Some(union)) if unions.is_empty() => union.or_default(default),
+            (Kind::Plain(types), Some(mut union)) if unions.is_empty() && can_narrow(&union) => {
+                narrow(&mut union, types);
+                union.or_default(default)
+            }
+            (kind, Some(union)) => {
+                let mut members = vec![Node::new(kind, None)];
+                members.append(&mut unions);
+                members.push(union);
+                members.retain(|node| !matches!(node.kind, Kind::Any));
+                Node::new(Kind::Intersect(Box::new(Intersect { members, sealed: false })), default)
+            }
+        }
+    }
+
+    /// The draft without its unions and its default.
+    fn base(&mut self, draft: Draft<'s>, among_unions: bool, depth: u32) -> Node {
+        let types = draft.types.unwrap_or(Types::ALL);
+        let kind = if draft.never {
+            Kind::Never
+        } else if let Some(mut values) = draft.literals {
+            // `type: string` beside the numbers of an enum is a slip, not a contradiction.
+            if values.iter().any(|value| types.admits(value)) {
+                values.retain(|value| types.admits(value));
+            }
+            if values.is_empty() { Kind::Never } else { Kind::Literals(values.into()) }
+        } else if types.is_none() {
+            Kind::Never
+        } else {
+            let typed = Typed {
+                types,
+                number: (!draft.number.is_empty()).then_some(draft.number),
+                string: (draft.string.min.is_some()
+                    || draft.string.max.is_some()
+                    || !draft.string.patterns.is_empty()
+                    || draft.string.format.is_some())
+                .then_some(draft.string),
+                array: draft.array.map(|array| self.array(&array, depth)),
+                object: draft.object.map(|object| self.object(object, among_unions, draft.unknown, depth)),
+            };
+            let ruled =
+                typed.number.is_some() || typed.string.is_some() || typed.array.is_some() || typed.object.is_some();
+            match (ruled, types.is_all()) {
+                (true, _) => Kind::Typed(Box::new(typed)),
+                (false, true) => Kind::Any,
+                (false, false) => Kind::Plain(types),
+            }
+        };
+        Node::new(kind, None)
+    }
+
+    fn array(&mut self, draft: &ArrayDraft<'s>, depth: u32) -> ArrayRules {
+        ArrayRules {
+            prefix: draft.prefix.iter().map(|schemas| self.each(schemas, depth)).collect(),
+            rest: match &draft.rest {
+                Extra::Unspecified | Extra::Any => Rest::Any,
+                Extra::Never => Rest::Never,
+                Extra::Each(schemas) => Rest::Each(self.each(schemas, depth)),
+            },
+            min: draft.min,
+            max: draft.max,
+            unique: draft.unique,
+            exact: false,
+        }
+    }
+
+    fn object(&mut self, draft: ObjectDraft<'s>, among_unions: bool, unknown: bool, depth: u32) -> ObjectRules {
+        let mut required: HashSet<&str> = draft.required.iter().copied().collect();
+        let declares = !(draft.properties.is_empty() && draft.patterns.is_empty());
+        let mut properties = Vec::with_capacity(draft.properties.len());
+        for (name, schemas) in &draft.properties {
+            properties.push(Property {
+                name: (*name).into(),
+                node: self.each(schemas, depth),
+                required: required.remove(name),
+            });
+        }
+        // Required without being declared: it may be anything, but must be there.
+        for name in draft.required.iter().filter(|name| required.remove(*name)) {
+            properties.push(Property { name: (*name).into(), node: Node::any(), required: true });
+        }
+        let patterns =
+            draft.patterns.iter().map(|(source, raw)| (Pattern::new(source, false), self.schema(*raw, depth + 1)));
+        ObjectRules {
+            properties,
+            patterns: patterns.collect(),
+            keeps_undeclared: unknown
+                || matches!(draft.additional, Extra::Any | Extra::Each(_))
+                || !declares && matches!(draft.additional, Extra::Unspecified),
+            declares,
+            additional: match draft.additional {
+                Extra::Unspecified => Additional::Unspecified,
+                // The variants of a union beside it declare properties too, so these are only stripped, not refused.
+                Extra::Never if among_unions => Additional::Unspecified,
+                Extra::Never => Additional::False,
+                Extra::Any => Additional::True,
+                Extra::Each(schemas) => Additional::Each(self.each(&schemas, depth)),
+            },
+            min: draft.min,
+            max: draft.max,
+            ..ObjectRules::default()
+        }
+        .indexed()
+    }
+}
+
+impl Node {
+    fn or_default(self, default: Option<Value>) -> Node {
+        if default.is_some() { Node::new(self.kind, default) } else { self }
+    }
+}
+
+/// The node or null.
+fn nullable(mut node: Node) -> Node {
+    let null = Types::one(NULL);
+    match &mut node.kind {
+        Kind::Any => {}
+        Kind::Never => node.kind = Kind::Plain(null),
+        Kind::Plain(types) => *types = types.or(null),
+        Kind::Typed(typed) => typed.types = typed.types.or(null),
+        Kind::Literals(values) if values.contains(&Value::Null) => {}
+        Kind::Literals(values) => {
+            let with_null = std::mem::take(values).into_iter().chain([Value::Null]);
+            node.kind = Kind::Literals(with_null.collect());
+        }
+        Kind::Union(_) | Kind::Intersect(_) | Kind::Ref(_) => {
+            let default = node.default.take();
+            let variants = vec![node, Node::new(Kind::Plain(null), None)];
+            node = Node { kind: Kind::Union(Box::new(Union::new(variants))), default };
+        }
+    }
+    node
+}
+
+/// Whether the node itself can say which types it admits.
+fn can_narrow(node: &Node) -> bool {
+    matches!(node.kind, Kind::Plain(_) | Kind::Typed(_) | Kind::Union(_))
+}
+
+/// Restricts a node to some types.
+fn narrow(node: &mut Node, allowed: Types) {
+    match &mut node.kind {
+        Kind::Plain(types) => *types = types.and(allowed),
+        Kind::Typed(typed) => typed.types = typed.types.and(allowed),
+        Kind::Union(union) => union.types = union.types.and(allowed),
+        _ => {}
+    }
+}
+
+/// One node for a union whose variants a single node can express: scalars, or one schema and other types.
+fn merge_variants(mut variants: Vec<Node>) -> Node {
+    if variants.len() == 1
+        && let Some(node) = variants.pop()
+    {
+        return node;
+    }
+    let plain = |node: &Node| matches!(node.kind, Kind::Plain(_)) && node.default.is_none();
+    let mut ruled = variants.iter().filter(|node| !plain(node));
+    let (first, second) = (ruled.next(), ruled.next());
+    let others = variants.iter().filter(|node| plain(node)).fold(Types::NONE, |all, node| all.or(node.types()));
+    let all = variants.iter().fold(Types::NONE, |all, node| all.or(node.types()));
+    let mergeable = match first {
+        None => true,
+        Some(node) => {
+            let disjoint = node.default.is_none() && second.is_none() && !node.types().meets(others);
+            disjoint
+                && (matches!(node.kind, Kind::Typed(_))
+                    || matches!(node.kind, Kind::Literals(_)) && others == Types::one(NULL))
+        }
+    };
+    if !mergeable {
+        return Node::new(Kind::Union(Box::new(Union::new(variants))), None);
+    }
+    match variants.into_iter().find(|node| !plain(node)) {
+        None => Node::new(Kind::Plain(all), None),
+        Some(mut node) => {
+            if let Kind::Typed(typed) = &mut node.kind {
+                typed.types = all;
+                node
+            } else {
+                nullable(node)
+            }
+        }
+    }
+}
+
+/// OpenAPI's discriminator: the values of a property that name each variant.
+fn discriminator(variants: &[Value], tag: &Value) -> Option<Tag> {
+    let property = tag.get("propertyName")?.as_str()?;
+    let last = |reference: &str| reference.rsplit('/').next().unwrap_or(reference).to_owned();
+    let names: Vec<Option<String>> =
+        variants.iter().map(|variant| variant.get("$ref").and_then(Value::as_str).map(last)).collect();
+    let mut values: HashMap<String, u32> = HashMap::new();
+    for (index, name) in (0u32..).zip(&names) {
+        if let Some(name) = name {
+            values.entry(super::reference::name(name)).or_insert(index);
+        }
+    }
+    for (value, target) in tag.get("mapping").and_then(Value::as_object).into_iter().flatten() {
+        let target = target.as_str().map(last);
+        if let Some(index) = (0u32..).zip(&names).find(|(_, name)| name.is_some() && **name == target) {
+            values.insert(value.clone(), index.0);
+        }
+    }
+    (!values.is_empty())
+        .then(|| Tag::new(property, values.into_iter().map(|(value, index)| (value.into(), index)).collect()))
+}

@@ -1,0 +1,431 @@
+//! The compiled form of a schema: a tree of nodes whose only cycles run through [`Target`]s.
+
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value};
+
+use super::number::{Num, NumberRules};
+use super::text::{Pattern, StringRules};
+
+/// A schema or a shared definition, compiled.
+///
+/// Whatever a `$ref` (or a repeated combination of schemas) inside it leads to lies in `locals`.
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) root: Node,
+    pub(super) locals: Box<[Node]>,
+}
+
+impl Unit {
+    pub(super) fn any() -> Self {
+        Unit { root: Node::any(), locals: Box::default() }
+    }
+
+    pub(super) fn root(&self) -> At<'_> {
+        At { unit: self, node: &self.root }
+    }
+}
+
+/// A node together with the unit that its local references are resolved in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At<'a> {
+    pub(super) unit: &'a Unit,
+    pub(super) node: &'a Node,
+}
+
+impl<'a> At<'a> {
+    pub(super) fn to(self, node: &'a Node) -> Self {
+        At { unit: self.unit, node }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) default: Option<Box<DefaultValue>>,
+}
+
+impl Node {
+    pub(super) fn new(kind: Kind, default: Option<Value>) -> Self {
+        Node { kind, default: default.map(|value| Box::new(DefaultValue { value, fits: OnceLock::new() })) }
+    }
+
+    pub(super) fn any() -> Self {
+        Node::new(Kind::Any, None)
+    }
+
+    /// The kinds of value that might conform, as far as this node alone can tell.
+    pub(super) fn types(&self) -> Types {
+        match &self.kind {
+            Kind::Any | Kind::Ref(_) => Types::ALL,
+            Kind::Never => Types::NONE,
+            Kind::Plain(types) => *types,
+            Kind::Typed(typed) => typed.types,
+            Kind::Literals(values) => values.iter().fold(Types::NONE, |all, value| all.or(Types::of(value))),
+            Kind::Union(union) => {
+                union.variants.iter().fold(Types::NONE, |all, node| all.or(node.types())).and(union.types)
+            }
+            Kind::Intersect(all) => all.members.iter().fold(Types::ALL, |all, node| all.and(node.types())),
+        }
+    }
+}
+
+/// A `default`, and whether it conforms to its own schema (found out on first use).
+#[derive(Debug)]
+pub(super) struct DefaultValue {
+    pub(super) value: Value,
+    pub(super) fits: OnceLock<bool>,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Anything conforms.
+    Any,
+    /// Nothing conforms.
+    Never,
+    /// Values of some kinds, without further rules.
+    Plain(Types),
+    /// Values of some kinds, with rules for each kind.
+    Typed(Box<Typed>),
+    /// One of these values.
+    Literals(Box<[Value]>),
+    /// At least one of several schemas.
+    Union(Box<Union>),
+    /// All of several schemas that could not be merged into one.
+    Intersect(Box<Intersect>),
+    Ref(Target),
+}
+
+/// Where a reference leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    Local(u32),
+    Shared(u32),
+    /// Nowhere; only the compatible reading keeps these.
+    Missing,
+}
+
+/// A set of JSON types, and the one of which a value is made when none is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Types {
+    mask: u8,
+    pub(super) first: u8,
+}
+
+pub(super) const NULL: u8 = 1;
+pub(super) const BOOLEAN: u8 = 2;
+pub(super) const INTEGER: u8 = 4;
+/// A number with a fraction; "number" is this bit and [`INTEGER`].
+pub(super) const FRACTION: u8 = 8;
+pub(super) const NUMBER: u8 = INTEGER | FRACTION;
+pub(super) const STRING: u8 = 16;
+pub(super) const ARRAY: u8 = 32;
+pub(super) const OBJECT: u8 = 64;
+
+impl Types {
+    pub(super) const ALL: Types = Types { mask: 127, first: 0 };
+    pub(super) const NONE: Types = Types { mask: 0, first: 0 };
+
+    pub(super) const fn one(mask: u8) -> Self {
+        Types { mask, first: mask }
+    }
+
+    pub(super) fn of(value: &Value) -> Self {
+        Types::one(match value {
+            Value::Null => NULL,
+            Value::Bool(_) => BOOLEAN,
+            Value::Number(number) if Num::of(number).is_integral() => INTEGER,
+            Value::Number(_) => FRACTION,
+            Value::String(_) => STRING,
+            Value::Array(_) => ARRAY,
+            Value::Object(_) => OBJECT,
+        })
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(Types::one(match name {
+            "null" => NULL,
+            "boolean" => BOOLEAN,
+            "integer" => INTEGER,
+            "number" => NUMBER,
+            "string" => STRING,
+            "array" => ARRAY,
+            "object" => OBJECT,
+            _ => return None,
+        }))
+    }
+
+    pub(super) fn or(self, other: Types) -> Self {
+        Types { mask: self.mask | other.mask, first: if self.first == 0 { other.first } else { self.first } }
+    }
+
+    pub(super) fn and(self, other: Types) -> Self {
+        let mask = self.mask & other.mask;
+        // The first type of either side that both sides admit.
+        let first = [self.first & mask, other.first & mask].into_iter().find(|bits| *bits != 0).unwrap_or(0);
+        Types { mask, first }
+    }
+
+    pub(super) fn is_all(self) -> bool {
+        self.mask == Types::ALL.mask
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.mask == 0
+    }
+
+    pub(super) fn has(self, bits: u8) -> bool {
+        self.mask & bits != 0
+    }
+
+    pub(super) fn meets(self, other: Types) -> bool {
+        self.mask & other.mask != 0
+    }
+
+    /// Only whole numbers, so that `1.0` may be written as `1`.
+    pub(super) fn wants_integer(self) -> bool {
+        self.mask & NUMBER == INTEGER
+    }
+
+    pub(super) fn admits(self, value: &Value) -> bool {
+        let bit = match value {
+            Value::Null => NULL,
+            Value::Bool(_) => BOOLEAN,
+            Value::Number(number) => {
+                return self.mask & FRACTION != 0 || self.mask & INTEGER != 0 && Num::of(number).is_integral();
+            }
+            Value::String(_) => STRING,
+            Value::Array(_) => ARRAY,
+            Value::Object(_) => OBJECT,
+        };
+        self.mask & bit != 0
+    }
+
+    /// The type of which a value is created.
+    pub(super) fn made(self) -> u8 {
+        if self.first != 0 { self.first } else { self.mask & self.mask.wrapping_neg() }
+    }
+
+    /// The names, as a person would list them: `string or null`.
+    pub(super) fn describe(self) -> String {
+        let mut names = Vec::new();
+        for (bits, name) in [
+            (OBJECT, "object"),
+            (ARRAY, "array"),
+            (STRING, "string"),
+            (FRACTION, "number"),
+            (INTEGER, "integer"),
+            (BOOLEAN, "boolean"),
+            (NULL, "null"),
+        ] {
+            if self.mask & bits != 0 && !(bits == INTEGER && self.mask & FRACTION != 0) {
+                names.push(name);
+            }
+        }
+        match names.split_last() {
+            None => "nothing".to_owned(),
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        }
+    }
+}
+
+/// The rules of a typed node; those of a kind say nothing about values of another.
+#[derive(Debug)]
+pub(super) struct Typed {
+    pub(super) types: Types,
+    pub(super) number: Option<NumberRules>,
+    pub(super) string: Option<StringRules>,
+    pub(super) array: Option<ArrayRules>,
+    pub(super) object: Option<ObjectRules>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ArrayRules {
+    pub(super) prefix: Vec<Node>,
+    pub(super) rest: Rest,
+    pub(super) min: Option<u64>,
+    pub(super) max: Option<u64>,
+    pub(super) unique: bool,
+    /// Exactly the items of `prefix`: the tuple of the compatible reading.
+    pub(super) exact: bool,
+}
+
+impl ArrayRules {
+    /// The most items that may be there.
+    pub(super) fn limit(&self) -> Option<u64> {
+        let sealed = (self.exact || matches!(self.rest, Rest::Never)).then_some(self.prefix.len() as u64);
+        match (self.max, sealed) {
+            (Some(max), Some(sealed)) => Some(max.min(sealed)),
+            (max, sealed) => max.or(sealed),
+        }
+    }
+
+    /// The schema of the item at this index.
+    pub(super) fn item(&self, index: usize) -> Option<&Node> {
+        match (self.prefix.get(index), &self.rest) {
+            (Some(node), _) => Some(node),
+            (None, Rest::Each(node)) => Some(node),
+            (None, _) => None,
+        }
+    }
+}
+
+/// What the items after `prefix` must be.
+#[derive(Debug, Default)]
+pub(super) enum Rest {
+    #[default]
+    Any,
+    Never,
+    Each(Node),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ObjectRules {
+    pub(super) properties: Vec<Property>,
+    /// Positions in `properties`, ordered by name.
+    pub(super) by_name: Vec<u32>,
+    pub(super) patterns: Vec<(Pattern, Node)>,
+    pub(super) additional: Additional,
+    pub(super) min: Option<u64>,
+    pub(super) max: Option<u64>,
+    /// How many properties are required.
+    pub(super) required: usize,
+    /// How many properties are required or may be filled by a default.
+    pub(super) wanted: usize,
+    /// Names that are required without being declared: the compatible reading lists but does not check them.
+    pub(super) ghosts: Vec<Box<str>>,
+    /// Whether any properties are declared.
+    pub(super) declares: bool,
+    /// Whether undeclared properties stay (step 1 of normalising).
+    pub(super) keeps_undeclared: bool,
+    /// The original accepts a closed object with as many keys as it has properties when it also requires as many.
+    pub(super) counts_keys: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Property {
+    pub(super) name: Box<str>,
+    pub(super) node: Node,
+    pub(super) required: bool,
+}
+
+/// What undeclared properties must be.
+#[derive(Debug, Default)]
+pub(super) enum Additional {
+    #[default]
+    Unspecified,
+    True,
+    False,
+    Each(Node),
+    /// The original throws as soon as it meets one.
+    Broken,
+}
+
+impl ObjectRules {
+    /// Derives what is looked up at run time from the rules themselves.
+    pub(super) fn indexed(mut self) -> Self {
+        self.by_name = (0u32..).take(self.properties.len()).collect();
+        let properties = &self.properties;
+        self.by_name.sort_by_key(|index| properties.get(*index as usize).map(|property| &property.name));
+        self.required = self.properties.iter().filter(|property| property.required).count();
+        self.wanted = self.properties.iter().filter(|property| property.wanted()).count();
+        self
+    }
+
+    /// The property of this name; `cursor` is where the last one was found, for most values come in schema order.
+    pub(super) fn find(&self, name: &str, cursor: &mut usize) -> Option<&Property> {
+        if let Some(property) = self.properties.get(*cursor)
+            && *property.name == *name
+        {
+            *cursor += 1;
+            return Some(property);
+        }
+        let position = if self.properties.len() <= 8 {
+            self.properties.iter().position(|property| *property.name == *name)?
+        } else {
+            let at = |index: &u32| self.properties.get(*index as usize).map_or("", |property| &*property.name);
+            let found = self.by_name.binary_search_by(|index| at(index).cmp(name)).ok()?;
+            *self.by_name.get(found)? as usize
+        };
+        *cursor = position + 1;
+        self.properties.get(position)
+    }
+
+    /// Whether the property is declared, or has a schema in some other way.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.find(name, &mut 0).is_some() || self.patterns.iter().any(|(pattern, _)| pattern.matches(name))
+    }
+
+    pub(super) fn counts(&self, map: &Map<String, Value>) -> bool {
+        let count = map.len() as u64;
+        self.min.is_none_or(|min| count >= min) && self.max.is_none_or(|max| count <= max)
+    }
+}
+
+impl Property {
+    /// Whether something may have to be done when it is absent.
+    pub(super) fn wanted(&self) -> bool {
+        // Behind a reference there may be a default.
+        self.required || self.node.default.is_some() || matches!(self.node.kind, Kind::Ref(_))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Union {
+    /// What the value must be beside conforming to a variant.
+    pub(super) types: Types,
+    pub(super) variants: Vec<Node>,
+    pub(super) discriminator: Option<Tag>,
+    /// Known only when the variants behind references are compiled, so on first use.
+    pub(super) shape: OnceLock<Shape>,
+}
+
+impl Union {
+    pub(super) fn new(variants: Vec<Node>) -> Self {
+        Union { types: Types::ALL, variants, discriminator: None, shape: OnceLock::new() }
+    }
+}
+
+/// How to tell the variants of a union apart.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// The types of each variant.
+    pub(super) types: Vec<Types>,
+    pub(super) tag: Option<Tag>,
+}
+
+/// A property whose value names the variant.
+#[derive(Debug)]
+pub(super) struct Tag {
+    pub(super) property: Box<str>,
+    /// Ordered by value.
+    pub(super) variants: Vec<(Box<str>, u32)>,
+}
+
+impl Tag {
+    pub(super) fn new(property: &str, mut variants: Vec<(Box<str>, u32)>) -> Self {
+        variants.sort();
+        Tag { property: property.into(), variants }
+    }
+
+    pub(super) fn value<'v>(&self, map: &'v Map<String, Value>) -> Option<&'v str> {
+        // Tags are usually written first, and a comparison is cheaper than a hash.
+        match map.iter().next() {
+            Some((key, value)) if *key == *self.property => value.as_str(),
+            _ => map.get(&*self.property)?.as_str(),
+        }
+    }
+
+    pub(super) fn variant(&self, value: &str) -> Option<usize> {
+        let found = self.variants.binary_search_by(|(tag, _)| (**tag).cmp(value)).ok()?;
+        Some(self.variants.get(found)?.1 as usize)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Intersect {
+    pub(super) members: Vec<Node>,
+    /// `unevaluatedProperties: false` of the compatible reading.
+    pub(super) sealed: bool,
+}

@@ -1,0 +1,174 @@
+//! Numbers: exact where they are integers, whichever way they are written.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::{Number, Value};
+
+/// A number of a schema or a value; integers compare exactly.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Num {
+    Int(i128),
+    Float(f64),
+    /// A draft-4 `exclusiveMinimum: true`, which the original compares as the number 1.
+    Bool(bool),
+}
+
+impl Num {
+    pub(super) fn of(number: &Number) -> Self {
+        if let Some(int) = number.as_i64() {
+            Num::Int(int.into())
+        } else if let Some(int) = number.as_u64() {
+            Num::Int(int.into())
+        } else {
+            Num::Float(number.as_f64().unwrap_or(f64::NAN))
+        }
+    }
+
+    pub(super) fn from_value(value: &Value) -> Option<Self> {
+        value.as_number().map(Num::of)
+    }
+
+    pub(super) fn as_f64(self) -> f64 {
+        match self {
+            Num::Int(int) => int as f64,
+            Num::Float(float) => float,
+            Num::Bool(flag) => f64::from(u8::from(flag)),
+        }
+    }
+
+    pub(super) fn is_integral(self) -> bool {
+        match self {
+            Num::Int(_) => true,
+            Num::Float(float) => float.is_finite() && float.fract() == 0.0,
+            Num::Bool(_) => false,
+        }
+    }
+
+    pub(super) fn compare(self, other: Num) -> Option<Ordering> {
+        match (self, other) {
+            (Num::Int(a), Num::Int(b)) => Some(a.cmp(&b)),
+            (a, b) => a.as_f64().partial_cmp(&b.as_f64()),
+        }
+    }
+
+    fn at_least(self, bound: Num) -> bool {
+        matches!(self.compare(bound), Some(Ordering::Greater | Ordering::Equal))
+    }
+
+    fn above(self, bound: Num) -> bool {
+        self.compare(bound) == Some(Ordering::Greater)
+    }
+
+    /// Whether this is a multiple; `exact` takes the remainder of the doubles, as the original does.
+    fn is_multiple_of(self, unit: Num, exact: bool) -> bool {
+        if let (Num::Int(value), Num::Int(unit)) = (self, unit) {
+            return if unit == 0 { !exact } else { value % unit == 0 };
+        }
+        let (value, unit) = (self.as_f64(), unit.as_f64());
+        if exact {
+            return value % unit == 0.0;
+        }
+        // 0.3 is a multiple of 0.1 to everybody but a double.
+        let quotient = value / unit;
+        !quotient.is_finite() || (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
+    }
+
+    /// The bound as a JSON number, for creating a value.
+    pub(super) fn to_value(self) -> Value {
+        match self {
+            Num::Int(int) => match (i64::try_from(int), u64::try_from(int)) {
+                (Ok(int), _) => int.into(),
+                (_, Ok(int)) => int.into(),
+                _ => 0.into(),
+            },
+            Num::Float(float) => float.into(),
+            Num::Bool(flag) => flag.into(),
+        }
+    }
+}
+
+impl fmt::Display for Num {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Num::Int(int) => int.fmt(out),
+            Num::Float(float) => float.fmt(out),
+            Num::Bool(flag) => flag.fmt(out),
+        }
+    }
+}
+
+/// `1.0` as `1` where that is the same number, so that it decodes into an integer.
+pub(super) fn integer(number: &Number) -> Option<Number> {
+    if !number.is_f64() {
+        return None;
+    }
+    let float = number.as_f64()?;
+    // 2^63 itself is the first double that no longer fits.
+    (float.fract() == 0.0 && float.abs() < 9_223_372_036_854_775_808.0).then(|| Number::from(float as i64))
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct NumberRules {
+    pub(super) minimum: Option<Num>,
+    pub(super) maximum: Option<Num>,
+    pub(super) above: Option<Num>,
+    pub(super) below: Option<Num>,
+    pub(super) multiple_of: Vec<Num>,
+    /// Remainders as the original computes them.
+    pub(super) exact: bool,
+}
+
+impl NumberRules {
+    pub(super) fn is_empty(&self) -> bool {
+        self.minimum.is_none()
+            && self.maximum.is_none()
+            && self.above.is_none()
+            && self.below.is_none()
+            && self.multiple_of.is_empty()
+    }
+
+    pub(super) fn check(&self, number: &Number) -> bool {
+        let value = Num::of(number);
+        self.below.is_none_or(|bound| bound.above(value))
+            && self.above.is_none_or(|bound| value.above(bound))
+            && self.maximum.is_none_or(|bound| bound.at_least(value))
+            && self.minimum.is_none_or(|bound| value.at_least(bound))
+            && self.multiple_of.iter().all(|unit| value.is_multiple_of(*unit, self.exact))
+    }
+
+    /// A message for each rule that the number breaks; `name` is `number` or `integer`.
+    pub(super) fn violations(&self, number: &Number, name: &str, mut say: impl FnMut(String)) {
+        let value = Num::of(number);
+        if let Some(bound) = self.below.filter(|bound| !bound.above(value)) {
+            say(format!("Expected {name} to be less than {bound}"));
+        }
+        if let Some(bound) = self.above.filter(|bound| !value.above(*bound)) {
+            say(format!("Expected {name} to be greater than {bound}"));
+        }
+        if let Some(bound) = self.maximum.filter(|bound| !bound.at_least(value)) {
+            say(format!("Expected {name} to be less or equal to {bound}"));
+        }
+        if let Some(bound) = self.minimum.filter(|bound| !value.at_least(*bound)) {
+            say(format!("Expected {name} to be greater or equal to {bound}"));
+        }
+        for unit in &self.multiple_of {
+            if !value.is_multiple_of(*unit, self.exact) {
+                say(format!("Expected {name} to be a multiple of {unit}"));
+            }
+        }
+    }
+
+    /// Both sets of rules.
+    pub(super) fn and(&mut self, other: NumberRules) {
+        let tighter = |a: Option<Num>, b: Option<Num>, keep: Ordering| match (a, b) {
+            (Some(a), Some(b)) => Some(if b.compare(a) == Some(keep) { b } else { a }),
+            (a, b) => a.or(b),
+        };
+        self.minimum = tighter(self.minimum, other.minimum, Ordering::Greater);
+        self.above = tighter(self.above, other.above, Ordering::Greater);
+        self.maximum = tighter(self.maximum, other.maximum, Ordering::Less);
+        self.below = tighter(self.below, other.below, Ordering::Less);
+        self.multiple_of.extend(other.multiple_of);
+    }
+}

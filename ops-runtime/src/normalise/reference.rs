@@ -1,0 +1,153 @@
+//! Where a `$ref` leads: inside the schema itself, to the shared table, or nowhere.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// What `#` means for a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// A self-contained schema: its own definitions come before those of the table.
+    Schema,
+    /// A definition of the table: the table comes first.
+    Table,
+}
+
+/// A schema within the document that its references are relative to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw<'s> {
+    pub(super) schema: &'s Value,
+    /// The nearest enclosing schema with an `$id`, or the root.
+    pub(super) base: &'s Value,
+    pub(super) root: &'s Value,
+    pub(super) home: Home,
+}
+
+impl<'s> Raw<'s> {
+    pub(super) fn root(schema: &'s Value, home: Home) -> Self {
+        Raw { schema, base: schema, root: schema, home }
+    }
+
+    /// A schema inside this one.
+    pub(super) fn to(self, schema: &'s Value) -> Self {
+        let base = if schema.get("$id").is_some_and(Value::is_string) { schema } else { self.base };
+        Raw { schema, base, ..self }
+    }
+
+    /// What makes two schemas the same one.
+    pub(super) fn address(self) -> usize {
+        std::ptr::from_ref(self.schema).addr()
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Found<'s> {
+    Here(Raw<'s>),
+    /// A key of the shared table.
+    Shared(String),
+    Nowhere,
+}
+
+/// The `$id`s and anchors of a document, collected when the first reference asks for them.
+#[derive(Debug, Default)]
+pub(super) struct Anchors<'s>(HashMap<usize, HashMap<&'s str, &'s Value>>);
+
+impl<'s> Anchors<'s> {
+    fn of(&mut self, root: &'s Value) -> &HashMap<&'s str, &'s Value> {
+        self.0.entry(std::ptr::from_ref(root).addr()).or_insert_with(|| {
+            let mut names = HashMap::new();
+            let mut open = vec![root];
+            while let Some(value) = open.pop() {
+                match value {
+                    Value::Object(map) => {
+                        for keyword in ["$id", "$anchor", "$dynamicAnchor"] {
+                            if let Some(name) = map.get(keyword).and_then(Value::as_str) {
+                                names.entry(name).or_insert(value);
+                                // `$ref`s are relative to the base URI, so usually just the last segment.
+                                if let Some((_, last)) = name.rsplit_once('/').filter(|(_, last)| !last.is_empty()) {
+                                    names.entry(last).or_insert(value);
+                                }
+                            }
+                        }
+                        open.extend(map.values());
+                    }
+                    Value::Array(items) => open.extend(items),
+                    _ => {}
+                }
+            }
+            names
+        })
+    }
+
+    /// Resolves a reference made from inside `from`.
+    pub(super) fn resolve(&mut self, from: Raw<'s>, reference: &str) -> Found<'s> {
+        let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let base = if document.is_empty() {
+            from.base
+        } else {
+            let last = document.rsplit('/').next().unwrap_or(document);
+            let names = self.of(from.root);
+            match names.get(document).or_else(|| names.get(last)) {
+                Some(schema) => schema,
+                None => return Found::Nowhere,
+            }
+        };
+        if fragment.is_empty() {
+            return Found::Here(Raw { schema: base, base, ..from });
+        }
+        let fragment = percent_decode(fragment);
+        if !fragment.starts_with('/') {
+            return match self.of(from.root).get(fragment.as_str()) {
+                Some(schema) => Found::Here(from.to(schema)),
+                None => Found::Nowhere,
+            };
+        }
+        let shared = || table_key(&fragment).map(Found::Shared);
+        let inside = || walk(from, base, &fragment).or_else(|| walk(from, from.root, &fragment)).map(Found::Here);
+        match from.home {
+            Home::Schema => inside().or_else(shared),
+            Home::Table => shared().or_else(inside),
+        }
+        .unwrap_or(Found::Nowhere)
+    }
+}
+
+/// Follows a JSON pointer from a document, noting the `$id`s on the way.
+fn walk<'s>(from: Raw<'s>, document: &'s Value, pointer: &str) -> Option<Raw<'s>> {
+    let mut raw = Raw { schema: document, base: document, ..from };
+    for token in pointer.split('/').skip(1) {
+        raw = raw.to(raw.schema.pointer(&format!("/{token}"))?);
+    }
+    Some(raw)
+}
+
+/// `/$defs/Name`, `/definitions/Name` or `/components/schemas/Name`, and what follows the name, as a key of the table.
+fn table_key(pointer: &str) -> Option<String> {
+    ["/$defs/", "/definitions/", "/components/schemas/"]
+        .iter()
+        .find_map(|prefix| pointer.strip_prefix(prefix))
+        .filter(|key| !key.is_empty())
+        .map(str::to_owned)
+}
+
+/// A pointer token as it is meant: `~1` is a slash, `~0` a tilde.
+pub(super) fn name(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+fn percent_decode(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let code = match (first, tail) {
+            (b'%', [a, b, ..]) => std::str::from_utf8(&[*a, *b]).ok().and_then(|hex| u8::from_str_radix(hex, 16).ok()),
+            _ => None,
+        };
+        bytes.push(code.unwrap_or(*first));
+        rest = tail.get(if code.is_some() { 2 } else { 0 }..).unwrap_or_default();
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}

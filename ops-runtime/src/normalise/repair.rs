@@ -1,0 +1,300 @@
+//! Bringing a value into the shape of its schema, in place and in one pass.
+//!
+//! [`Fixer::fix`] does the three steps of normalising together on the way through a value: what is not declared
+//! goes, what has a default comes, what still does not conform is replaced. A node that needs none of this is
+//! looked at once and left alone. Only where it is not clear what a node should be (unions of several objects,
+//! intersections that could not be merged, unique items) is it checked first, or copied to be able to go back.
+
+mod array;
+mod object;
+mod union;
+
+use serde_json::Value;
+
+use super::Repair;
+use super::check::Checker;
+use super::create::as_object;
+use super::node::{At, Kind, OBJECT, Property, Typed, Types};
+use super::number::integer;
+use super::path::Path;
+
+/// Which of the steps are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Undeclared properties go and defaults come; nothing is repaired.
+    Clean,
+    /// As `Clean`, and what does not conform is repaired as locally as possible.
+    Normalise,
+    /// Repairs alone, exactly as the original makes them.
+    Cast,
+}
+
+/// Which undeclared properties go.
+#[derive(Clone, Copy)]
+pub(super) enum Strip<'a> {
+    All,
+    /// This object is one member of an intersection, which strips it by what all members declare.
+    Member(At<'a>, usize),
+    None,
+}
+
+pub(super) struct Fixer<'c, 'a> {
+    pub(super) checker: &'c Checker<'a>,
+    pub(super) mode: Mode,
+    pub(super) repairs: Vec<Repair>,
+    /// How often the original would have thrown.
+    throws: usize,
+    /// The properties being filled with defaults: a default that holds itself is filled once.
+    filling: Vec<*const Property>,
+}
+
+impl<'c, 'a> Fixer<'c, 'a> {
+    pub(super) fn new(checker: &'c Checker<'a>, mode: Mode) -> Self {
+        Fixer { checker, mode, repairs: Vec::new(), throws: 0, filling: Vec::new() }
+    }
+
+    fn compat(&self) -> bool {
+        self.checker.compat
+    }
+
+    /// Fixes a value; whether it conformed, undeclared properties and defaults aside.
+    pub(super) fn fix(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> bool {
+        match &at.node.kind {
+            Kind::Any => true,
+            Kind::Never => self.keep(path, "nothing", Some(value)),
+            Kind::Plain(types) => {
+                if types.admits(value) {
+                    self.write_integer(*types, value);
+                    return true;
+                }
+                self.replace(at, value, path, depth)
+            }
+            Kind::Typed(typed) => self.typed(at, typed, value, path, strip, depth),
+            Kind::Literals(values) => self.checker.is_one_of(values, value) || self.replace(at, value, path, depth),
+            Kind::Union(_) | Kind::Intersect(_) if !self.checker.enter(depth) => self.too_deep(path, value),
+            Kind::Union(union) => self.union(at, union, value, path, strip, depth),
+            Kind::Intersect(all) => self.intersect(at, all, value, path, strip, depth),
+            Kind::Ref(_) => match self.checker.follow(at) {
+                // A default beside the reference comes before one behind it.
+                Some(target) if at.node.default.is_some() && !self.compat() => {
+                    self.with_default(at, target, value, path, strip, depth)
+                }
+                Some(target) => self.fix(target, value, path, strip, depth),
+                None if self.compat() => self.keep(path, "a schema", Some(value)),
+                None => true,
+            },
+        }
+    }
+
+    fn typed(
+        &mut self,
+        at: At<'a>,
+        typed: &'a Typed,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        if !typed.types.admits(value) {
+            if !(self.mode == Mode::Cast && self.compat() && typed.types.has(OBJECT) && value.is_array()) {
+                return self.replace(at, value, path, depth);
+            }
+            // The original takes an array for an object whose keys are the indices and "length".
+            self.record(path, "object".to_owned(), "array");
+            let length = value.as_array().map_or(0, Vec::len);
+            let mut map = as_object(value.take());
+            map.insert("length".to_owned(), length.into());
+            *value = Value::Object(map);
+            let mark = self.repairs.len();
+            self.typed(at, typed, value, path, strip, depth);
+            if let (Value::Object(map), Some(rules)) = (value, &typed.object) {
+                self.drop_undeclared(rules, map, path);
+            }
+            self.repairs.truncate(mark);
+            return false;
+        }
+        match value {
+            Value::Null | Value::Bool(_) => true,
+            Value::Number(number) => match &typed.number {
+                Some(rules) if !rules.check(number) => self.replace(at, value, path, depth),
+                _ => {
+                    self.write_integer(typed.types, value);
+                    true
+                }
+            },
+            Value::String(text) => match &typed.string {
+                Some(rules) if !rules.check(text) => self.replace(at, value, path, depth),
+                _ => true,
+            },
+            Value::Array(items) => match &typed.array {
+                None => true,
+                Some(_) if !self.checker.enter(depth) => self.too_deep(path, value),
+                Some(rules) => self.array(at, rules, items, path, strip, depth),
+            },
+            Value::Object(map) => match &typed.object {
+                None => true,
+                Some(_) if !self.checker.enter(depth) => self.too_deep(path, value),
+                Some(rules) => self.object(at, rules, map, path, strip, depth),
+            },
+        }
+    }
+
+    /// `1.0` where only an integer can stand is written `1`, so that it decodes into one.
+    fn write_integer(&self, types: Types, value: &mut Value) {
+        if self.mode != Mode::Cast
+            && !self.compat()
+            && types.wants_integer()
+            && let Value::Number(number) = value
+            && let Some(integer) = integer(number)
+        {
+            *number = integer;
+        }
+    }
+
+    /// Puts a created value in place of one that does not conform, if one can be created.
+    fn replace(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, depth: u32) -> bool {
+        if self.mode == Mode::Clean {
+            return false;
+        }
+        let like = if self.compat() { Types::NONE } else { Types::of(value) };
+        let expected = self.checker.expectation(at, Some(value));
+        match self.created(at, like, depth) {
+            Some(created) => {
+                self.record(path, expected, kind(Some(value)));
+                *value = created;
+                false
+            }
+            None => self.keep(path, &expected, Some(value)),
+        }
+    }
+
+    /// What stands in for a value; `None` where the original throws.
+    fn created(&mut self, at: At<'a>, like: Types, depth: u32) -> Option<Value> {
+        let mut created = self.checker.create(at, like, depth)?;
+        let target = self.checker.follow(at)?;
+        let array = match &target.node.kind {
+            Kind::Typed(typed) => {
+                typed.array.as_ref().filter(|rules| !rules.exact && typed.types.made() == super::node::ARRAY)
+            }
+            _ => None,
+        };
+        let (mark, throws) = (self.repairs.len(), self.throws);
+        if array.is_some() && self.compat() {
+            // The items of a created array are cast in turn, and so is a default; one that is no array throws.
+            created.as_array()?;
+            self.fix(target, &mut created, path_of_created(), Strip::None, depth + 1);
+        } else if self.mode == Mode::Normalise {
+            // What was made up gets its optional defaults as any other value does.
+            self.within(Mode::Clean, |fixer| fixer.fix(at, &mut created, path_of_created(), Strip::All, depth + 1));
+        }
+        self.repairs.truncate(mark);
+        (self.throws == throws).then_some(created)
+    }
+
+    /// A node whose own default wins over that of the schema it refers to.
+    fn with_default(
+        &mut self,
+        at: At<'a>,
+        target: At<'a>,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        let creates = match &target.node.kind {
+            // These are cast inside; the default is for what is not even of the type.
+            Kind::Typed(typed) => !typed.types.admits(value) || !(value.is_array() || value.is_object()),
+            Kind::Plain(_) | Kind::Literals(_) => true,
+            _ => false,
+        };
+        if creates && self.mode != Mode::Clean && !self.checker.check(target, value, depth) {
+            return self.replace(at, value, path, depth);
+        }
+        self.fix(target, value, path, strip, depth)
+    }
+
+    /// The value of an absent property, or `None` if it has to stay absent.
+    fn fix_absent(&mut self, at: At<'a>, depth: u32) -> Option<Value> {
+        if !self.compat() {
+            return if matches!(at.node.kind, Kind::Any) { None } else { self.created(at, Types::NONE, depth) };
+        }
+        if !self.checker.enter(depth) || self.checker.admits_absence(at, depth) {
+            return None;
+        }
+        match &at.node.kind {
+            Kind::Never => None,
+            Kind::Ref(_) => self.fix_absent(self.checker.follow(at)?, depth + 1),
+            Kind::Union(_) if self.checker.default_of(at).is_some() => self.created(at, Types::NONE, depth),
+            Kind::Union(union) => self.fix_absent(at.to(union.variants.first()?), depth + 1),
+            _ => self.created(at, Types::NONE, depth),
+        }
+    }
+
+    /// Does something in another mode.
+    fn within<T>(&mut self, mode: Mode, run: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.mode, mode);
+        let result = run(self);
+        self.mode = outer;
+        result
+    }
+
+    fn too_deep(&mut self, path: &Path<'_>, value: &Value) -> bool {
+        if self.mode == Mode::Clean { false } else { self.keep(path, "less nesting", Some(value)) }
+    }
+
+    /// Records what could not be repaired, for the original throws here.
+    fn keep(&mut self, path: &Path<'_>, expected: &str, value: Option<&Value>) -> bool {
+        self.throws += 1;
+        self.remain(path, expected.to_owned(), kind(value))
+    }
+
+    /// Records what remains wrong though nothing is thrown.
+    fn remain(&mut self, path: &Path<'_>, expected: String, found: &'static str) -> bool {
+        self.record(path, expected, found);
+        if let Some(repair) = self.repairs.last_mut().filter(|_| self.mode != Mode::Clean) {
+            repair.kept = true;
+        }
+        false
+    }
+
+    fn record(&mut self, path: &Path<'_>, expected: String, found: &'static str) {
+        if self.mode != Mode::Clean {
+            self.repairs.push(Repair { pointer: path.pointer(), expected, found, kept: false });
+        }
+    }
+
+    /// Lists the repair that makes something of nothing at all.
+    pub(super) fn fix_root_absent(&mut self, at: At<'a>) -> Option<Value> {
+        if self.checker.admits_absence(at, 0) {
+            return None;
+        }
+        let expected = self.checker.expectation(at, None);
+        let created = self.fix_absent(at, 0);
+        match created {
+            Some(_) => self.record(&Path::ROOT, expected, kind(None)),
+            None => {
+                self.remain(&Path::ROOT, expected, kind(None));
+            }
+        }
+        created
+    }
+}
+
+/// What is done inside a created value is not told.
+fn path_of_created() -> &'static Path<'static> {
+    const { &Path::ROOT }
+}
+
+/// The kind of a value, to be told instead of the value.
+pub(super) fn kind(value: Option<&Value>) -> &'static str {
+    match value {
+        None => "absent",
+        Some(Value::Null) => "null",
+        Some(Value::Bool(_)) => "boolean",
+        Some(Value::Number(number)) if number.is_f64() => "number",
+        Some(Value::Number(_)) => "integer",
+        Some(Value::String(_)) => "string",
+        Some(Value::Array(_)) => "array",
+        Some(Value::Object(_)) => "object",
+    }
+}

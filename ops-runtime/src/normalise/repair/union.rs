@@ -1,0 +1,274 @@
+//! Unions and intersections: which schema is meant, and what to do when none or not all conform.
+
+use serde_json::{Map, Value};
+
+use super::{Fixer, Mode, Strip};
+use crate::normalise::check::Tagged;
+use crate::normalise::create::as_object;
+use crate::normalise::equal::copy;
+use crate::normalise::node::{At, Intersect, Kind, Node, ObjectRules, Types, Union};
+use crate::normalise::path::Path;
+
+impl<'a> Fixer<'_, 'a> {
+    pub(super) fn union(
+        &mut self,
+        at: At<'a>,
+        union: &'a Union,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        if self.mode == Mode::Cast {
+            return self.checker.check(at, value, depth) || self.cast_union(at, union, value, path, strip, depth);
+        }
+        if !union.types.admits(value) {
+            return self.replace(at, value, path, depth);
+        }
+        if let Tagged::Variant(node) = self.checker.tagged(at, union, value) {
+            return self.fix(at.to(node), value, path, strip, depth + 1);
+        }
+        let default = self.checker.default_of(at).is_some();
+        // Where only one variant is of the value's type there is nothing to find out.
+        if let Some(node) = self.only_variant(at, union, value).filter(|_| !default || self.mode == Mode::Clean) {
+            return self.fix(at.to(node), value, path, strip, depth + 1);
+        }
+        if let Some(node) = self.conforming(at, union, value, depth) {
+            return self.fix(at.to(node), value, path, strip, depth + 1);
+        }
+        let node = self.select(at, union, value, depth);
+        if self.mode == Mode::Clean {
+            return node.is_some_and(|node| self.fix(at.to(node), value, path, strip, depth + 1));
+        }
+        if default {
+            // The default wins over a repair, but not over a value that conforms once it is clean.
+            let clean = node.is_some_and(|node| {
+                self.within(Mode::Clean, |fixer| fixer.fix(at.to(node), value, path, strip, depth + 1))
+            });
+            return clean || self.replace(at, value, path, depth);
+        }
+        match node {
+            Some(node) => self.fix(at.to(node), value, path, strip, depth + 1),
+            None => self.replace(at, value, path, depth),
+        }
+    }
+
+    /// A union that no variant of conforms, repaired as the original does it.
+    fn cast_union(
+        &mut self,
+        at: At<'a>,
+        union: &'a Union,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        if self.checker.default_of(at).is_some() {
+            return self.replace(at, value, path, depth);
+        }
+        let mark = self.repairs.len();
+        if let Some(node) = self.select(at, union, value, depth) {
+            self.fix(at.to(node), value, path, strip, depth + 1);
+        }
+        if self.repairs.len() == mark {
+            let expected = self.checker.expectation(at, Some(value));
+            self.keep(path, &expected, Some(value));
+        }
+        false
+    }
+
+    /// The variant that alone admits values of this type, in the default reading.
+    fn only_variant(&self, at: At<'a>, union: &'a Union, value: &Value) -> Option<&'a Node> {
+        if self.compat() {
+            return None;
+        }
+        let types = Types::of(value);
+        let shape = self.checker.shape(at, union);
+        let mut able = union.variants.iter().zip(&shape.types).filter(|(_, variant)| variant.meets(types));
+        let (node, _) = able.next()?;
+        able.next().is_none().then_some(node)
+    }
+
+    /// The variant that the value conforms to; of several, the one that declares most of its properties.
+    fn conforming(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> Option<&'a Node> {
+        let mut best: Option<(usize, &'a Node)> = None;
+        for node in &union.variants {
+            if !self.checker.check(at.to(node), value, depth + 1) {
+                continue;
+            }
+            let undeclared = self.undeclared(at.to(node), value, depth);
+            if best.is_none_or(|(least, _)| undeclared < least) {
+                best = Some((undeclared, node));
+            }
+            if undeclared == 0 {
+                break;
+            }
+        }
+        best.map(|(_, node)| node)
+    }
+
+    /// How many properties would be removed from an object of this schema.
+    fn undeclared(&self, at: At<'a>, value: &Value, depth: u32) -> usize {
+        let Value::Object(map) = value else { return 0 };
+        let mut rules: Vec<&ObjectRules> = Vec::new();
+        if !self.declaring(at, value, &mut rules, depth) || !rules.iter().any(|rules| !rules.keeps_undeclared) {
+            return 0;
+        }
+        map.keys().filter(|name| !rules.iter().any(|rules| rules.knows(name))).count()
+    }
+
+    /// The variant by which the properties of a value are declared.
+    pub(super) fn variant_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> Option<&'a Node> {
+        match self.checker.tagged(at, union, value) {
+            Tagged::Variant(node) => Some(node),
+            _ => self.conforming(at, union, value, depth).or_else(|| self.select(at, union, value, depth)),
+        }
+    }
+
+    /// The variant that comes closest: by the score of the original, and if that is nothing by the type.
+    fn select(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> Option<&'a Node> {
+        let as_object = match value {
+            Value::Array(items) if self.compat() => {
+                let mut map = as_object(copy(value)?);
+                map.insert("length".to_owned(), items.len().into());
+                Some(Value::Object(map))
+            }
+            _ => None,
+        };
+        let scored = as_object.as_ref().unwrap_or(value);
+        let mut best = 0;
+        let mut selected = None;
+        for node in &union.variants {
+            let score = self.score(at.to(node), value, scored, depth + 1);
+            if score > best {
+                best = score;
+                selected = Some(node);
+            }
+        }
+        let of_type = || {
+            let shape = self.checker.shape(at, union);
+            let types = Types::of(value);
+            union.variants.iter().zip(&shape.types).find(|(_, variant)| variant.meets(types)).map(|(node, _)| node)
+        };
+        selected.or_else(|| if self.compat() { None } else { of_type() }).or(union.variants.first())
+    }
+
+    fn score(&self, at: At<'a>, value: &Value, scored: &Value, depth: u32) -> u32 {
+        if !self.checker.enter(depth) {
+            return 0;
+        }
+        let Some(at) = self.checker.follow(at) else { return 0 };
+        match (&at.node.kind, scored) {
+            (Kind::Typed(typed), Value::Object(map)) if typed.object.is_some() => {
+                let rules = typed.object.iter().flat_map(|rules| &rules.properties);
+                rules.map(|property| self.score_property(at.to(&property.node), map.get(&*property.name), depth)).sum()
+            }
+            (Kind::Union(union), _) => {
+                let scores = union.variants.iter().map(|node| self.score(at.to(node), value, scored, depth + 1));
+                scores.max().unwrap_or(0)
+            }
+            _ => u32::from(self.checker.check(at, value, depth)),
+        }
+    }
+
+    fn score_property(&self, at: At<'a>, value: Option<&Value>, depth: u32) -> u32 {
+        let Some(value) = value else { return if self.checker.admits_absence(at, depth) { 10 } else { 0 } };
+        let checks = self.checker.check(at, value, depth + 1);
+        let literal = matches!(&at.node.kind, Kind::Literals(values) if values.len() == 1);
+        1 + if checks { 10 } else { 0 } + if checks && literal { 100 } else { 0 }
+    }
+
+    pub(super) fn intersect(
+        &mut self,
+        at: At<'a>,
+        all: &'a Intersect,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        if self.mode == Mode::Cast {
+            return self.checker.check(at, value, depth) || self.cast_intersect(at, value, path, depth);
+        }
+        if let Strip::All = strip {
+            self.strip_members(at, value, depth);
+        }
+        let clean = self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth));
+        if clean || self.mode == Mode::Clean {
+            return clean;
+        }
+        if self.checker.check(at, value, depth) {
+            return true;
+        }
+        // Every member repairs what it declares; only if that does not do is everything made anew.
+        let received = copy(value);
+        let mark = self.repairs.len();
+        self.members(at, all, value, path, strip, depth);
+        if self.checker.check(at, value, depth) {
+            return false;
+        }
+        let Some(received) = received else { return false };
+        *value = received;
+        self.repairs.truncate(mark);
+        self.cast_intersect(at, value, path, depth)
+    }
+
+    fn members(
+        &mut self,
+        at: At<'a>,
+        all: &'a Intersect,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        let mut ok = true;
+        for (index, node) in all.members.iter().enumerate() {
+            let strip = if let Strip::All = strip { Strip::Member(at, index) } else { Strip::None };
+            ok &= self.fix(at.to(node), value, path, strip, depth + 1);
+        }
+        ok
+    }
+
+    /// All or nothing: what the members create, with as much of the value in it as conforms.
+    fn cast_intersect(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, depth: u32) -> bool {
+        let expected = self.checker.expectation(at, Some(value));
+        let Some(created) = self.checker.create(at, Types::NONE, depth) else {
+            return self.keep(path, &expected, Some(value));
+        };
+        let merged = copy(&created).zip(copy(value)).map(|(created, value)| merge(created, value, 0));
+        self.record(path, expected, super::kind(Some(value)));
+        *value = match merged {
+            Some(merged) if self.checker.check(at, &merged, depth) => merged,
+            _ => created,
+        };
+        false
+    }
+}
+
+/// The shape of `created` with the values of `value`, as long as both are objects or neither is.
+fn merge(created: Value, value: Value, depth: u32) -> Value {
+    let nested = |value: &Value| value.is_object() || value.is_array();
+    match (nested(&created), nested(&value)) {
+        (false, false) => value,
+        (true, true) if depth < crate::normalise::equal::MAX_VALUE_DEPTH => {
+            let mut given = keyed(value);
+            let merged = keyed(created).into_iter().map(|(key, created)| match given.remove(&key) {
+                Some(value) => (key, merge(created, value, depth + 1)),
+                None => (key, created),
+            });
+            Value::Object(merged.collect())
+        }
+        _ => created,
+    }
+}
+
+/// An array is an object of its indices and its length.
+fn keyed(value: Value) -> Map<String, Value> {
+    let length = value.as_array().map(Vec::len);
+    let mut map = as_object(value);
+    if let Some(length) = length {
+        map.insert("length".to_owned(), length.into());
+    }
+    map
+}

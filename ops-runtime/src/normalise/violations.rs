@@ -1,0 +1,275 @@
+//! Everything that is wrong with a value, each with its place.
+
+use serde_json::{Map, Value};
+
+use super::Violation;
+use super::check::{Checker, Tagged};
+use super::equal::repeated;
+use super::node::{Additional, ArrayRules, At, FRACTION, Intersect, Kind, Node, ObjectRules, Typed, Types, Union};
+use super::path::Path;
+
+/// Lists violations; the order and, in the compatible reading, the words are the original's.
+pub(super) struct Lister<'c, 'a> {
+    checker: &'c Checker<'a>,
+    violations: Vec<Violation>,
+    /// How many may be listed.
+    limit: usize,
+}
+
+impl<'c, 'a> Lister<'c, 'a> {
+    pub(super) fn list(checker: &'c Checker<'a>, at: At<'a>, value: Option<&Value>, limit: usize) -> Vec<Violation> {
+        let mut lister = Lister { checker, violations: Vec::new(), limit };
+        lister.visit(at, value, &Path::ROOT, 0);
+        lister.violations
+    }
+
+    fn say(&mut self, path: &Path<'_>, message: impl Into<String>) {
+        if self.violations.len() < self.limit {
+            self.violations.push(Violation { pointer: path.pointer(), message: message.into() });
+        }
+    }
+
+    fn visit(&mut self, at: At<'a>, value: Option<&Value>, path: &Path<'_>, depth: u32) {
+        if self.violations.len() >= self.limit {
+            return;
+        }
+        if !self.checker.enter(depth) {
+            self.say(path, "Expected less nesting");
+            return;
+        }
+        match &at.node.kind {
+            Kind::Any => {}
+            Kind::Never => self.say(path, "Never"),
+            Kind::Plain(types) => {
+                if !value.is_some_and(|value| types.admits(value)) {
+                    self.say(path, format!("Expected {}", types.describe()));
+                }
+            }
+            Kind::Typed(typed) => match value.filter(|value| typed.types.admits(value)) {
+                Some(value) => self.typed(at, typed, value, path, depth),
+                None => {
+                    let tuple = typed.array.as_ref().is_some_and(|rules| rules.exact);
+                    self.say(
+                        path,
+                        if tuple {
+                            "Expected tuple".to_owned()
+                        } else {
+                            format!("Expected {}", typed.types.describe())
+                        },
+                    );
+                }
+            },
+            Kind::Literals(values) => {
+                if !value.is_some_and(|value| self.checker.is_one_of(values, value)) {
+                    self.say(path, self.literals(values));
+                }
+            }
+            Kind::Union(union) => self.union(at, union, value, path, depth),
+            Kind::Intersect(all) => self.intersect(at, all, value, path, depth),
+            Kind::Ref(_) => match self.checker.follow(at) {
+                Some(at) => self.visit(at, value, path, depth + 1),
+                None if self.checker.compat => self.say(path, "Expected a schema"),
+                None => {}
+            },
+        }
+    }
+
+    fn literals(&self, values: &[Value]) -> String {
+        match values {
+            [Value::String(text)] => format!("Expected '{text}'"),
+            [Value::Object(_)] if self.checker.compat => "Expected [object Object]".to_owned(),
+            [value] => format!("Expected {value}"),
+            _ if self.checker.compat => "Expected union value".to_owned(),
+            values => format!("Expected {}", one_of(values)),
+        }
+    }
+
+    fn typed(&mut self, at: At<'a>, typed: &'a Typed, value: &Value, path: &Path<'_>, depth: u32) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                if let Some(rules) = &typed.number {
+                    let name = if typed.types.has(FRACTION) { "number" } else { "integer" };
+                    rules.violations(number, name, |message| self.say(path, message));
+                }
+            }
+            Value::String(text) => {
+                if let Some(rules) = &typed.string {
+                    rules.violations(text, |message| self.say(path, message));
+                }
+            }
+            Value::Array(items) => {
+                if let Some(rules) = &typed.array {
+                    self.array(at, rules, items, path, depth);
+                }
+            }
+            Value::Object(map) => {
+                if let Some(rules) = &typed.object {
+                    self.object(at, rules, map, path, depth);
+                }
+            }
+        }
+    }
+
+    fn array(&mut self, at: At<'a>, rules: &'a ArrayRules, items: &[Value], path: &Path<'_>, depth: u32) {
+        let length = items.len() as u64;
+        if rules.exact && length != rules.prefix.len() as u64 {
+            self.say(path, format!("Expected tuple to have {} elements", rules.prefix.len()));
+            return;
+        }
+        if let Some(min) = rules.min.filter(|min| length < *min) {
+            self.say(path, format!("Expected array length to be greater or equal to {min}"));
+        }
+        if let Some(max) = rules.limit().filter(|max| length > *max) {
+            self.say(path, format!("Expected array length to be less or equal to {max}"));
+        }
+        for (index, item) in items.iter().enumerate() {
+            if let Some(node) = rules.item(index) {
+                self.visit(at.to(node), Some(item), &path.index(index), depth + 1);
+            }
+        }
+        if rules.unique && !repeated(items, false).is_empty() {
+            self.say(path, "Expected array elements to be unique");
+        }
+    }
+
+    fn object(&mut self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, path: &Path<'_>, depth: u32) {
+        let count = map.len() as u64;
+        if let Some(min) = rules.min.filter(|min| count < *min) {
+            self.say(path, format!("Expected object to have at least {min} properties"));
+        }
+        if let Some(max) = rules.max.filter(|max| count > *max) {
+            self.say(path, format!("Expected object to have no more than {max} properties"));
+        }
+        let required = rules.properties.iter().filter(|property| property.required).map(|property| &property.name);
+        for name in required.chain(&rules.ghosts) {
+            if !map.contains_key(&**name) {
+                self.say(&path.key(name), "Expected required property");
+            }
+        }
+        self.unlisted(at, rules, map, path, depth);
+        for property in &rules.properties {
+            let value = map.get(&*property.name);
+            // The original reports an absent property a second time, for not being of its type.
+            if value.is_some() || self.checker.compat && property.required && !self.absence(at.to(&property.node)) {
+                self.visit(at.to(&property.node), value, &path.key(&property.name), depth + 1);
+            }
+        }
+    }
+
+    fn absence(&self, at: At<'a>) -> bool {
+        self.checker.admits_absence(at, 0)
+    }
+
+    fn unlisted(&mut self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, path: &Path<'_>, depth: u32) {
+        for (name, value) in map {
+            let mut listed = rules.find(name, &mut 0).is_some();
+            for (_, node) in rules.patterns.iter().filter(|(pattern, _)| pattern.matches(name)) {
+                listed = true;
+                self.visit(at.to(node), Some(value), &path.key(name), depth + 1);
+            }
+            match &rules.additional {
+                _ if listed => {}
+                Additional::Unspecified | Additional::True => {}
+                Additional::False => self.say(&path.key(name), "Unexpected property"),
+                Additional::Each(node) => self.visit(at.to(node), Some(value), &path.key(name), depth + 1),
+                Additional::Broken => self.say(&path.key(name), "Expected a schema"),
+            }
+        }
+    }
+
+    fn union(&mut self, at: At<'a>, union: &'a Union, value: Option<&Value>, path: &Path<'_>, depth: u32) {
+        let Some(value) = value else {
+            if !self.absence(at) {
+                self.say(path, "Expected union value");
+            }
+            return;
+        };
+        if self.checker.check(at, value, depth) {
+            return;
+        }
+        // Where it is clear which variant is meant, say what is wrong with that.
+        let meant = match self.checker.tagged(at, union, value) {
+            Tagged::Variant(node) => Some(node),
+            _ if self.checker.compat => None,
+            _ => {
+                let shape = self.checker.shape(at, union);
+                let mut able =
+                    union.variants.iter().zip(&shape.types).filter(|(_, types)| types.meets(Types::of(value)));
+                able.next().filter(|_| able.next().is_none()).map(|(node, _)| node)
+            }
+        };
+        match meant.filter(|_| union.types.admits(value)) {
+            Some(node) => self.visit(at.to(node), Some(value), path, depth + 1),
+            None => self.say(path, "Expected union value"),
+        }
+    }
+
+    fn intersect(&mut self, at: At<'a>, all: &'a Intersect, value: Option<&Value>, path: &Path<'_>, depth: u32) {
+        let before = self.violations.len();
+        for member in &all.members {
+            self.visit(at.to(member), value, path, depth + 1);
+        }
+        let failed = self.violations.len() > before;
+        if failed && self.checker.compat {
+            self.say(path, "Expected all values to match");
+        }
+        if let Some(value) = value.filter(|_| all.sealed && !failed) {
+            for name in self.checker.unsealed(at, all, value) {
+                self.say(&path.key(name), "Unexpected property");
+            }
+        }
+    }
+}
+
+/// The first few of the values that are allowed.
+fn one_of(values: &[Value]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = String::from("one of ");
+    for (index, value) in values.iter().take(SHOWN).enumerate() {
+        if index > 0 {
+            text.push_str(", ");
+        }
+        match value {
+            Value::String(value) => text.push_str(&format!("'{}'", value.chars().take(40).collect::<String>())),
+            Value::Array(_) => text.push_str("[..]"),
+            Value::Object(_) => text.push_str("{..}"),
+            value => text.push_str(&value.to_string()),
+        }
+    }
+    if values.len() > SHOWN {
+        text.push_str(", ..");
+    }
+    text
+}
+
+impl<'a> Checker<'a> {
+    /// What a node asks for, in a few words and without the value.
+    pub(super) fn expectation(&self, at: At<'a>, value: Option<&Value>) -> String {
+        let at = self.follow(at).unwrap_or(at);
+        if let (Kind::Typed(typed), Some(value)) = (&at.node.kind, value)
+            && typed.types.admits(value)
+            && !value.is_object()
+            && let Some(violation) = Lister::list(self, at, Some(value), 1).into_iter().next()
+            && violation.pointer.is_empty()
+            && let Some(expected) = violation.message.strip_prefix("Expected ")
+        {
+            return expected.to_owned();
+        }
+        describe(at.node)
+    }
+}
+
+fn describe(node: &Node) -> String {
+    match &node.kind {
+        Kind::Literals(values) if values.len() == 1 => match values.first() {
+            Some(Value::String(text)) => format!("'{text}'"),
+            Some(value) => value.to_string(),
+            None => "nothing".to_owned(),
+        },
+        Kind::Literals(values) => one_of(values),
+        Kind::Any => "any value".to_owned(),
+        Kind::Ref(_) => "a schema".to_owned(),
+        _ => node.types().describe(),
+    }
+}

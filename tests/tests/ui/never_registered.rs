@@ -1,0 +1,10 @@
+#![deny(dead_code)]
+
+use ops_runtime::operation;
+
+#[operation(namespace = "shop")]
+async fn find(id: u64) -> u64 {
+    id
+}
+
+fn main() {}
