@@ -111,3 +111,5 @@ impl fmt::Display for Diagnostic {
         }
     }
 }
+
+impl std::error::Error for Diagnostic {}

@@ -29,6 +29,9 @@
 //! the request body, `body`. Of two parameters with one name the later is `{name}_{location}`; beside a parameter
 //! called `body`, the request body is `request_body`.
 
+// An error ends the reading of a document, so nothing is gained by keeping it small.
+#![allow(clippy::result_large_err)]
+
 mod body;
 mod definition;
 mod document;

@@ -135,6 +135,11 @@ impl Source for FileSource {
         }
         String::from_utf8(bytes).map_err(|_| SourceError::new(format!("`{location}` is not UTF-8 text")))
     }
+
+    fn resolve(&self, base: &str, reference: &str) -> String {
+        // References have slashes everywhere; paths have them everywhere but on Windows.
+        if cfg!(windows) { join(&base.replace('\\', "/"), reference) } else { join(base, reference) }
+    }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> SourceError {

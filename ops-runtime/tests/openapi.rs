@@ -14,7 +14,7 @@ fn read(document: &Value) -> (Api, Vec<Diagnostic>) {
 }
 
 /// The operation that a document with this one method of a path becomes, and what was said about it.
-fn one(path: &str, operation: Value) -> (OperationSpec, Vec<String>) {
+fn one(path: &str, operation: &Value) -> (OperationSpec, Vec<String>) {
     let document = json!({ "openapi": "3.1.0", "paths": { path: { "post": operation } } });
     let (mut api, diagnostics) = read(&document);
     assert_eq!(api.operations.len(), 1, "{diagnostics:?}");
@@ -225,7 +225,7 @@ fn bodies() {
         (vec!["text/plain"], vec!["text/plain"], json!({ "type": "string" })),
         (vec!["image/png"], vec!["image/png"], json!({ "type": "string", "format": "binary" })),
     ] {
-        let (operation, messages) = one("/", json!({ "requestBody": with(&types) }));
+        let (operation, messages) = one("/", &json!({ "requestBody": with(&types) }));
         let bodies: Vec<_> = http(&operation).bodies.iter().map(|b| b.content_type.as_ref()).collect();
         assert_eq!((bodies, messages), (order, vec![]));
         let input = operation.input.to_value().unwrap();
@@ -233,7 +233,7 @@ fn bodies() {
     }
     let (operation, messages) = one(
         "/",
-        json!({
+        &json!({
             "parameters": [{ "name": "body", "in": "query", "schema": {} }],
             "requestBody": { "required": true, "content": { "application/json": {} } },
         }),
@@ -271,12 +271,12 @@ fn answers() {
         ),
         (json!({ "302": {} }), json!({})),
     ] {
-        let (operation, messages) = one("/", json!({ "responses": responses }));
+        let (operation, messages) = one("/", &json!({ "responses": responses }));
         assert_eq!((operation.output.to_value().unwrap().as_ref(), messages), (&output, vec![]), "{responses}");
     }
     let (operation, _) = one(
         "/",
-        json!({ "responses": {
+        &json!({ "responses": {
             "204": {}, "404": json_of(json!({ "const": 4 })), "409": {}, "5XX": text(), "default": json_of(json!({})),
         } }),
     );

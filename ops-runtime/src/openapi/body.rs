@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
     /// The request body of an operation, if it has one.
     pub(super) fn body(&mut self, operation: &Node<'a>) -> Result<Option<Body>, Unbound<'a>> {
         let Some(node) = operation.get("requestBody") else { return Ok(None) };
-        let Some(node) = self.resolve(node, "the request body") else { return Ok(None) };
+        let Some(node) = self.resolve(&node, "the request body") else { return Ok(None) };
         let contents = contents(&node);
         let Some(preferred) = contents.iter().find(|content| supported(content.media, Side::Request)) else {
             if contents.is_empty() {
@@ -45,13 +45,17 @@ impl<'a> Reader<'a> {
             }
             return Err(Unbound { message: format!("a request body cannot be sent as {}", list(&contents)), at: node });
         };
-        let schema = described(self.content_schema(preferred), &node);
-        let bodies = contents.iter().map(|content| {
+        let schema = described(self.content_schema(preferred, Side::Request), &node);
+        let mut bodies = Vec::new();
+        for content in &contents {
             let mut body = HttpBody::new("");
             body.content_type = content.content_type.to_owned().into();
-            body
-        });
-        Ok(Some(Body { bodies: bodies.collect(), schema, required: node.is("required") }))
+            if content.media == Media::Form {
+                body.fields = self.fields(&content.node).into();
+            }
+            bodies.push(body);
+        }
+        Ok(Some(Body { bodies, schema, required: node.is("required") }))
     }
 
     /// What the operation answers.
@@ -66,7 +70,7 @@ impl<'a> Reader<'a> {
                 self.warn(&node, format!("`{status}` is not a status"), "this answer was left out");
                 continue;
             };
-            if let Some(node) = self.resolve(node, "this answer") {
+            if let Some(node) = self.resolve(&node, "this answer") {
                 described.push((range, node));
             }
         }
@@ -98,13 +102,13 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if let Some(events) = contents.iter().find(|content| content.media == Media::Events) {
-                let item = self.content_schema(events);
+                let item = self.content_schema(events, Side::Response);
                 push_new(&mut items, item);
             }
             let plain = contents.iter().find(|c| c.media != Media::Events && supported(c.media, Side::Response));
             match plain {
                 Some(content) => {
-                    let output = self.content_schema(content);
+                    let output = self.content_schema(content, Side::Response);
                     push_new(&mut outputs, output);
                 }
                 None if contents.iter().all(|content| content.media == Media::Events) => {}
@@ -133,17 +137,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The schema of a body of some content type.
-    fn content_schema(&mut self, content: &Content<'a>) -> Value {
-        match content.media {
-            Media::Json | Media::Form => {
+    fn content_schema(&mut self, content: &Content<'a>, side: Side) -> Value {
+        match (content.media, side) {
+            (Media::Json, _) | (Media::Form, Side::Request) => {
                 content.node.get("schema").map_or(Value::Bool(true), |node| self.schema(&node))
             }
-            Media::Events => {
+            (Media::Events, _) => {
                 let node = content.node.get("itemSchema").or_else(|| content.node.get("schema"));
                 node.map_or(Value::Bool(true), |node| self.schema(&node))
             }
-            Media::Text => json!({ "type": "string" }),
-            Media::Bytes | Media::Other => json!({ "type": "string", "format": "binary" }),
+            (Media::Text | Media::Form, _) => json!({ "type": "string" }),
+            (Media::Bytes | Media::Other, _) => json!({ "type": "string", "format": "binary" }),
         }
     }
 
@@ -159,7 +163,7 @@ impl<'a> Reader<'a> {
         error.code = code.into();
         error.http_status = status;
         error.description = node.text("description").unwrap_or_default().trim().to_owned().into();
-        error.schema = Schema::from(self.content_schema(content));
+        error.schema = Schema::from(self.content_schema(content, Side::Response));
         Some(error)
     }
 }

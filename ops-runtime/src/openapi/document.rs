@@ -99,6 +99,9 @@ impl<'v> Documents<'v> {
         let failed = |message: String| Diagnostic::error("", message).with_document(location);
         let text = source.read(location, location).map_err(|error| failed(error.message))?;
         documents.add(location, text, diagnostics).map_err(|error| error.with_document(location))?;
+        // References lead back to the root under the plain form of its location.
+        let name = location.rsplit(['/', '\\']).next().unwrap_or(location);
+        documents.locations.insert(source.resolve(location, name), Ok(0));
         let mut next = 0;
         while let Some(document) = documents.list.get(next) {
             let base = document.location.clone().unwrap_or_default();
@@ -222,10 +225,9 @@ impl<'v> Documents<'v> {
 fn foreign_references(value: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut add = |reference: &Value| {
-        if let Some((file, _)) = reference.as_str().map(|text| text.split_once('#').unwrap_or((text, ""))) {
-            if !file.is_empty() && !found.contains(file) {
-                found.insert(file.to_owned());
-            }
+        let file = reference.as_str().map(|text| text.split_once('#').map_or(text, |(file, _)| file));
+        if let Some(file) = file.filter(|file| !file.is_empty() && !found.contains(*file)) {
+            found.insert(file.to_owned());
         }
     };
     // An explicit stack: the value may be nested deeper than the thread's stack allows.
@@ -292,8 +294,11 @@ mod tests {
         let source = BTreeMap::from([
             ("specs/api.yaml".to_owned(), "a: {$ref: 'parts/one.json#/b'}\nc: {$ref: gone.yaml}\n".to_owned()),
             ("specs/parts/one.json".to_owned(), r##"{"b": {"$ref": "../api.yaml#/d"}}"##.to_owned()),
+            ("specs/../specs/api.yaml".to_owned(), "a: {$ref: 'parts/one.json#/b'}".to_owned()),
         ]);
         let mut diagnostics = Vec::new();
+        let documents = Documents::load("specs/../specs/api.yaml", &source, &mut diagnostics).unwrap();
+        assert_eq!(documents.list.len(), 2);
         let documents = Documents::load("specs/api.yaml", &source, &mut diagnostics).unwrap();
         assert_eq!(documents.list.len(), 2);
         assert_eq!(documents.find(0, "parts/one.json#/b").unwrap().document, 1);

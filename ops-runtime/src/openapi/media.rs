@@ -7,7 +7,7 @@ use super::document::Node;
 /// What a body of some content type is to the client that writes or reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Media {
-    /// Anything that nobody here can write or read.
+    /// Parts that nobody here can put together or take apart.
     Other,
     /// A stream of server-sent events.
     Events,
@@ -28,24 +28,37 @@ pub(super) enum Side {
     Response,
 }
 
+/// Types that are text though they are not called so.
+const TEXT: &[&str] = &[
+    "application/ecmascript",
+    "application/graphql",
+    "application/javascript",
+    "application/jsonl",
+    "application/jwt",
+    "application/sql",
+    "application/toml",
+    "application/x-ndjson",
+    "application/x-pem-file",
+    "application/x-yaml",
+    "application/xml",
+    "application/yaml",
+];
+
 impl Media {
-    /// What a body of this content type is.
+    /// What a body of this content type is; the HTTP client must be of the same opinion.
     pub(super) fn of(content_type: &str) -> Self {
         let essence = essence(content_type);
         let (kind, sub) = essence.split_once('/').unwrap_or((&essence, ""));
         match (kind, sub) {
-            ("application", "json" | "*" | "x-json") | ("*", "*") | ("text", "json") => Self::Json,
-            (_, sub) if sub.ends_with("+json") => Self::Json,
-            ("application", "x-www-form-urlencoded") => Self::Form,
             ("text", "event-stream") => Self::Events,
-            ("application", "octet-stream") => Self::Bytes,
-            ("text", _) => Self::Text,
-            (
-                "application",
-                "xml" | "yaml" | "x-yaml" | "x-ndjson" | "ndjson" | "jsonl" | "toml" | "csv" | "sql" | "jose",
-            ) => Self::Text,
+            // A range says nothing, and what endpoints mean by it is nearly always JSON.
+            ("application" | "*", "*") | ("application" | "text", "json") => Self::Json,
+            ("application", "x-www-form-urlencoded") => Self::Form,
+            ("multipart" | "message" | "", _) | (_, "") => Self::Other,
+            (_, sub) if sub.ends_with("+json") => Self::Json,
             (_, sub) if sub.ends_with("+xml") || sub.ends_with("+yaml") => Self::Text,
-            ("multipart" | "message", _) | ("", _) | (_, "") => Self::Other,
+            ("text", _) => Self::Text,
+            _ if TEXT.contains(&essence.as_str()) => Self::Text,
             _ => Self::Bytes,
         }
     }
@@ -53,10 +66,11 @@ impl Media {
 
 /// Whether the client can write or read a body of this content type. Widen it here when the client learns more.
 pub(super) fn supported(media: Media, side: Side) -> bool {
-    match media {
-        Media::Other => false,
-        Media::Events => side == Side::Response,
-        Media::Bytes | Media::Text | Media::Form | Media::Json => true,
+    match (media, side) {
+        (Media::Other | Media::Events, Side::Request) => false,
+        (Media::Bytes | Media::Text | Media::Form | Media::Json, Side::Request) => true,
+        // What cannot be taken apart can be handed on as bytes.
+        (_, Side::Response) => true,
     }
 }
 
@@ -105,6 +119,7 @@ mod tests {
             ("application/octet-stream", Media::Bytes),
             ("image/png", Media::Bytes),
             ("application/pdf", Media::Bytes),
+            ("application/x-ndjson", Media::Text),
             ("multipart/form-data", Media::Other),
             ("json", Media::Other),
             ("", Media::Other),

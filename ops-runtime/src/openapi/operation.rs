@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
             if path.starts_with("x-") {
                 continue;
             }
-            let Some(shared) = self.resolve(own.clone(), &format!("the path `{path}`")) else { continue };
+            let Some(shared) = self.resolve(&own, &format!("the path `{path}`")) else { continue };
             // What stands beside a `$ref` goes before what it leads to.
             let items = if own.value == shared.value { vec![own] } else { vec![own, shared] };
             let mut methods = BTreeSet::new();

@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
         for (of_operation, place) in [(false, item), (true, operation)] {
             let shared = if of_operation { nodes.len() } else { 0 };
             for node in self.list(place, "parameters") {
-                let Some(node) = self.resolve(node, "the parameter") else { continue };
+                let Some(node) = self.resolve(&node, "the parameter") else { continue };
                 let Some(key) = self.parameter_key(&node) else { continue };
                 match nodes.iter().position(|(other, _)| *other == key) {
                     // An operation's own parameter replaces its path's.
@@ -101,7 +101,46 @@ impl<'a> Reader<'a> {
         Some((location, name))
     }
 
+    /// The fields of a form that say how they are written.
+    pub(super) fn fields(&mut self, content: &Node<'a>) -> Vec<HttpParameter> {
+        let mut fields = Vec::new();
+        for (name, encoding) in self.map(content, "encoding") {
+            let is_json = encoding.text("contentType").is_some_and(|text| Media::of(text) == Media::Json);
+            if is_json || ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
+                let mut field = self.written(name, &encoding, ParameterLocation::Query);
+                field.style = if is_json { ParameterStyle::Json } else { field.style };
+                fields.push(field);
+            }
+        }
+        fields
+    }
+
     fn parameter(&mut self, node: &Node<'a>, location: ParameterLocation) -> Parameter {
+        let mut http = self.written(node.text("name").unwrap_or_default(), node, location);
+        let schema = match media::contents(node).into_iter().next() {
+            Some(content) => {
+                if content.media != Media::Json {
+                    let message = format!("a parameter cannot be written as `{}`", content.content_type);
+                    self.warn(&content.node, message, "it is written as JSON");
+                }
+                http.style = ParameterStyle::Json;
+                content.node.get("schema")
+            }
+            None => node.get("schema"),
+        };
+        let schema = match schema {
+            Some(schema) => self.schema(&schema),
+            None => {
+                self.note(node, "a parameter without a schema", "it is taken to be text");
+                json!({ "type": "string" })
+            }
+        };
+        let required = location == ParameterLocation::Path || node.is("required");
+        Parameter { http, schema: described(schema, node), required }
+    }
+
+    /// How a value is written, by the members `style`, `explode` and `allowReserved` of a node.
+    fn written(&mut self, name: &str, node: &Node<'a>, location: ParameterLocation) -> HttpParameter {
         let (default, styles) = styles(location);
         let style = match node.text("style") {
             None => default,
@@ -118,31 +157,12 @@ impl<'a> Reader<'a> {
             },
         };
         let explode = node.value.get("explode").and_then(Value::as_bool).unwrap_or(style == ParameterStyle::Form);
-        let (style, schema) = match media::contents(node).into_iter().next() {
-            Some(content) => {
-                if content.media != Media::Json {
-                    self.warn(
-                        &content.node,
-                        format!("a parameter cannot be written as `{}`", content.content_type),
-                        "it is written as JSON",
-                    );
-                }
-                (ParameterStyle::Json, content.node.get("schema").map(|node| self.schema(&node)))
-            }
-            None => (style, node.get("schema").map(|node| self.schema(&node))),
-        };
-        if schema.is_none() {
-            self.note(node, "a parameter without a schema", "it is taken to be text");
-        }
-        let schema = schema.unwrap_or_else(|| json!({ "type": "string" }));
-        let required = location == ParameterLocation::Path || node.is("required");
-        let name: Text = Text::Owned(node.text("name").unwrap_or_default().to_owned());
         let mut http = HttpParameter::query("").with_style(style, explode || style == ParameterStyle::DeepObject);
         http.location = location;
-        http.property = name.clone();
-        http.name = name;
+        http.name = Text::Owned(name.to_owned());
+        http.property = http.name.clone();
         http.allow_reserved = node.is("allowReserved");
-        Parameter { http, schema: described(schema, node), required }
+        http
     }
 }
 

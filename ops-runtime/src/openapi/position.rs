@@ -58,17 +58,15 @@ impl<'p, P: Copy> Locator<'p, P> {
     }
 
     fn scalar<'t>(&mut self, text: impl FnOnce() -> Cow<'t, str>, at: P) {
-        if let Some(frame) = self.stack.last_mut() {
-            if frame.index.is_none() && frame.key.is_none() {
-                frame.key = Some(at);
-                if let Some(length) = frame.length {
-                    self.path.truncate(length);
-                    pointer::push(&mut self.path, &text());
-                }
-                return;
-            }
+        let Some(frame) = self.stack.last_mut().filter(|frame| frame.index.is_none() && frame.key.is_none()) else {
+            self.value(at);
+            return;
+        };
+        frame.key = Some(at);
+        if let Some(length) = frame.length {
+            self.path.truncate(length);
+            pointer::push(&mut self.path, &text());
         }
-        self.value(at);
     }
 
     fn open(&mut self, is_list: bool, at: P) {

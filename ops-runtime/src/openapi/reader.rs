@@ -99,18 +99,18 @@ impl<'a> Reader<'a> {
     }
 
     /// The item at a place, or the one that it refers to; a `$ref` to nowhere costs the item.
-    pub(super) fn resolve(&mut self, node: Node<'a>, what: &str) -> Option<Node<'a>> {
+    pub(super) fn resolve(&mut self, node: &Node<'a>, what: &str) -> Option<Node<'a>> {
         let found = match self.documents.resolve(node.clone()) {
             Ok(found) => found,
             Err(message) => {
-                self.warn(&node, message, format!("{what} was left out"));
+                self.warn(node, message, format!("{what} was left out"));
                 return None;
             }
         };
         if found.value.is_object() {
             return Some(found);
         }
-        self.warn(&node, format!("{what} is {}, not an object", kind(found.value)), "it was left out");
+        self.warn(node, format!("{what} is {}, not an object", kind(found.value)), "it was left out");
         None
     }
 }

@@ -46,12 +46,12 @@ impl<'a> Reader<'a> {
             Value::Object(map) => map,
             Value::Bool(accepts) => return Value::Bool(*accepts),
             other => {
-                self.warn(&at, format!("a schema is {}, not an object", kind(other)), "any value is accepted");
+                self.warn(at, format!("a schema is {}, not an object", kind(other)), "any value is accepted");
                 return Value::Bool(true);
             }
         };
         if level > MAX_DEPTH {
-            return reference_to(&self.define(&at));
+            return reference_to(&self.define(at));
         }
         let mut out = Map::new();
         if let Some(reference) = map.get("$ref") {
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
             Ok(node) => {
                 out.insert("$ref".into(), definition_reference(&self.define(&node)));
             }
-            Err(message) => self.warn(&at, message, "any value is accepted"),
+            Err(message) => self.warn(at, message, "any value is accepted"),
         }
     }
 
@@ -287,10 +287,10 @@ fn nullable(mut schema: Map<String, Value>) -> Value {
         }
         *kind = Value::Array(types);
     }
-    if let Some(Value::Array(values)) = schema.get_mut("enum") {
-        if !values.iter().any(Value::is_null) {
-            values.push(Value::Null);
-        }
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.iter().any(Value::is_null)
+    {
+        values.push(Value::Null);
     }
     for key in ["anyOf", "oneOf"] {
         if let Some(Value::Array(variants)) = schema.get_mut(key) {
