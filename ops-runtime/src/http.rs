@@ -12,6 +12,10 @@ mod engine;
 mod events;
 #[cfg(test)]
 mod fake;
+#[cfg(feature = "openapi")]
+mod fetch;
+#[cfg(feature = "openapi")]
+mod import;
 mod media;
 mod path;
 mod redirect;
@@ -25,6 +29,8 @@ pub use auth::{Auth, Secret};
 pub use client::HttpClient;
 pub use config::HttpConfig;
 pub use engine::RequestBody;
+#[cfg(feature = "openapi")]
+pub use import::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
 pub use response::{error_body, error_status};
 
 use crate::{CallError, ErrorCode};

@@ -84,6 +84,8 @@ pub use serde_json::Value;
 
 #[cfg(feature = "http")]
 pub use self::http::{Auth, HttpClient, HttpConfig};
+#[cfg(all(feature = "http", feature = "openapi"))]
+pub use self::http::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
 
 /// Includes the operations that `ops-codegen` generated in `build.rs`, by their namespace.
 ///
