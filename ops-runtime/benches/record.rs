@@ -19,10 +19,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The pairs that a median is taken of.
-const PAIRS: usize = 25;
+const PAIRS: usize = 101;
 
 /// How long one side of a pair runs, about.
-const SLICE: Duration = Duration::from_millis(20);
+const SLICE: Duration = Duration::from_millis(4);
 
 fn main() {
     println!("{:<24}{:>8}{:>10}{:>10}{:>8}", "payload", "KB", "derive", "table", "ratio");

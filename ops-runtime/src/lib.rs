@@ -84,3 +84,17 @@ pub use serde_json::Value;
 
 #[cfg(feature = "http")]
 pub use self::http::{Auth, HttpClient, HttpConfig};
+
+/// Includes the operations that `ops-codegen` generated in `build.rs`, by their namespace.
+///
+/// ```ignore
+/// pub mod petstore {
+///     ops_runtime::include_operations!("petstore");
+/// }
+/// ```
+#[macro_export]
+macro_rules! include_operations {
+    ($namespace:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $namespace, ".rs"));
+    };
+}

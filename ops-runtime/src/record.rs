@@ -161,8 +161,8 @@
 //! }
 //! ```
 //!
-//! - **A record without required properties** ends in `let (a, b) = s; Ok(Self { a, b })` in place of the `match`; one
-//!   without any property has `let s = ();` no more, and `index` returns 0.
+//! - **A record without required properties** ends in `let (a, b) = s;` and `Ok(Self { a, b })` in place of the `match`;
+//!   one without any property reads by `while m.next()?.is_some() { m.skip()? }`, and its `index` returns 0.
 //! - **Additional properties** are a map of strings. `BTreeMap` is the one to print: its order is the same in every run,
 //!   it compares without regard to order as JSON does, and it names no foreign crate. Any map that can be extended and
 //!   iterated will do. An entry under the name of a declared property is not written.

@@ -4,6 +4,11 @@
 //! more: members that are not known, `null` for an absent optional member, content blocks of other kinds. Nothing is
 //! parsed until somebody does, and what nobody uses is not in the program.
 //!
+//! What a schema can't say: `structuredContent` that is null is told from one that is absent. A spec's schemas hold the
+//! definitions that they reach, and a spec that was read has them there. The answer of an MCP tool that an error carries
+//! ([`CallError::mcp_meta`](crate::CallError::mcp_meta)) is not part of the error's JSON, unless it was put in the
+//! details.
+//!
 //! ```
 //! use ops_runtime::{ResponseEnvelope, Schema, wire};
 //!

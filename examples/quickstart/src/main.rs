@@ -68,7 +68,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Prints an envelope, or an error, as the JSON that it is on the wire.
-fn print<T: Serialize>(result: Result<ResponseEnvelope<T>, CallError>) {
+fn print<T: serde::Serialize>(result: Result<ResponseEnvelope<T>, CallError>) {
     let (mark, json) = match &result {
         Ok(envelope) => ("->", serde_json::to_string(envelope)),
         Err(error) => ("!!", serde_json::to_string(error)),

@@ -10,7 +10,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 /// Serves the shop on a free port of this machine.
-pub async fn start() -> std::io::Result<SocketAddr> {
+pub(crate) async fn start() -> std::io::Result<SocketAddr> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let router = Router::new().route("/pets/{id}", get(show_pet)).route("/sales", get(watch_sales));

@@ -48,6 +48,13 @@ pub(super) fn line(text: &str) -> String {
     attribute(text)
 }
 
+/// Our own words, wrapped.
+pub(super) fn text_of(text: &str) -> String {
+    let mut lines = Vec::new();
+    wrap(text, 0, 0, &mut lines);
+    lines.iter().map(|line| attribute(line)).collect()
+}
+
 /// The text of the document, or our own words if it has none.
 pub(super) fn text_or(text: Option<&str>, fallback: &str) -> String {
     let lines = text.map(markdown).unwrap_or_default();
@@ -186,7 +193,7 @@ fn wrap(line: &str, first: usize, rest: usize, lines: &mut Vec<String>) {
     for word in line.split(' ').filter(|word| !word.is_empty()) {
         let length = word.chars().count();
         // At the start of a line some signs mean something.
-        let plain = word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '(' | '"' | '\''));
+        let plain = word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '(' | '"' | '\'' | '`'));
         if !start && !fixed && plain && width + 1 + length > WIDTH {
             lines.push(std::mem::replace(&mut current, " ".repeat(rest)));
             width = rest;

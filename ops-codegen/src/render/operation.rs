@@ -1,5 +1,7 @@
 //! Operations: the struct that stands for one, its spec, and the lists of the module.
 
+use std::collections::BTreeSet;
+
 use ops_runtime::{
     Binding, ErrorDefinition, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation,
     ParameterStyle, Schema, StatusRange, Text,
@@ -10,6 +12,7 @@ use super::text::{json, string};
 use super::{Renderer, docs};
 use crate::Error;
 use crate::module::Operation;
+use crate::types::Type;
 
 impl Renderer<'_> {
     pub(super) fn operations(&mut self) -> Result<(), Error> {
@@ -24,15 +27,23 @@ impl Renderer<'_> {
         }
         self.lines("    const { &[");
         for operation in &self.module.operations {
-            self.lines(&format!("        &{},", operation.constant));
+            self.lines(&format!("        <{} as ops::Operation>::SPEC,", operation.name));
         }
         self.lines("    ] }\n}");
+        self.lines("\n// Whoever includes this module need not use all of it.");
+        self.lines("const _: fn() -> &'static [&'static ops::OperationSpec] = operations;");
+        let errors = self.module.operations.iter().flat_map(|operation| &operation.errors);
+        let errors = errors.filter(|type_| !matches!(type_, Type::Value | Type::Unit)).map(|type_| self.type_(type_));
+        let option = self.prelude("Option");
+        for error in errors.collect::<BTreeSet<String>>() {
+            self.lines(&format!("const _: {option}<{error}> = None;"));
+        }
         Ok(())
     }
 
     fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
         let Operation { spec, name, constant, .. } = operation;
-        self.push(&format!("{} pub struct {name};", documentation(spec)))?;
+        self.push(&format!("{}{} pub struct {name};", documentation(spec), self.errors(operation)))?;
         self.push(&format!(
             "impl ops::Operation for {name} {{
                 type Input = {input};
@@ -46,6 +57,19 @@ impl Renderer<'_> {
         self.lines(&format!("impl ops::{kind} for {name} {{}}"));
         let bare = self.module.definitions.is_empty();
         self.verbatim(&format!("static {constant}: ops::OperationSpec = {};", expression(spec, bare)))
+    }
+
+    /// The declared errors whose details have a type of their own, as documentation.
+    fn errors(&self, operation: &Operation) -> String {
+        let errors = operation.spec.errors.iter().zip(&operation.errors).filter_map(|(error, type_)| match type_ {
+            Type::Named(id) => Some(format!("{} ([`{}`])", docs::code(&error.code), self.name(*id))),
+            _ => None,
+        });
+        let errors: Vec<String> = errors.collect();
+        if errors.is_empty() {
+            return String::new();
+        }
+        docs::line("") + &docs::text_of(&format!("Errors with details: {}.", errors.join(", ")))
     }
 
     /// The table of definitions, sorted by name.

@@ -121,7 +121,7 @@ mod tests {
         binding
     }
 
-    fn sent(binding: &HttpBinding, value: Value) -> (String, Vec<u8>) {
+    fn sent(binding: &HttpBinding, value: &Value) -> (String, Vec<u8>) {
         let input = json!({ "body": value });
         let encoded = encode(binding, input.as_object().unwrap()).unwrap().unwrap();
         (encoded.content_type.to_str().unwrap().to_owned(), encoded.bytes.to_vec())
@@ -154,7 +154,7 @@ mod tests {
             ),
         ];
         for (content_type, value, expected_type, expected) in table {
-            let (found_type, found) = sent(&body(content_type), value.clone());
+            let (found_type, found) = sent(&body(content_type), value);
             assert_eq!(found_type, *expected_type);
             assert_eq!(found, *expected, "{content_type} of {value}: {}", String::from_utf8_lossy(&found));
         }
@@ -185,7 +185,7 @@ mod tests {
         form.fields = fields.into();
         binding.bodies = vec![HttpBody::new("multipart/form-data"), HttpBody::new("application/json"), form].into();
 
-        assert_eq!(sent(&binding, json!({ "a": 1 })).0, "application/json");
+        assert_eq!(sent(&binding, &json!({ "a": 1 })).0, "application/json");
         let input = json!({ "form": { "tags": ["x", "y"] } });
         let encoded = encode(&binding, input.as_object().unwrap()).unwrap().unwrap();
         assert_eq!(encoded.bytes, "tags%5B0%5D=x&tags%5B1%5D=y");

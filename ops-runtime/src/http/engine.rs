@@ -60,6 +60,11 @@ pub(super) struct Reqwest(reqwest::Client);
 
 impl Reqwest {
     pub(super) fn new() -> Result<Self, CallError> {
+        // TLS needs cryptography, and the program may have chosen some; `ring` builds in a fraction of the time that
+        // the default of rustls takes. That another thread may be first is fine.
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
         reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(Duration::from_secs(30))

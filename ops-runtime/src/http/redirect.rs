@@ -1,6 +1,6 @@
 //! Sending a request and following redirects, which never carry credentials to strangers.
 
-use http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use url::Url;
 
@@ -12,7 +12,7 @@ use crate::CallError;
 /// All that another host gets to see beside the body.
 ///
 /// A list of what is harmless rather than of credentials: any header of the caller's may hold some.
-const HARMLESS: &[HeaderName] = &[ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, USER_AGENT];
+const HARMLESS: &[HeaderName] = &[ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT];
 
 /// A response and the URL that gave it, which is another than the request's after a redirect.
 pub(super) struct Answer {
@@ -98,6 +98,7 @@ fn rewrite(
         return (method, headers, body);
     }
     headers.remove(CONTENT_TYPE);
+    headers.remove(CONTENT_LENGTH);
     (Method::GET, headers, RequestBody::default())
 }
 

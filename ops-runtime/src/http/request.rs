@@ -1,6 +1,6 @@
 //! From a binding and an input to the request that is sent.
 
-use http::header::{ACCEPT, CONTENT_TYPE, COOKIE};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value};
@@ -69,6 +69,9 @@ pub(super) fn encode(
     if let Some(encoded) = body::encode(binding, input)? {
         headers.insert(CONTENT_TYPE, encoded.content_type);
         body = encoded.bytes.into();
+    } else if [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
+        // Some servers insist on it (RFC 9110, section 8.6).
+        headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
     if let Some((name, value)) = &settings.auth {
         headers.insert(name.clone(), value.clone());

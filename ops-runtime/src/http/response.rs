@@ -188,7 +188,7 @@ where
         "statusCode": status,
         "headers": meta.headers,
         "contentType": meta.content_type,
-        "body": error_value(&meta, bytes, cut),
+        "body": error_value(&meta, &bytes, cut),
     });
     if cut && let Some(details) = details.as_object_mut() {
         details.insert("truncated".to_owned(), Value::Bool(true));
@@ -196,7 +196,7 @@ where
     CallError::execution(message).with_details(details)
 }
 
-fn error_value(meta: &HttpMeta, bytes: Bytes, cut: bool) -> Value {
+fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {
     if bytes.is_empty() {
         return Value::Null;
     }
@@ -210,7 +210,7 @@ fn error_value(meta: &HttpMeta, bytes: Bytes, cut: bool) -> Value {
             return value;
         }
     }
-    Value::String(decode(meta, &bytes))
+    Value::String(decode(meta, bytes))
 }
 
 /// Reads the body of an HTTP error as a type: what the document describes for its status.

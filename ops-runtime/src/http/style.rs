@@ -182,21 +182,21 @@ impl Writer<'_> {
     /// `name[key][key]=value` for every value inside.
     fn deep(&self, value: &Value) -> Vec<String> {
         let mut pieces = Vec::new();
-        self.deep_into(self.name(&self.parameter.name).into_owned(), value, MAX_DEPTH, &mut pieces);
+        self.deep_into(&self.name(&self.parameter.name), value, MAX_DEPTH, &mut pieces);
         pieces
     }
 
-    fn deep_into(&self, name: String, value: &Value, depth: usize, pieces: &mut Vec<String>) {
+    fn deep_into(&self, name: &str, value: &Value, depth: usize, pieces: &mut Vec<String>) {
         match value {
             Value::Null => {}
             Value::Object(members) if depth > 0 => {
                 for (key, value) in members {
-                    self.deep_into(format!("{name}%5B{}%5D", self.name(key)), value, depth - 1, pieces);
+                    self.deep_into(&format!("{name}%5B{}%5D", self.name(key)), value, depth - 1, pieces);
                 }
             }
             Value::Array(items) if depth > 0 => {
                 for (index, value) in items.iter().enumerate() {
-                    self.deep_into(format!("{name}%5B{index}%5D"), value, depth - 1, pieces);
+                    self.deep_into(&format!("{name}%5B{index}%5D"), value, depth - 1, pieces);
                 }
             }
             value => pieces.push(format!("{name}={}", self.scalar(value))),

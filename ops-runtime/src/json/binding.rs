@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::{fields, through, words};
 use crate::record::{Reader, Record, put};
 use crate::{
-    Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle, StatusRange, Text,
+    Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, List, ParameterLocation, ParameterStyle, StatusRange,
+    Text,
 };
 
 /// Told apart by `type`. A kind that is not known is an error: taken for a local operation it would run the wrong thing.
@@ -135,11 +136,13 @@ impl From<ParameterJson> for HttpParameter {
 struct BodyJson {
     content_type: Text,
     property: Option<Text>,
+    fields: List<HttpParameter>,
 }
 
 fields!(BodyJson {
     "contentType" => content_type: required,
     "property" => property: some,
+    "fields" => fields: filled,
 });
 
 through!(HttpBody, BodyJson);
@@ -147,13 +150,14 @@ through!(HttpBody, BodyJson);
 impl From<&HttpBody> for BodyJson {
     fn from(body: &HttpBody) -> Self {
         let property = Some(body.property.clone()).filter(|property| property != "body");
-        Self { content_type: body.content_type.clone(), property }
+        Self { content_type: body.content_type.clone(), property, fields: body.fields.clone() }
     }
 }
 
 impl From<BodyJson> for HttpBody {
     fn from(json: BodyJson) -> Self {
-        Self { content_type: json.content_type, property: json.property.unwrap_or(Cow::Borrowed("body")) }
+        let property = json.property.unwrap_or(Cow::Borrowed("body"));
+        Self { content_type: json.content_type, property, fields: json.fields }
     }
 }
 

@@ -268,6 +268,10 @@ impl<'a> Checker<'a> {
     }
 
     fn intersect(&self, at: At<'a>, all: &'a Intersect, value: &Value, depth: u32) -> bool {
+        // The original asks for the properties of whatever is there.
+        if all.sealed && value.is_null() {
+            return self.lost();
+        }
         all.members.iter().all(|node| self.check(at.to(node), value, depth + 1))
             && (!all.sealed || self.unsealed(at, all, value).is_empty())
     }
@@ -286,6 +290,7 @@ impl<'a> Checker<'a> {
                 Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| rules.find(name, &mut 0).is_some()),
                 Kind::Intersect(all) => all.members.iter().any(|node| self.lists(at.to(node), name, depth + 1)),
                 Kind::Union(union) => union.variants.iter().all(|node| self.lists(at.to(node), name, depth + 1)),
+                Kind::Ref(_) => self.follow(at).is_some_and(|at| self.lists(at, name, depth + 1)),
                 _ => false,
             }
     }

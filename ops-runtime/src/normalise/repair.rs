@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::Repair;
 use super::check::Checker;
 use super::create::as_object;
+use super::equal::copy;
 use super::node::{At, Kind, OBJECT, Property, Typed, Types};
 use super::number::integer;
 use super::path::Path;
@@ -99,19 +100,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
             if !(self.mode == Mode::Cast && self.compat() && typed.types.has(OBJECT) && value.is_array()) {
                 return self.replace(at, value, path, depth);
             }
-            // The original takes an array for an object whose keys are the indices and "length".
-            self.record(path, "object".to_owned(), "array");
-            let length = value.as_array().map_or(0, Vec::len);
-            let mut map = as_object(value.take());
-            map.insert("length".to_owned(), length.into());
-            *value = Value::Object(map);
-            let mark = self.repairs.len();
-            self.typed(at, typed, value, path, strip, depth);
-            if let (Value::Object(map), Some(rules)) = (value, &typed.object) {
-                self.drop_undeclared(rules, map, path);
-            }
-            self.repairs.truncate(mark);
-            return false;
+            return self.array_as_object(at, typed, value, path, depth);
         }
         match value {
             Value::Null | Value::Bool(_) => true,
@@ -137,6 +126,33 @@ impl<'c, 'a> Fixer<'c, 'a> {
                 Some(rules) => self.object(at, rules, map, path, strip, depth),
             },
         }
+    }
+
+    /// The original takes an array for an object whose keys are the indices and "length".
+    fn array_as_object(
+        &mut self,
+        at: At<'a>,
+        typed: &'a Typed,
+        value: &mut Value,
+        path: &Path<'_>,
+        depth: u32,
+    ) -> bool {
+        let Some(mut object) = copy(value) else { return self.keep(path, "object", Some(value)) };
+        let mut map = as_object(object.take());
+        map.insert("length".to_owned(), value.as_array().map_or(0, Vec::len).into());
+        object = Value::Object(map);
+        let (mark, throws) = (self.repairs.len(), self.throws);
+        self.typed(at, typed, &mut object, path, Strip::None, depth);
+        if let (Value::Object(map), Some(rules)) = (&mut object, &typed.object) {
+            self.drop_undeclared(rules, map, path);
+        }
+        self.repairs.truncate(mark);
+        if self.throws != throws {
+            return self.keep(path, "object", Some(value));
+        }
+        self.record(path, "object".to_owned(), "array");
+        *value = object;
+        false
     }
 
     /// `1.0` where only an integer can stand is written `1`, so that it decodes into one.

@@ -77,7 +77,7 @@ impl<'c, 'a> Lister<'c, 'a> {
     fn literals(&self, values: &[Value]) -> String {
         match values {
             [Value::String(text)] => format!("Expected '{text}'"),
-            [Value::Object(_)] if self.checker.compat => "Expected [object Object]".to_owned(),
+            [value] if self.checker.compat => format!("Expected {}", interpolated(value, 0)),
             [value] => format!("Expected {value}"),
             _ if self.checker.compat => "Expected union value".to_owned(),
             values => format!("Expected {}", one_of(values)),
@@ -241,6 +241,19 @@ fn one_of(values: &[Value]) -> String {
         text.push_str(", ..");
     }
     text
+}
+
+/// A value as JavaScript puts it into a text.
+fn interpolated(value: &Value, depth: u32) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null if depth > 0 => String::new(),
+        Value::Array(items) if depth < 32 => {
+            items.iter().map(|item| interpolated(item, depth + 1)).collect::<Vec<_>>().join(",")
+        }
+        Value::Array(_) | Value::Object(_) => "[object Object]".to_owned(),
+        scalar => scalar.to_string(),
+    }
 }
 
 impl<'a> Checker<'a> {

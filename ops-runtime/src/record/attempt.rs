@@ -8,11 +8,11 @@ use super::buffer::Buffer;
 use super::reader::short;
 use super::untagged::{Kind, Untagged, candidates};
 
-/// The least work that one value may cost, in visited nodes.
+/// The work that any value may cost, in units of [`Buffer::work`].
 const WORK: usize = 100_000;
 
-/// The work that one value may cost for each of its nodes.
-const WORK_PER_NODE: usize = 64;
+/// How many times its own work a value may cost on top.
+const TIMES: usize = 64;
 
 thread_local! {
     /// The work that is left to the outermost union that is being tried, if any.
@@ -28,16 +28,16 @@ struct Account {
 }
 
 impl Account {
-    fn open(nodes: usize) -> Self {
+    fn open(work: usize) -> Self {
         let outermost = LEFT.get().is_none();
         if outermost {
-            LEFT.set(Some(nodes.saturating_mul(WORK_PER_NODE).saturating_add(WORK)));
+            LEFT.set(Some(work.saturating_mul(TIMES).saturating_add(WORK)));
         }
         Self { outermost }
     }
 
-    fn charge(nodes: usize) -> bool {
-        let left = LEFT.get().and_then(|left| left.checked_sub(nodes));
+    fn charge(work: usize) -> bool {
+        let left = LEFT.get().and_then(|left| left.checked_sub(work));
         LEFT.set(Some(left.unwrap_or(0)));
         left.is_some()
     }
@@ -61,11 +61,11 @@ pub(super) fn read<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Res
     if let [variant] = candidates[..] {
         return U::read(variant, value.reader());
     }
-    let nodes = value.nodes();
-    let _account = Account::open(nodes);
+    let work = value.work();
+    let _account = Account::open(work);
     let mut failure = None;
     for variant in candidates {
-        if !Account::charge(nodes) {
+        if !Account::charge(work) {
             return Err(E::custom(format_args!("too many ways to read this as {}", short(U::NAME))));
         }
         match U::read(variant, value.reader()) {

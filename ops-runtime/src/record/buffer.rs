@@ -48,11 +48,13 @@ impl<'de> Buffer<'de> {
         }
     }
 
-    /// Counts the values in this one, itself included.
-    pub(super) fn nodes(&self) -> usize {
+    /// Estimates the work of reading this value, and of reporting that it is wrong: the values in it, itself included,
+    /// and the length of its strings.
+    pub(super) fn work(&self) -> usize {
         1 + match self {
-            Buffer::List(items) => items.iter().map(Buffer::nodes).sum(),
-            Buffer::Map(entries) => entries.iter().map(|(_, value)| value.nodes()).sum(),
+            Buffer::List(items) => items.iter().map(Buffer::work).sum(),
+            Buffer::Map(entries) => entries.iter().map(|(key, value)| key.0.len() / 64 + value.work()).sum(),
+            Buffer::Text(text) => text.len() / 64,
             _ => 0,
         }
     }

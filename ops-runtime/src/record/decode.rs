@@ -9,6 +9,9 @@ use serde_json::error::Category;
 
 use super::pointer;
 
+/// The characters of a message that are kept on the way out of a buffer.
+const MESSAGE: usize = 500;
+
 /// Why a JSON text or value is not one of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -105,6 +108,9 @@ pub(super) fn below<E: Error>(step: &str, error: &E) -> E {
     // A colon ends the pointer.
     let pointer = pointer.replace(':', "~2");
     let (deeper, message) = split_below(&message).unwrap_or(("", &message));
+    // Every level copies the message, which may quote a long string.
+    let end = message.char_indices().nth(MESSAGE).map_or(message.len(), |(end, _)| end);
+    let message = message.get(..end).unwrap_or(message);
     E::custom(format_args!("in {pointer}{deeper}: {message}"))
 }
 

@@ -13,7 +13,7 @@ pub use super::untagged::{no_variant, read_untagged, write_untagged};
 
 /// Makes a serde type of a type that implements [`Record`](crate::record::Record).
 ///
-/// The [module](crate::record) shows the impl.
+/// The [module](mod@crate::record) shows the impl.
 #[macro_export]
 macro_rules! record {
     ($t:ty) => {

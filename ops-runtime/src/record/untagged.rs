@@ -157,11 +157,6 @@ impl<U: Untagged> UntaggedVisitor<U> {
         }
         Err(failure.unwrap_or_else(|| E::invalid_type(plain.unexpected(), &Self(PhantomData))))
     }
-
-    /// Reads a number, which is an integer only if it is written as one.
-    fn number<E: de::Error>(plain: &Buffer<'_>) -> Result<U, E> {
-        Self::plain(Kind::Integer, plain)
-    }
 }
 
 impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
@@ -176,11 +171,11 @@ impl<'de, U: Untagged> Visitor<'de> for UntaggedVisitor<U> {
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<U, E> {
-        Self::number(&Buffer::I64(value))
+        Self::plain(Kind::Integer, &Buffer::I64(value))
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<U, E> {
-        Self::number(&Buffer::U64(value))
+        Self::plain(Kind::Integer, &Buffer::U64(value))
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<U, E> {

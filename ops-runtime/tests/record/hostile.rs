@@ -94,7 +94,7 @@ mod impls {
 fn quick(run: impl FnOnce()) {
     let start = Instant::now();
     run();
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 fn nested(levels: usize, innermost: &str) -> String {
@@ -107,6 +107,8 @@ fn unions_in_unions_cost_no_exponential_time() {
         let error = from_str::<Node>(&nested(100, "1")).unwrap_err();
         assert_eq!(error.message, "too many ways to read this as Node");
         assert!(from_value::<Node>(&serde_json::from_str(&nested(100, "1")).unwrap()).is_err());
+        let long = format!("\"{}\"", "x".repeat(1 << 18));
+        assert!(from_str::<Node>(&nested(100, &long)).is_err());
         // What fails does not spoil what comes after it.
         assert!(from_str::<Node>(&nested(5, "{}")).is_ok());
     });

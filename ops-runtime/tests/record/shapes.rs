@@ -200,3 +200,38 @@ fn an_untagged_union_is_told_apart_by_properties() {
     assert!(matches!(same::<Shape>(&json!({"radius": 1.5})), Shape::Circle(_)));
     assert!(matches!(same::<Shape>(&json!({"inner": null, "side": 1.5})), Shape::Square(_)));
 }
+
+#[test]
+fn an_open_record_and_an_empty_one() {
+    let open = same::<Open>(&json!({"a": [], "b": [[], [[]]]}));
+    assert_eq!(open.extra["b"].0.len(), 2);
+    assert_eq!(fails::<Open>(&json!({"a": [[], [0]]})).0, "/a/1/0");
+    assert_eq!(round::<Empty>(&json!({"a": 1}), &json!({})), Empty {});
+}
+
+#[test]
+fn unions_hold_unions() {
+    let map = json!({"kind": "map", "a": 1});
+    assert_eq!(same::<Outer>(&map), Outer::Event(Event::Map([("a".into(), 1)].into())));
+    assert!(matches!(same::<Outer>(&json!({"kind": "empty"})), Outer::Empty(_)));
+    for text in [
+        r#"{"kind":"answer","ok":true,"a":1}"#,
+        r#"{"a":1,"kind":"answer","ok":true}"#,
+        r#"{"ok":true,"a":1,"kind":"answer"}"#,
+    ] {
+        let outer: Outer = from_str(text).unwrap();
+        let Outer::Answer(answer) = &outer else { panic!("{outer:?}") };
+        assert!(matches!(&**answer, Answer::Yes(labels) if labels.extra["a"] == 1));
+        assert_eq!(to_value(&outer).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+    }
+    let error = from_str::<Outer>(r#"{"a":"x","ok":true,"kind":"answer"}"#).unwrap_err();
+    assert_eq!(error.to_string(), "/a: invalid type: string \"x\", expected i64");
+    assert_eq!(fails::<Outer>(&json!({"a": 1, "kind": "answer"})).1, "missing property `ok` of Answer");
+
+    assert_eq!(same::<Any>(&map), Any::Outer(Outer::Event(Event::Map([("a".into(), 1)].into()))));
+    assert_eq!(same::<Any>(&json!("auto")), Any::Scalar(Level::Auto));
+    assert_eq!(same::<Any>(&json!(0.5)), Any::Scalar(Level::Half));
+    for rest in [json!({"a": 1}), json!([1]), Value::Null, json!({"kind": "map", "a": "x"})] {
+        assert_eq!(same::<Any>(&rest), Any::Rest(rest));
+    }
+}

@@ -110,6 +110,35 @@ pub struct Square {
     pub inner: Option<Box<Shape>>,
 }
 
+/// Nothing but what it does not declare.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Open {
+    pub extra: BTreeMap<String, Tree>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Empty {}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree(pub Vec<Tree>);
+
+/// A tagged union with another one inside, told apart by the same property, and one by another.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outer {
+    Event(Event),
+    Answer(Box<Answer>),
+    Empty(Empty),
+    Other(Value),
+}
+
+/// An untagged union with a tagged one inside, and a variant that takes whatever is left.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Any {
+    Outer(Outer),
+    Scalar(Level),
+    Rest(Value),
+}
+
 /// A map, and a tuple.
 pub type Prices = BTreeMap<String, (String, f64)>;
 
@@ -331,6 +360,54 @@ mod impls {
         }
     }
     ops_runtime::record!(super::Square);
+
+    impl Record for super::Open {
+        const NAME: &'static str = "Open";
+        const FIELDS: &'static [&'static str] = &[];
+        fn index(_: &str) -> usize {
+            0
+        }
+        #[inline]
+        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+            let mut extra = Default::default();
+            while m.next_or(&mut extra)?.is_some() {
+                m.skip()?
+            }
+            Ok(Self { extra })
+        }
+        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+            put_extra::<Self, _, _>(m, &self.extra)
+        }
+    }
+    ops_runtime::record!(super::Open);
+
+    impl Record for super::Empty {
+        const NAME: &'static str = "Empty";
+        const FIELDS: &'static [&'static str] = &[];
+        fn index(_: &str) -> usize {
+            0
+        }
+        #[inline]
+        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+            while m.next()?.is_some() {
+                m.skip()?
+            }
+            Ok(Self {})
+        }
+        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
+            Ok(())
+        }
+    }
+    ops_runtime::record!(super::Empty);
+
+    ops_runtime::newtype!(super::Tree);
+    ops_runtime::tagged!(super::Outer["kind"] {
+        "push" | "map" | "issue" => Event,
+        "answer" => Answer,
+        "empty" => Empty,
+        _ => Other
+    });
+    ops_runtime::untagged!(super::Any { Object["kind"] => Outer, String | Number | Boolean => Scalar, Any => Rest });
 
     ops_runtime::names!(super::Status { "new" => New, "paid" | "settled" => Paid, _ => Other });
     ops_runtime::values!(super::Level { 1 => One, "auto" => Auto, false => Off, 0.5 => Half, _ => Other });

@@ -20,7 +20,11 @@ impl<'a> Fixer<'_, 'a> {
         depth: u32,
     ) -> bool {
         if self.mode == Mode::Cast {
-            return self.checker.check(at, value, depth) || self.cast_union(at, union, value, path, strip, depth);
+            return match self.conforms_or_throws(at, value, depth) {
+                Some(true) => true,
+                Some(false) => self.cast_union(at, union, value, path, strip, depth),
+                None => self.keep(path, "a schema", Some(value)),
+            };
         }
         if !union.types.admits(value) {
             return self.replace(at, value, path, depth);
@@ -53,7 +57,15 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// A union that no variant of conforms, repaired as the original does it.
+    /// Whether a value conforms; `None` where the original throws instead of telling.
+    fn conforms_or_throws(&self, at: At<'a>, value: &Value, depth: u32) -> Option<bool> {
+        let before = self.checker.gave_up.replace(false);
+        let conforms = self.checker.check(at, value, depth);
+        let threw = self.checker.gave_up.replace(before) && self.compat();
+        (!threw).then_some(conforms)
+    }
+
+    /// A union of which no variant fits, repaired as the original does it.
     fn cast_union(
         &mut self,
         at: At<'a>,
@@ -188,7 +200,11 @@ impl<'a> Fixer<'_, 'a> {
         depth: u32,
     ) -> bool {
         if self.mode == Mode::Cast {
-            return self.checker.check(at, value, depth) || self.cast_intersect(at, value, path, depth);
+            return match self.conforms_or_throws(at, value, depth) {
+                Some(true) => true,
+                Some(false) => self.cast_intersect(at, value, path, depth),
+                None => self.keep(path, "a schema", Some(value)),
+            };
         }
         if let Strip::All = strip {
             self.strip_members(at, value, depth);
