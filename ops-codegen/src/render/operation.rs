@@ -227,8 +227,15 @@ fn binding(http: &HttpBinding) -> String {
     }
     if !http.bodies.is_empty() {
         let bodies = http.bodies.iter().map(|body| {
-            let new = format!("ops::HttpBody::new({})", string(&body.content_type));
-            if body.property == "body" { new } else { format!("{new}.with_property({})", string(&body.property)) }
+            let mut chain = format!("ops::HttpBody::new({})", string(&body.content_type));
+            if body.property != "body" {
+                chain.push_str(&format!(".with_property({})", string(&body.property)));
+            }
+            if !body.fields.is_empty() {
+                let indent = format!("{STEP}    ");
+                chain.push_str(&format!(".with_fields({})", list(body.fields.iter().map(parameter), &indent, 0)));
+            }
+            chain
         });
         step("bodies", &list(bodies, STEP, WIDTH));
     }
