@@ -154,7 +154,7 @@ fn clash(diagnostics: &mut Vec<Diagnostic>, pointer: &str, wish: &str, name: &st
 fn name_members(shape: &mut Shape) {
     let mut scope = Scope::default();
     match shape {
-        Shape::Pending | Shape::Alias(_) => {}
+        Shape::Pending | Shape::Alias(_) | Shape::Newtype(_) => {}
         Shape::Record(record) => {
             for field in &mut record.fields {
                 field.ident = scope.take(&snake_case(&field.json));

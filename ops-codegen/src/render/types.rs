@@ -12,13 +12,13 @@ impl Renderer<'_> {
     pub(super) fn names(&mut self, item: &Item, constants: &[Constant]) -> Result<(), Error> {
         let other = self.prelude("String");
         self.constants(item, constants, ", Eq, Hash", other)?;
-        self.lines(&table(&format!("ops::names!({} {{", item.name), constants));
+        self.impls(&table(&format!("ops::names!(super::{} {{", item.name), constants));
         Ok(())
     }
 
     pub(super) fn values(&mut self, item: &Item, constants: &[Constant]) -> Result<(), Error> {
         self.constants(item, constants, "", "ops::Value")?;
-        self.lines(&table(&format!("ops::values!({} {{", item.name), constants));
+        self.impls(&table(&format!("ops::values!(super::{} {{", item.name), constants));
         Ok(())
     }
 
@@ -38,25 +38,25 @@ impl Renderer<'_> {
         let variants: Vec<&Variant> = tagged.variants.iter().map(|tagged| &tagged.variant).collect();
         let other = format!("{} Other(ops::Value),", docs::line("An object with any other tag."));
         self.variants(item, &variants, &other)?;
-        let mut lines = format!("ops::tagged!({} [{}] {{\n", item.name, string(&tagged.property));
+        let mut lines = format!("ops::tagged!(super::{}[{}] {{\n", item.name, string(&tagged.property));
         for variant in &tagged.variants {
             let tags: Vec<String> = variant.tags.iter().map(scalar).collect();
             lines.push_str(&format!("    {} => {},\n", tags.join(" | "), variant.variant.ident));
         }
         lines.push_str("    _ => Other,\n});");
-        self.lines(&lines);
+        self.impls(&lines);
         Ok(())
     }
 
     pub(super) fn union(&mut self, item: &Item, variants: &[Variant]) -> Result<(), Error> {
         self.variants(item, &variants.iter().collect::<Vec<_>>(), "")?;
-        let mut lines = format!("ops::untagged!({} {{\n", item.name);
+        let mut lines = format!("ops::untagged!(super::{} {{\n", item.name);
         for variant in variants {
             let shapes: Vec<String> = kinds(&self.module.types, &variant.type_, 0).iter().map(shape).collect();
             lines.push_str(&format!("    {} => {},\n", shapes.join(" | "), variant.ident));
         }
         lines.push_str("});");
-        self.lines(&lines);
+        self.impls(&lines);
         Ok(())
     }
 
