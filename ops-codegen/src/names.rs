@@ -286,7 +286,10 @@ mod tests {
         let mut scope = Scope::with(&["Pet2"]);
         let mut camel = |name: &str| scope.take_camel(name);
         assert_eq!((camel("Pet"), camel("Pet"), camel("Pet2")), ("Pet".into(), "Pet3".into(), "Pet2_2".into()));
-        assert_eq!((camel("A"), camel("A"), camel("None_"), camel("None_")), ("A".into(), "A2".into(), "None_".into(), "None2".into()));
+        assert_eq!(
+            (camel("A"), camel("A"), camel("None_"), camel("None_")),
+            ("A".into(), "A2".into(), "None_".into(), "None2".into())
+        );
         assert_eq!(scope.take("name"), "name");
         assert_eq!(scope.take("name"), "name_2");
         assert_eq!(scope.take("type_"), "type_");

@@ -18,11 +18,9 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("all_of.all")
     .with_description("POST /all")
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Base":{"$ref":"#/$defs/Base"},"Heir":{"$ref":"#/$defs/Heir"},"Grandchild":{"$ref":"#/$defs/Grandchild"},"Just":{"$ref":"#/$defs/Just"},"Holder":{"$ref":"#/$defs/Holder"},"Clash":{"$ref":"#/$defs/Clash"},"Circle":{"$ref":"#/$defs/Circle"},"Animal":{"$ref":"#/$defs/Animal"},"Bird":{"$ref":"#/$defs/Bird"},"Narrow":{"$ref":"#/$defs/Narrow"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("POST", "/all")
-            .with_bodies(const { &[ops::HttpBody::new("application/json")] })
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }),
-    )
+    .with_http(ops::HttpBinding::new("POST", "/all")
+        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
     .with_definitions(DEFINITIONS);
 
 /// All operations of this module, in the order of the document.

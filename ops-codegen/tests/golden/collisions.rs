@@ -18,11 +18,9 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("collisions.all")
     .with_description("POST /all")
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Option":{"$ref":"#/$defs/Option"},"String":{"$ref":"#/$defs/String"},"Vec":{"$ref":"#/$defs/Vec"},"Box":{"$ref":"#/$defs/Box"},"Result":{"$ref":"#/$defs/Result"},"Self":{"$ref":"#/$defs/Self"},"std":{"$ref":"#/$defs/std"},"Some":{"$ref":"#/$defs/Some"},"None":{"$ref":"#/$defs/None"},"Ok":{"$ref":"#/$defs/Ok"},"Default":{"$ref":"#/$defs/Default"},"Clone":{"$ref":"#/$defs/Clone"},"Debug":{"$ref":"#/$defs/Debug"},"PartialEq":{"$ref":"#/$defs/PartialEq"},"Record":{"$ref":"#/$defs/Record"},"Reader":{"$ref":"#/$defs/Reader"},"MapAccess":{"$ref":"#/$defs/MapAccess"},"SerializeMap":{"$ref":"#/$defs/SerializeMap"},"Value":{"$ref":"#/$defs/Value"},"ops":{"$ref":"#/$defs/ops"},"impls":{"$ref":"#/$defs/impls"},"A":{"$ref":"#/$defs/A"},"M":{"$ref":"#/$defs/M"},"Operation":{"$ref":"#/$defs/Operation"},"core":{"$ref":"#/$defs/core"},"alloc":{"$ref":"#/$defs/alloc"},"u8":{"$ref":"#/$defs/u8"},"str":{"$ref":"#/$defs/str"},"ToString":{"$ref":"#/$defs/ToString"},"From":{"$ref":"#/$defs/From"},"DEFINITIONS":{"$ref":"#/$defs/DEFINITIONS"},"operations":{"$ref":"#/$defs/operations"},"user-id":{"$ref":"#/$defs/user-id"},"user_id":{"$ref":"#/$defs/user_id"},"UserId":{"$ref":"#/$defs/UserId"},"Holder":{"$ref":"#/$defs/Holder"},"HolderInner":{"$ref":"#/$defs/HolderInner"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("POST", "/all")
-            .with_bodies(const { &[ops::HttpBody::new("application/json")] })
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }),
-    )
+    .with_http(ops::HttpBinding::new("POST", "/all")
+        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
     .with_definitions(DEFINITIONS);
 
 /// GET /none
@@ -41,10 +39,8 @@ static NONE2: ops::OperationSpec = ops::OperationSpec::query("collisions.None")
     .with_description("GET /none")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/None"}"##))
-    .with_http(
-        ops::HttpBinding::new("GET", "/none")
-            .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/none")
+        .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
     .with_definitions(DEFINITIONS);
 
 /// GET /some
@@ -63,10 +59,8 @@ static SOME2: ops::OperationSpec = ops::OperationSpec::query("collisions.some")
     .with_description("GET /some")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("GET", "/some")
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/some")
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
     .with_definitions(DEFINITIONS);
 
 /// GET /a
@@ -85,10 +79,8 @@ static A2_2: ops::OperationSpec = ops::OperationSpec::query("collisions.a")
     .with_description("GET /a")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("GET", "/a")
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/a")
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
     .with_definitions(DEFINITIONS);
 
 /// POST /a
@@ -107,10 +99,8 @@ static A3_2: ops::OperationSpec = ops::OperationSpec::mutation("collisions.A")
     .with_description("POST /a")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("POST", "/a")
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }),
-    )
+    .with_http(ops::HttpBinding::new("POST", "/a")
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
     .with_definitions(DEFINITIONS);
 
 /// GET /all2
@@ -129,10 +119,8 @@ static ALL2: ops::OperationSpec = ops::OperationSpec::query("collisions.all-")
     .with_description("GET /all2")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("GET", "/all2")
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/all2")
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
     .with_definitions(DEFINITIONS);
 
 /// All operations of this module, in the order of the document.

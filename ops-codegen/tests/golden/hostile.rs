@@ -24,15 +24,12 @@ static FN_MAIN: ops::OperationSpec = ops::OperationSpec::query("hostile.*/ fn ma
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"*/ fn main() {} /*":{"type":"string","default":"*/ fn main() {} /*","description":"*/ fn main() {} /*"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("*/ fn main() {} /*").with_schema(ops::Schema::text(r#"{"type":"object","title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","properties":{"*/ fn main() {} /*":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p0/* fn main()  *")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("*/ fn main() {} /*")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p0/* fn main()  *")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("*/ fn main() {} /*")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// "; compile_error!("x"); "
@@ -57,15 +54,12 @@ static COMPILE_ERROR_X: ops::OperationSpec = ops::OperationSpec::query("hostile.
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string","default":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \""}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"; compile_error!(\"x\"); \"").with_schema(ops::Schema::text(r#"{"type":"object","title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p1/\"; compile_error!(\"x\"); \"")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\"; compile_error!(\"x\"); \"")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p1/\"; compile_error!(\"x\"); \"")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\"; compile_error!(\"x\"); \"")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// "##; fn x() {} r##"
@@ -90,15 +84,12 @@ static FN_XR: ops::OperationSpec = ops::OperationSpec::query("hostile.\"##; fn x
     .with_input(ops::Schema::text(r###"{"type":"object","properties":{"\"##; fn x() {} r##\"":{"type":"string","default":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\""}}}"###))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"string"}}}"###)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p2/\"")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\"##; fn x() {} r##\"")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p2/\"")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\"##; fn x() {} r##\"")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// \]\] } }
@@ -123,15 +114,12 @@ static RIGHT_RIGHT_SPACE_U7D_SPACE_U7D: ops::OperationSpec = ops::OperationSpec:
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"]] } }":{"type":"string","default":"]] } }","description":"]] } }"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("]] } }").with_schema(ops::Schema::text(r#"{"type":"object","title":"]] } }","description":"]] } }","properties":{"]] } }":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p3/]]  ")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("]] } }")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p3/]]  ")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("]] } }")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// \\
@@ -156,15 +144,12 @@ static BACKSLASH: ops::OperationSpec = ops::OperationSpec::query("hostile.\\")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\\":{"type":"string","default":"\\","description":"\\"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\\").with_schema(ops::Schema::text(r#"{"type":"object","title":"\\","description":"\\","properties":{"\\":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p4/\\")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\\")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p4/\\")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\\")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// \"
@@ -189,15 +174,12 @@ static BACKSLASH_QUOTES: ops::OperationSpec = ops::OperationSpec::query("hostile
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\\\"":{"type":"string","default":"\\\"","description":"\\\""}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\\\"").with_schema(ops::Schema::text(r#"{"type":"object","title":"\\\"","description":"\\\"","properties":{"\\\"":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p5/\\\"")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\\\"")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p5/\\\"")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\\\"")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// #!\[allow(x)\]
@@ -222,15 +204,12 @@ static ALLOW_X: ops::OperationSpec = ops::OperationSpec::query("hostile.\n#![all
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\n#![allow(x)]\n":{"type":"string","default":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("#![allow(x)]").with_schema(ops::Schema::text(r#"{"type":"object","title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","properties":{"\n#![allow(x)]\n":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p6/\n")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\n#![allow(x)]\n")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p6/\n")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\n#![allow(x)]\n")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// GET /p7/
@@ -254,15 +233,12 @@ static GET_P7: ops::OperationSpec = ops::OperationSpec::query("hostile.get_p7")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\r":{"type":"string","default":"\r"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_schema(ops::Schema::text(r#"{"type":"object","title":"\r","description":"\r","properties":{"\r":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p7/\r")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\r")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p7/\r")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\r")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// U+202EU+2066evil
@@ -287,15 +263,12 @@ static EVIL5: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{202e}\u
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\u202e\u2066evil":{"type":"string","default":"\u202e\u2066evil","description":"\u202e\u2066evil"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\u{202e}\u{2066}evil").with_schema(ops::Schema::text(r#"{"type":"object","title":"\u202e\u2066evil","description":"\u202e\u2066evil","properties":{"\u202e\u2066evil":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p8/\u{202e}\u{2066}evil")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\u{202e}\u{2066}evil")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p8/\u{202e}\u{2066}evil")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\u{202e}\u{2066}evil")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// {}{0}{x:?}
@@ -320,15 +293,12 @@ static N0X_2: ops::OperationSpec = ops::OperationSpec::query("hostile.{}{0}{x:?}
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"{}{0}{x:?}":{"type":"string","default":"{}{0}{x:?}","description":"{}{0}{x:?}"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("{}{0}{x:?}").with_schema(ops::Schema::text(r#"{"type":"object","title":"{}{0}{x:?}","description":"{}{0}{x:?}","properties":{"{}{0}{x:?}":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p9/0x:?")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("{}{0}{x:?}")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p9/0x:?")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("{}{0}{x:?}")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// 'static
@@ -353,15 +323,12 @@ static STATIC: ops::OperationSpec = ops::OperationSpec::query("hostile.'static")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"'static":{"type":"string","default":"'static","description":"'static"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("'static").with_schema(ops::Schema::text(r#"{"type":"object","title":"'static","description":"'static","properties":{"'static":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p10/'static")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("'static")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p10/'static")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("'static")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// //! x
@@ -386,15 +353,12 @@ static X_2: ops::OperationSpec = ops::OperationSpec::query("hostile.//! x")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"//! x":{"type":"string","default":"//! x","description":"//! x"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("//! x").with_schema(ops::Schema::text(r#"{"type":"object","title":"//! x","description":"//! x","properties":{"//! x":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p11/! x")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("//! x")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p11/! x")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("//! x")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// `code` \[link\] \[Pet\](crate::Pet) \<script\>alert(1)\</script\>
@@ -419,15 +383,12 @@ static CODE_LINK_PET_CRATE_PET_SCRIPT_ALERT1_SCRIPT: ops::OperationSpec = ops::O
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_schema(ops::Schema::text(r#"{"type":"object","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p12/`code` [link] [Pet](crate::Pet) <script>alert(1)<script>")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p12/`code` [link] [Pet](crate::Pet) <script>alert(1)<script>")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// indented
@@ -453,15 +414,12 @@ static INDENTED_CODE: ops::OperationSpec = ops::OperationSpec::query("hostile.  
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"    indented\n    code\n":{"type":"string","default":"    indented\n    code\n","description":"    indented\n    code\n"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("indented\n    code").with_schema(ops::Schema::text(r#"{"type":"object","title":"    indented\n    code\n","description":"    indented\n    code\n","properties":{"    indented\n    code\n":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p13/    indented\n    code\n")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("    indented\n    code\n")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p13/    indented\n    code\n")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("    indented\n    code\n")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// ```text
@@ -488,15 +446,12 @@ static UNCLOSED: ops::OperationSpec = ops::OperationSpec::query("hostile.```\nun
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"```\nunclosed":{"type":"string","default":"```\nunclosed","description":"```\nunclosed"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("```\nunclosed").with_schema(ops::Schema::text(r#"{"type":"object","title":"```\nunclosed","description":"```\nunclosed","properties":{"```\nunclosed":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p14/```\nunclosed")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("```\nunclosed")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p14/```\nunclosed")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("```\nunclosed")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// - a
@@ -524,15 +479,12 @@ static A_LAZY1B_LAZY: ops::OperationSpec = ops::OperationSpec::query("hostile.- 
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","default":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("- a\nlazy\n1. b\nlazy").with_schema(ops::Schema::text(r#"{"type":"object","title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p15/- a\nlazy\n1. b\nlazy")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("- a\nlazy\n1. b\nlazy")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p15/- a\nlazy\n1. b\nlazy")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("- a\nlazy\n1. b\nlazy")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// $crate::x!()
@@ -557,15 +509,12 @@ static CRATE_X: ops::OperationSpec = ops::OperationSpec::query("hostile.$crate::
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"$crate::x!()":{"type":"string","default":"$crate::x!()","description":"$crate::x!()"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("$crate::x!()").with_schema(ops::Schema::text(r#"{"type":"object","title":"$crate::x!()","description":"$crate::x!()","properties":{"$crate::x!()":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p16/$crate::x!()")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("$crate::x!()")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p16/$crate::x!()")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("$crate::x!()")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// The operation `hostile...`.
@@ -590,15 +539,12 @@ static U0U7_2: ops::OperationSpec = ops::OperationSpec::query("hostile.\0\u{7}")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\u0000\u0007":{"type":"string","default":"\u0000\u0007","description":"\u0000\u0007"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\0\u{7}").with_schema(ops::Schema::text(r#"{"type":"object","title":"\u0000\u0007","description":"\u0000\u0007","properties":{"\u0000\u0007":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p17/\0\u{7}")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\0\u{7}")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p17/\0\u{7}")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\0\u{7}")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// U+FEFF
@@ -623,15 +569,12 @@ static UFEFF: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{feff}")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\ufeff":{"type":"string","default":"\ufeff","description":"\ufeff"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\u{feff}").with_schema(ops::Schema::text(r#"{"type":"object","title":"\ufeff","description":"\ufeff","properties":{"\ufeff":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p18/\u{feff}")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("\u{feff}")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p18/\u{feff}")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("\u{feff}")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// 🦀
@@ -656,15 +599,12 @@ static U1F980: ops::OperationSpec = ops::OperationSpec::query("hostile.🦀")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"🦀":{"type":"string","default":"🦀","description":"🦀"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("🦀").with_schema(ops::Schema::text(r#"{"type":"object","title":"🦀","description":"🦀","properties":{"🦀":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p19/🦀")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("🦀")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p19/🦀")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("🦀")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// r#type
@@ -689,15 +629,12 @@ static R_TYPE: ops::OperationSpec = ops::OperationSpec::query("hostile.r#type")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"r#type":{"type":"string","default":"r#type","description":"r#type"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("r#type").with_schema(ops::Schema::text(r#"{"type":"object","title":"r#type","description":"r#type","properties":{"r#type":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p20/r")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("r#type")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p20/r")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("r#type")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// ..
@@ -722,15 +659,12 @@ static DOT_DOT: ops::OperationSpec = ops::OperationSpec::query("hostile...")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"..":{"type":"string","default":"..","description":".."}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("..").with_schema(ops::Schema::text(r#"{"type":"object","title":"..","description":"..","properties":{"..":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p21/..")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("..")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p21/..")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("..")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
@@ -757,15 +691,12 @@ static AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_schema(ops::Schema::text(r#"{"type":"object","title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"}}}"#)).with_http_status(404)] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/p22/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
-            .with_server("https://x/\"\\")
-            .with_parameters(const { &[ops::HttpParameter::query("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/p22/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
+        .with_server("https://x/\"\\")
+        .with_parameters(const { &[ops::HttpParameter::query("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// All operations of this module, in the order of the document.

@@ -24,20 +24,17 @@ static LIST_PETS: ops::OperationSpec = ops::OperationSpec::query("operations.lis
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"limit":{"type":"integer","format":"int32","default":20},"tags":{"type":"array","items":{"type":"string"}},"X-Trace":{"type":"string"},"session":{"type":"string"}}}"#))
     .with_output(ops::Schema::text(r##"{"type":"array","items":{"$ref":"#/$defs/Pet"}}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_ERROR").with_description("Failure").with_schema(ops::Schema::text(r##"{"$ref":"#/$defs/Error"}"##))] })
-    .with_http(
-        ops::HttpBinding::new("GET", "/pets")
-            .with_server("https://api.example.com/v1")
-            .with_parameters(const { &[
-                ops::HttpParameter::query("limit"),
-                ops::HttpParameter::query("tags").with_style(ops::ParameterStyle::PipeDelimited, false),
-                ops::HttpParameter::header("X-Trace"),
-                ops::HttpParameter::cookie("session"),
-            ] })
-            .with_responses(const { &[
-                ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
-                ops::HttpResponse::new(ops::StatusRange::Default, "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/pets")
+        .with_server("https://api.example.com/v1")
+        .with_parameters(const { &[
+            ops::HttpParameter::query("limit"),
+            ops::HttpParameter::query("tags").with_style(ops::ParameterStyle::PipeDelimited, false),
+            ops::HttpParameter::header("X-Trace"),
+            ops::HttpParameter::cookie("session"),
+        ] })
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Default, "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// Makes a pet.
@@ -63,15 +60,12 @@ static CREATE_PET: ops::OperationSpec = ops::OperationSpec::mutation("operations
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"$ref":"#/$defs/Pet"}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_409").with_description("Taken").with_schema(ops::Schema::text(r##"{"$ref":"#/$defs/Error"}"##)).with_http_status(409)] })
-    .with_http(
-        ops::HttpBinding::new("POST", "/pets")
-            .with_server("https://api.example.com/v1")
-            .with_bodies(const { &[ops::HttpBody::new("application/json")] })
-            .with_responses(const { &[
-                ops::HttpResponse::empty(ops::StatusRange::Exact(201)),
-                ops::HttpResponse::new(ops::StatusRange::Exact(409), "application/json"),
-            ] }),
-    )
+    .with_http(ops::HttpBinding::new("POST", "/pets")
+        .with_server("https://api.example.com/v1")
+        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+        .with_responses(const { &[
+            ops::HttpResponse::empty(ops::StatusRange::Exact(201)), ops::HttpResponse::new(ops::StatusRange::Exact(409), "application/json"),
+        ] }))
     .with_definitions(DEFINITIONS);
 
 /// GET /pets/{petId}
@@ -93,12 +87,10 @@ static PETS_SHOW_BY_ID: ops::OperationSpec = ops::OperationSpec::query("operatio
     .with_description("GET /pets/{petId}")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"petId":{"type":"string"}},"required":["petId"]}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Pet"}"##))
-    .with_http(
-        ops::HttpBinding::new("GET", "/pets/{petId}")
-            .with_server("https://api.example.com/v1")
-            .with_parameters(const { &[ops::HttpParameter::path("petId")] })
-            .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/pets/{petId}")
+        .with_server("https://api.example.com/v1")
+        .with_parameters(const { &[ops::HttpParameter::path("petId")] })
+        .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
     .with_deprecated()
     .with_definitions(DEFINITIONS);
 
@@ -119,12 +111,10 @@ static DELETE_PETS_BY_PET_ID: ops::OperationSpec = ops::OperationSpec::mutation(
     .with_description("DELETE /pets/{petId}")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"petId":{"type":"string"}},"required":["petId"]}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("DELETE", "/pets/{petId}")
-            .with_server("https://api.example.com/v1")
-            .with_parameters(const { &[ops::HttpParameter::path("petId")] })
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }),
-    )
+    .with_http(ops::HttpBinding::new("DELETE", "/pets/{petId}")
+        .with_server("https://api.example.com/v1")
+        .with_parameters(const { &[ops::HttpParameter::path("petId")] })
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
     .with_definitions(DEFINITIONS);
 
 /// GET /events
@@ -144,11 +134,9 @@ static WATCH: ops::OperationSpec = ops::OperationSpec::subscription("operations.
     .with_description("GET /events")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Pet"}"##))
-    .with_http(
-        ops::HttpBinding::new("GET", "/events")
-            .with_server("https://api.example.com/v1")
-            .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "text/event-stream")] }),
-    )
+    .with_http(ops::HttpBinding::new("GET", "/events")
+        .with_server("https://api.example.com/v1")
+        .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "text/event-stream")] }))
     .with_definitions(DEFINITIONS);
 
 /// All operations of this module, in the order of the document.

@@ -18,11 +18,9 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("records.all")
     .with_description("POST /all")
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Pet":{"$ref":"#/$defs/Pet"},"Empty":{"$ref":"#/$defs/Empty"},"Open":{"$ref":"#/$defs/Open"},"Labels":{"$ref":"#/$defs/Labels"},"Free":{"$ref":"#/$defs/Free"},"Pair":{"$ref":"#/$defs/Pair"},"Grid":{"$ref":"#/$defs/Grid"},"Wide":{"$ref":"#/$defs/Wide"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("POST", "/all")
-            .with_bodies(const { &[ops::HttpBody::new("application/json")] })
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }),
-    )
+    .with_http(ops::HttpBinding::new("POST", "/all")
+        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
     .with_definitions(DEFINITIONS);
 
 /// All operations of this module, in the order of the document.

@@ -18,11 +18,9 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("recursion.all")
     .with_description("POST /all")
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Node":{"$ref":"#/$defs/Node"},"A":{"$ref":"#/$defs/A"},"B":{"$ref":"#/$defs/B"},"MaybeA":{"$ref":"#/$defs/MaybeA"},"Tree":{"$ref":"#/$defs/Tree"},"Json":{"$ref":"#/$defs/Json"},"Expression":{"$ref":"#/$defs/Expression"},"And":{"$ref":"#/$defs/And"},"Literal":{"$ref":"#/$defs/Literal"},"LoopA":{"$ref":"#/$defs/LoopA"},"LoopB":{"$ref":"#/$defs/LoopB"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("POST", "/all")
-            .with_bodies(const { &[ops::HttpBody::new("application/json")] })
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }),
-    )
+    .with_http(ops::HttpBinding::new("POST", "/all")
+        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
     .with_definitions(DEFINITIONS);
 
 /// All operations of this module, in the order of the document.

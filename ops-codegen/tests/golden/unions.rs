@@ -18,11 +18,9 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("unions.all")
     .with_description("POST /all")
     .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"ByConst":{"$ref":"#/$defs/ByConst"},"Push":{"$ref":"#/$defs/Push"},"Issue":{"$ref":"#/$defs/Issue"},"ByMapping":{"$ref":"#/$defs/ByMapping"},"Cat":{"$ref":"#/$defs/Cat"},"Dog":{"$ref":"#/$defs/Dog"},"ByName":{"$ref":"#/$defs/ByName"},"ByShape":{"$ref":"#/$defs/ByShape"},"TypeList":{"$ref":"#/$defs/TypeList"},"MaybeDog":{"$ref":"#/$defs/MaybeDog"},"Same":{"$ref":"#/$defs/Same"},"Nested":{"$ref":"#/$defs/Nested"},"Shared":{"$ref":"#/$defs/Shared"},"Choice":{"$ref":"#/$defs/Choice"},"Itself":{"$ref":"#/$defs/Itself"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(
-        ops::HttpBinding::new("POST", "/all")
-            .with_bodies(const { &[ops::HttpBody::new("application/json")] })
-            .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }),
-    )
+    .with_http(ops::HttpBinding::new("POST", "/all")
+        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
     .with_definitions(DEFINITIONS);
 
 /// All operations of this module, in the order of the document.
