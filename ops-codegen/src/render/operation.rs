@@ -92,11 +92,11 @@ impl Renderer<'_> {
     }
 }
 
-/// Lines of lists that need not be one item long.
-const WIDTH: usize = 120;
+/// Lines of lists that need not be one item long; the schemas beside them are longer.
+const WIDTH: usize = 160;
 
 /// How the steps of a binding are indented.
-const STEP: &str = "            ";
+const STEP: &str = "        ";
 
 fn documentation(spec: &OperationSpec) -> String {
     let description = Some(spec.description.as_ref()).filter(|text| !text.trim().is_empty());
@@ -152,7 +152,7 @@ fn expression(spec: &OperationSpec, bare: bool) -> String {
         step("access", &format!("ops::AccessControl::NONE{access}"));
     }
     if let Binding::Http(http) = &spec.binding {
-        step("http", &format!("\n        {},\n    ", binding(http)));
+        step("http", &binding(http));
     }
     if let Some(timeout) = spec.timeout {
         let (seconds, nanos) = (timeout.as_secs(), timeout.subsec_nanos());
