@@ -57,7 +57,7 @@ fn every_document_generates_and_compiles_without_a_warning() {
     let runtime = corpus::root().join("ops-runtime");
     let manifest = format!(
         "[package]\nname = \"smoke\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\nops-runtime = {{ path = {runtime:?}, default-features = false }}\n\n[workspace]\n"
+         [dependencies]\nops-runtime = {{ path = {runtime:?}, default-features = false, features = [\"macros\"] }}\n\n[workspace]\n"
     );
     std::fs::write(package.join("Cargo.toml"), manifest).unwrap();
     std::fs::copy(corpus::root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
