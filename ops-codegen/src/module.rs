@@ -100,7 +100,7 @@ fn name_all(
     let mut operations = Vec::new();
     for (spec, root) in specs.into_iter().zip(roots.operations) {
         let wish = upper_camel(spec.name());
-        let name = scope.take(&wish);
+        let name = scope.take_camel(&wish);
         if name != wish {
             let pointer = format!("/operations/{}", spec.id.replace('~', "~0").replace('/', "~1"));
             clash(diagnostics, &pointer, &wish, &name);
@@ -134,7 +134,7 @@ fn name_reached(
             _ => continue,
         }
         let Some(item) = types.items.get_mut(id) else { continue };
-        let name = scope.take(&item.name);
+        let name = scope.take_camel(&item.name);
         if name != item.name {
             clash(diagnostics, &item.pointer, &item.name, &name);
         }
@@ -154,7 +154,7 @@ fn clash(diagnostics: &mut Vec<Diagnostic>, pointer: &str, wish: &str, name: &st
 fn name_members(shape: &mut Shape) {
     let mut scope = Scope::default();
     match shape {
-        Shape::Pending | Shape::Alias(_) => {}
+        Shape::Pending | Shape::Alias(_) | Shape::Newtype(_) => {}
         Shape::Record(record) => {
             for field in &mut record.fields {
                 field.ident = scope.take(&snake_case(&field.json));
@@ -163,17 +163,14 @@ fn name_members(shape: &mut Shape) {
                 *ident = scope.take(ident);
             }
         }
-        // The last name of an enum is that of the variant for all other values.
         Shape::Names(constants) | Shape::Values(constants) => {
-            scope = Scope::with(&["Other"]);
-            constants.iter_mut().for_each(|constant| constant.ident = scope.take(&constant.ident));
+            constants.iter_mut().for_each(|constant| constant.ident = scope.take_camel(&constant.ident));
         }
         Shape::Tagged(tagged) => {
-            scope = Scope::with(&["Other"]);
-            tagged.variants.iter_mut().for_each(|v| v.variant.ident = scope.take(&v.variant.ident));
+            tagged.variants.iter_mut().for_each(|v| v.variant.ident = scope.take_camel(&v.variant.ident));
         }
         Shape::Union(variants) => {
-            variants.iter_mut().for_each(|variant| variant.ident = scope.take(&variant.ident));
+            variants.iter_mut().for_each(|variant| variant.ident = scope.take_camel(&variant.ident));
         }
     }
 }

@@ -180,6 +180,13 @@ fn spelled(c: char) -> Option<&'static str> {
     })
 }
 
+/// The variant for values that the document does not name: `Other`, unless the document has an `Other` of its own.
+pub(crate) fn rest<'n>(variants: impl Iterator<Item = &'n str>) -> String {
+    let mut scope = Scope::default();
+    variants.for_each(|variant| _ = scope.take(variant));
+    if scope.has("Other") { scope.take_camel("Unknown") } else { "Other".to_owned() }
+}
+
 /// Names that are taken, in one scope.
 #[derive(Default)]
 pub(crate) struct Scope {
@@ -192,14 +199,21 @@ impl Scope {
         Self { taken: taken.iter().map(|name| (*name).to_owned()).collect() }
     }
 
-    /// The name, or with `2`, `3`, … behind it if it is taken.
-    ///
-    /// A number follows `_` where it would run into another one, and where the name is no `UpperCamel`: there the sign
-    /// would break the lint.
+    /// A name in lower or upper case, or with `_2`, `_3`, … behind it if it is taken.
     pub(crate) fn take(&mut self, name: &str) -> String {
+        self.numbered(name, "_")
+    }
+
+    /// A name in `UpperCamel`, or with `2`, `3`, … behind it if it is taken.
+    ///
+    /// There `_` breaks a lint, but for a number that would run into another one.
+    pub(crate) fn take_camel(&mut self, name: &str) -> String {
+        let digit = name.trim_end_matches('_').ends_with(|c: char| c.is_ascii_digit());
+        self.numbered(name, if digit { "_" } else { "" })
+    }
+
+    fn numbered(&mut self, name: &str, gap: &str) -> String {
         let mut given = name.to_owned();
-        let camel = name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
-        let gap = if camel && name.ends_with(char::is_alphabetic) { "" } else { "_" };
         let mut number = 2;
         while self.taken.contains(&given) {
             given = format!("{}{gap}{number}", name.trim_end_matches('_'));
@@ -270,9 +284,12 @@ mod tests {
     #[test]
     fn taken_names_get_a_number() {
         let mut scope = Scope::with(&["Pet2"]);
-        assert_eq!(scope.take("Pet"), "Pet");
-        assert_eq!(scope.take("Pet"), "Pet3");
-        assert_eq!(scope.take("Pet2"), "Pet2_2");
+        let mut camel = |name: &str| scope.take_camel(name);
+        assert_eq!((camel("Pet"), camel("Pet"), camel("Pet2")), ("Pet".into(), "Pet3".into(), "Pet2_2".into()));
+        assert_eq!(
+            (camel("A"), camel("A"), camel("None_"), camel("None_")),
+            ("A".into(), "A2".into(), "None_".into(), "None2".into())
+        );
         assert_eq!(scope.take("name"), "name");
         assert_eq!(scope.take("name"), "name_2");
         assert_eq!(scope.take("type_"), "type_");

@@ -1,6 +1,7 @@
 //! From the module's model to Rust source, item by item.
 
 mod docs;
+mod layout;
 mod operation;
 mod record;
 mod text;
@@ -12,12 +13,14 @@ use crate::types::{Shape, Type};
 
 /// The source of a module: a plain module body without inner attributes.
 pub(crate) fn render(module: &Module, runtime: &str) -> Result<String, Error> {
-    let mut renderer = Renderer { module, out: String::new() };
+    let mut renderer = Renderer { module, out: String::new(), impls: String::new(), has_records: false };
     renderer.header(runtime);
     renderer.operations()?;
     for item in &module.types.items {
         renderer.item(item)?;
     }
+    renderer.schemas();
+    renderer.close(runtime);
     renderer.definitions();
     Ok(renderer.out)
 }
@@ -25,6 +28,10 @@ pub(crate) fn render(module: &Module, runtime: &str) -> Result<String, Error> {
 struct Renderer<'a> {
     module: &'a Module,
     out: String,
+    /// The impls of all types, which stand in a module of their own: there nothing of the document is in scope, so that
+    /// its types may be called `Result` and its operations `None`.
+    impls: String,
+    has_records: bool,
 }
 
 impl Renderer<'_> {
@@ -56,6 +63,44 @@ impl Renderer<'_> {
         self.out.push('\n');
     }
 
+    /// Adds to the module of impls.
+    fn impls(&mut self, source: &str) {
+        self.impls.push('\n');
+        for line in source.lines() {
+            self.impls.push_str("    ");
+            self.impls.push_str(line);
+            self.impls.push('\n');
+        }
+    }
+
+    /// Gives the types of definitions their schemas; an alias has that of what it stands for.
+    fn schemas(&mut self) {
+        let Some(operation) = self.module.operations.first() else { return };
+        let mut lines = String::new();
+        for item in &self.module.types.items {
+            let name = item.pointer.strip_prefix("/$defs/").filter(|name| !name.contains('/'));
+            if let (Some(name), false) = (name, matches!(item.shape, Shape::Alias(_) | Shape::Pending)) {
+                let name = text::string(&name.replace("~1", "/").replace("~0", "~"));
+                lines.push_str(&format!("    super::{} = {name},\n", item.name));
+            }
+        }
+        if !lines.is_empty() {
+            let namespace = text::string(operation.spec.namespace());
+            self.impls(&format!("ops::json_schemas!({namespace}, super::DEFINITIONS {{\n{lines}}});"));
+        }
+    }
+
+    /// Writes the module of impls.
+    fn close(&mut self, runtime: &str) {
+        if self.impls.is_empty() {
+            return;
+        }
+        let prelude =
+            if self.has_records { format!("    use {runtime}::record::prelude::*;\n") } else { String::new() };
+        let impls = std::mem::take(&mut self.impls);
+        self.lines(&format!("\nmod impls {{\n{prelude}    use super::ops;\n{impls}}}"));
+    }
+
     /// A name of the prelude, or its whole path if the module has a type of that name.
     fn prelude(&self, name: &'static str) -> &'static str {
         if !self.module.scope.has(name) {
@@ -66,8 +111,6 @@ impl Renderer<'_> {
             "Vec" => "::std::vec::Vec",
             "String" => "::std::string::String",
             "Box" => "::std::boxed::Box",
-            "Result" => "::std::result::Result",
-            "Default" => "::std::default::Default",
             other => other,
         }
     }
@@ -109,6 +152,14 @@ impl Renderer<'_> {
             Shape::Alias(type_) => {
                 let source = format!("{}pub type {} = {};", docs::of(item), item.name, self.type_(type_));
                 self.push(&source)
+            }
+            Shape::Newtype(type_) => {
+                let (docs, name, type_) = (docs::of(item), &item.name, self.type_(type_));
+                self.push(&format!(
+                    "{docs}#[derive(Debug, Clone, PartialEq, Default)] pub struct {name}(pub {type_});"
+                ))?;
+                self.impls(&format!("ops::newtype!(super::{name});"));
+                Ok(())
             }
             Shape::Record(record) => self.record(item, record),
             Shape::Names(constants) => self.names(item, constants),

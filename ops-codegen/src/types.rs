@@ -32,6 +32,8 @@ pub(crate) enum Shape {
     Pending,
     /// Another name for a type.
     Alias(Type),
+    /// What would be an alias if it did not hold itself.
+    Newtype(Type),
     /// An object with known properties.
     Record(Record),
     /// One of several strings, or any other.
@@ -219,7 +221,7 @@ impl Shape {
     pub(crate) fn types_mut(&mut self) -> Vec<&mut Type> {
         match self {
             Self::Pending | Self::Names(_) | Self::Values(_) => Vec::new(),
-            Self::Alias(type_) => vec![type_],
+            Self::Alias(type_) | Self::Newtype(type_) => vec![type_],
             Self::Record(record) => {
                 let extra = record.extra.as_mut().map(|(_, type_)| type_);
                 record.fields.iter_mut().map(|field| &mut field.type_).chain(extra).collect()
@@ -233,7 +235,7 @@ impl Shape {
     pub(crate) fn types(&self) -> Vec<&Type> {
         match self {
             Self::Pending | Self::Names(_) | Self::Values(_) => Vec::new(),
-            Self::Alias(type_) => vec![type_],
+            Self::Alias(type_) | Self::Newtype(type_) => vec![type_],
             Self::Record(record) => {
                 let extra = record.extra.as_ref().map(|(_, type_)| type_);
                 record.fields.iter().map(|field| &field.type_).chain(extra).collect()

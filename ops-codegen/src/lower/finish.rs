@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::order::{order, reached, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
-use crate::types::{Default, Literal, Record, Shape, Type, Types};
+use crate::types::{Default, Literal, Shape, Type, Types};
 
 /// The types that the operations name, in the order of the operations.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     fit_defaults(types, diagnostics);
 }
 
-/// An alias cannot name itself: a map becomes a record, anything else any JSON.
+/// An alias cannot name itself: a list or a map becomes a type of its own, anything else any JSON.
 fn break_aliases(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
     loop {
         let alias = |id: &usize| matches!(types.get(*id).map(|item| &item.shape), Some(Shape::Alias(_)));
@@ -59,21 +59,20 @@ fn break_aliases(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
         let bad = |id: usize, edges: &[Vec<usize>]| {
             edges.get(id).is_some_and(|targets| targets.iter().any(|to| on_cycle(&groups, edges, id, *to)))
         };
-        let is_map = |shape: &Shape| matches!(shape, Shape::Alias(Type::Map(_)));
+        let is_open = |shape: &Shape| matches!(shape, Shape::Alias(Type::Map(_) | Type::List(_)));
         let cyclic: Vec<usize> = (0..types.items.len()).filter(|id| bad(*id, &edges)).collect();
         if cyclic.is_empty() {
             return;
         }
-        let maps = cyclic.iter().any(|id| types.get(*id).is_some_and(|item| is_map(&item.shape)));
+        let open = cyclic.iter().any(|id| types.get(*id).is_some_and(|item| is_open(&item.shape)));
         for id in cyclic {
             let Some(item) = types.items.get_mut(id) else { continue };
-            if !maps {
+            if !open {
                 let message = "the definition refers to nothing but itself";
                 diagnostics.push(Diagnostic::warning(&item.pointer, message).with_help("typed as any JSON"));
                 item.shape = Shape::Alias(Type::Value);
-            } else if let Shape::Alias(Type::Map(values)) = &mut item.shape {
-                let values = std::mem::replace(&mut **values, Type::Value);
-                item.shape = Shape::Record(Record { fields: Vec::new(), extra: Some(("extra".to_owned(), values)) });
+            } else if let Shape::Alias(type_ @ (Type::Map(_) | Type::List(_))) = &mut item.shape {
+                item.shape = Shape::Newtype(std::mem::replace(type_, Type::Value));
             }
         }
     }
@@ -119,6 +118,7 @@ fn direct(type_: &mut Type) -> Vec<usize> {
 fn untag(types: &mut Types) {
     loop {
         let record = |type_: &Type| match types.resolve(type_) {
+            Type::Map(_) | Type::Value => true,
             Type::Named(id) => {
                 matches!(types.get(*id).map(|item| &item.shape), Some(Shape::Record(_) | Shape::Tagged(_)))
             }

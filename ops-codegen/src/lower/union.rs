@@ -396,7 +396,7 @@ pub(crate) fn kinds(types: &Types, type_: &Type, depth: usize) -> Vec<Kind> {
 fn of_shape(types: &Types, shape: &Shape, depth: usize) -> Vec<Kind> {
     match shape {
         Shape::Pending => vec![Kind::new("Any")],
-        Shape::Alias(type_) => kinds(types, type_, depth + 1),
+        Shape::Alias(type_) | Shape::Newtype(type_) => kinds(types, type_, depth + 1),
         Shape::Names(_) => vec![Kind::new("String")],
         Shape::Values(constants) => constants
             .iter()

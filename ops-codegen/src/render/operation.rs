@@ -8,6 +8,7 @@ use ops_runtime::{
 };
 use serde_json::Value;
 
+use super::layout::fill;
 use super::text::{json, string};
 use super::{Renderer, docs};
 use crate::Error;
@@ -30,15 +31,21 @@ impl Renderer<'_> {
             self.lines(&format!("        <{} as ops::Operation>::SPEC,", operation.name));
         }
         self.lines("    ] }\n}");
-        self.lines("\n// Whoever includes this module need not use all of it.");
-        self.lines("const _: fn() -> &'static [&'static ops::OperationSpec] = operations;");
-        let errors = self.module.operations.iter().flat_map(|operation| &operation.errors);
-        let errors = errors.filter(|type_| !matches!(type_, Type::Value | Type::Unit)).map(|type_| self.type_(type_));
-        let option = self.prelude("Option");
-        for error in errors.collect::<BTreeSet<String>>() {
-            self.lines(&format!("const _: {option}<{error}> = None;"));
-        }
+        self.roots();
         Ok(())
+    }
+
+    /// Names everything once, because whoever includes the module need not use all of it.
+    fn roots(&mut self) {
+        let errors =
+            self.module.operations.iter().flat_map(|operation| &operation.errors).filter_map(|type_| match type_ {
+                Type::Named(id) => Some(format!("const _: Option<super::{}> = None;\n", self.name(*id))),
+                _ => None,
+            });
+        let errors: BTreeSet<String> = errors.collect();
+        let start = "const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;\n".to_owned();
+        let lines: String = [start].into_iter().chain(errors).collect();
+        self.impls(&lines);
     }
 
     fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
@@ -85,11 +92,11 @@ impl Renderer<'_> {
     }
 }
 
-/// Lines of lists that need not be one item long.
-const WIDTH: usize = 120;
+/// Lines of lists that need not be one item long; the schemas beside them are longer.
+const WIDTH: usize = 160;
 
 /// How the steps of a binding are indented.
-const STEP: &str = "            ";
+const STEP: &str = "        ";
 
 fn documentation(spec: &OperationSpec) -> String {
     let description = Some(spec.description.as_ref()).filter(|text| !text.trim().is_empty());
@@ -145,7 +152,7 @@ fn expression(spec: &OperationSpec, bare: bool) -> String {
         step("access", &format!("ops::AccessControl::NONE{access}"));
     }
     if let Binding::Http(http) = &spec.binding {
-        step("http", &format!("\n        {},\n    ", binding(http)));
+        step("http", &binding(http));
     }
     if let Some(timeout) = spec.timeout {
         let (seconds, nanos) = (timeout.as_secs(), timeout.subsec_nanos());
@@ -172,15 +179,7 @@ fn list(items: impl Iterator<Item = String>, indent: &str, width: usize) -> Stri
     if items.len() < 2 || indent.len() + joined.len() < width.min(80) {
         return format!("const {{ &[{joined}] }}");
     }
-    let mut lines: Vec<String> = Vec::new();
-    for item in items {
-        match lines.last_mut().filter(|line| indent.len() + line.len() + item.len() + 6 < width) {
-            Some(line) => line.push_str(&format!(" {item},")),
-            None => lines.push(format!("{item},")),
-        }
-    }
-    let lines: String = lines.iter().map(|line| format!("{indent}    {line}\n")).collect();
-    format!("const {{ &[\n{lines}{indent}] }}")
+    format!("const {{ &[\n{}{indent}] }}", fill(items.into_iter(), &format!("{indent}    "), width))
 }
 
 fn texts(texts: &[Text]) -> String {
@@ -227,8 +226,15 @@ fn binding(http: &HttpBinding) -> String {
     }
     if !http.bodies.is_empty() {
         let bodies = http.bodies.iter().map(|body| {
-            let new = format!("ops::HttpBody::new({})", string(&body.content_type));
-            if body.property == "body" { new } else { format!("{new}.with_property({})", string(&body.property)) }
+            let mut chain = format!("ops::HttpBody::new({})", string(&body.content_type));
+            if body.property != "body" {
+                chain.push_str(&format!(".with_property({})", string(&body.property)));
+            }
+            if !body.fields.is_empty() {
+                let fields = list(body.fields.iter().map(parameter), &format!("{STEP}    "), 0);
+                chain.push_str(&format!(".with_fields({fields})"));
+            }
+            chain
         });
         step("bodies", &list(bodies, STEP, WIDTH));
     }

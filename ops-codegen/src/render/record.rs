@@ -1,5 +1,6 @@
 //! Records: the struct, its table and what it is by default.
 
+use super::layout::{inside, lines};
 use super::text::string;
 use super::{Renderer, docs};
 use crate::Error;
@@ -8,11 +9,11 @@ use crate::types::{Default, Field, Item, Literal, Record, Shape, Type};
 impl Renderer<'_> {
     pub(super) fn record(&mut self, item: &Item, record: &Record) -> Result<(), Error> {
         self.push(&self.record_struct(item, record))?;
-        if let Some(source) = self.record_default(item, record) {
-            self.push(&source)?;
-        }
-        self.push(&self.record_impl(item, record))?;
-        self.lines(&format!("ops::record!({});", item.name));
+        let mut source = self.record_default(item, record).unwrap_or_default();
+        source.push_str(&self.record_impl(item, record));
+        source.push_str(&format!("ops::record!(super::{});", item.name));
+        self.has_records = true;
+        self.impls(&source);
         Ok(())
     }
 
@@ -38,69 +39,71 @@ impl Renderer<'_> {
     }
 
     fn record_impl(&self, item: &Item, record: &Record) -> String {
-        let names: String = record.fields.iter().map(|field| format!("{}, ", string(&field.json))).collect();
-        let cases = record.fields.iter().enumerate();
-        let cases: String = cases.map(|(i, field)| format!("{} => {i}, ", string(&field.json))).collect();
-        let count = record.fields.len();
-        let result = self.prelude("Result");
+        let names: Vec<String> = record.fields.iter().map(|field| string(&field.json)).collect();
+        let count = names.len();
         let index = if count == 0 {
-            "fn index(_: &str) -> usize { 0 }".to_owned()
+            "    fn index(_: &str) -> usize {\n        0\n    }\n".to_owned()
         } else {
-            format!("fn index(name: &str) -> usize {{ match name {{ {cases} _ => {count} }} }}")
+            let arms = names.iter().enumerate().map(|(i, name)| format!("{name} => {i}"));
+            let arms = lines(arms.chain([format!("_ => {count}")]), "            ");
+            format!("    fn index(name: &str) -> usize {{\n        match name {{\n{arms}        }}\n    }}\n")
         };
         let writer = if count == 0 && record.extra.is_none() { "_" } else { "m" };
-        format!(
-            "impl ops::record::Record for {name} {{
-                const NAME: &'static str = {literal};
-                const FIELDS: &'static [&'static str] = &[{names}];
-                {index}
-                fn read<'de, A: ops::record::prelude::MapAccess<'de>>(
-                    m: &mut ops::record::Reader<A, Self>,
-                ) -> {result}<Self, A::Error> {{ {read} }}
-                fn write<M: ops::record::prelude::SerializeMap>(
-                    &self,
-                    {writer}: &mut M,
-                ) -> {result}<(), M::Error> {{ {write} }}
-            }}",
-            name = item.name,
-            literal = string(&item.name),
-            read = self.read(record),
-            write = write(record),
-        )
+        let mut source = format!("impl Record for super::{} {{\n", item.name);
+        source.push_str(&format!("    const NAME: &'static str = {};\n", string(&item.name)));
+        source.push_str(&format!("    const FIELDS: &'static [&'static str] = &[{}];\n", inside(names, "    ")));
+        source.push_str(&index);
+        source.push_str("    #[inline]\n");
+        source.push_str("    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {\n");
+        source.push_str(&self.read(record));
+        source.push_str("    }\n");
+        let arguments = format!("&self, {writer}: &mut M");
+        source.push_str(&format!("    fn write<M: SerializeMap>({arguments}) -> Result<(), M::Error> {{\n"));
+        source.push_str(&write(record));
+        source.push_str("    }\n}\n");
+        source
     }
 
     /// The body of `read`.
     fn read(&self, record: &Record) -> String {
         let fields = &record.fields;
         let extra = record.extra.as_ref().map(|(ident, _)| ident.as_str());
-        let start = extra.map(|ident| format!("let mut {ident} = ::std::collections::BTreeMap::new();"));
-        let mut body = start.unwrap_or_default();
+        let mut body = String::new();
+        if let Some(ident) = extra {
+            body.push_str(&format!("        let mut {ident} = ::std::collections::BTreeMap::new();\n"));
+        }
         let next = extra.map_or_else(|| "m.next()?".to_owned(), |ident| format!("m.next_or(&mut {ident})?"));
-        let extra_init = extra.map(|ident| format!("{ident},")).unwrap_or_default();
+        let inits = fields.iter().map(|field| self.init(field)).chain(extra.map(str::to_owned)).collect::<Vec<_>>();
         if fields.is_empty() {
-            body.push_str(&format!("while {next}.is_some() {{ m.skip()?; }} Ok(Self {{ {extra_init} }})"));
+            body.push_str(&format!("        while {next}.is_some() {{\n            m.skip()?;\n        }}\n"));
+            body.push_str(&format!("        Ok({})\n", construct(inits, "        ")));
             return body;
         }
-        let nothing = "None, ".repeat(fields.len());
-        let arms: String = (0..fields.len()).map(|i| format!("{i} => m.put(&mut s.{i}),")).collect();
+        let arms = (0..fields.len()).map(|i| format!("{i} => m.put(&mut s.{i})"));
+        let arms = lines(arms.chain(["_ => m.skip()".to_owned()]), "                ");
         body.push_str(&format!(
-            "let mut s = ({nothing}); while let Some(i) = {next} {{ match i {{ {arms} _ => m.skip(), }}?; }}"
+            "        let mut s = ({});\n",
+            tuple(vec!["None".to_owned(); fields.len()], "        ")
         ));
-        let inits: String = fields.iter().map(|field| format!("{}, ", self.init(field))).collect();
-        let inits = format!("{inits}{extra_init}");
-        let demanded = |field: &&Field| demanded(field);
+        body.push_str(&format!(
+            "        while let Some(i) = {next} {{\n            match i {{\n{arms}            }}?;\n        }}\n"
+        ));
         let pattern = |field: &Field| {
-            if demanded(&field) { format!("Some({}), ", field.ident) } else { format!("{}, ", field.ident) }
+            if demanded(field) { format!("Some({})", field.ident) } else { field.ident.clone() }
         };
-        let pattern: String = fields.iter().map(pattern).collect();
-        if !fields.iter().any(|field| demanded(&field)) {
-            body.push_str(&format!("let ({pattern}) = s; Ok(Self {{ {inits} }})"));
+        let pattern: Vec<String> = fields.iter().map(pattern).collect();
+        let missing = fields.iter().enumerate().filter(|(_, field)| demanded(field));
+        let missing: Vec<String> = missing.map(|(i, _)| format!("({i}, s.{i}.is_none())")).collect();
+        if missing.is_empty() {
+            body.push_str(&format!("        let ({}) = s;\n", tuple(pattern, "        ")));
+            body.push_str(&format!("        Ok({})\n", construct(inits, "        ")));
             return body;
         }
-        let missing = fields.iter().enumerate().filter(|(_, field)| demanded(field));
-        let missing: String = missing.map(|(i, _)| format!("({i}, s.{i}.is_none()), ")).collect();
+        let (pattern, inits) = (tuple(pattern, "            "), construct(inits, "            "));
+        body.push_str(&format!("        match s {{\n            ({pattern}) => Ok({inits}),\n"));
         body.push_str(&format!(
-            "match s {{ ({pattern}) => Ok(Self {{ {inits} }}), s => Err(m.missing(&[{missing}])) }}"
+            "            s => Err(m.missing(&[{}])),\n        }}\n",
+            inside(missing, "            ")
         ));
         body
     }
@@ -130,19 +133,20 @@ impl Renderer<'_> {
         }
         let fields = record.fields.iter().map(|field| {
             let value = match &field.default {
-                Default::Fits(Literal::Zero) => "::std::default::Default::default()".to_owned(),
+                Default::Fits(Literal::Zero) => "Default::default()".to_owned(),
                 Default::Fits(literal) => self.literal(literal, &field.type_),
                 _ if !field.required => "None".to_owned(),
                 _ => self.only_value(&field.type_)?,
             };
-            Some(format!("{}: {value},", field.ident))
+            Some(format!("{}: {value}", field.ident))
         });
-        let mut fields = fields.collect::<Option<String>>()?;
+        let mut fields = fields.collect::<Option<Vec<String>>>()?;
         if let Some((ident, _)) = &record.extra {
-            fields.push_str(&format!("{ident}: ::std::collections::BTreeMap::new(),"));
+            fields.push(format!("{ident}: Default::default()"));
         }
-        let name = &item.name;
-        Some(format!("impl ::std::default::Default for {name} {{ fn default() -> Self {{ Self {{ {fields} }} }} }}"))
+        let value = construct(fields, "        ");
+        let start = format!("impl Default for super::{} {{\n    fn default() -> Self {{\n", item.name);
+        Some(format!("{start}        {value}\n    }}\n}}\n"))
     }
 
     /// The one value of a type that has only one.
@@ -151,7 +155,7 @@ impl Renderer<'_> {
         let item = self.module.types.get(*id)?;
         match &item.shape {
             Shape::Names(constants) | Shape::Values(constants) => match constants.as_slice() {
-                [only] => Some(format!("self::{}::{}", item.name, only.ident)),
+                [only] => Some(format!("super::{}::{}", item.name, only.ident)),
                 _ => None,
             },
             _ => None,
@@ -170,11 +174,11 @@ impl Renderer<'_> {
             items.iter().enumerate().map(|(at, item)| self.literal(item, &inner(type_, at))).collect()
         };
         match literal {
-            Literal::Zero => "::std::default::Default::default()".to_owned(),
+            Literal::Zero => "Default::default()".to_owned(),
             Literal::Bool(bool) => bool.to_string(),
             Literal::Number(number) => number.clone(),
             Literal::Text(text) => owned(text),
-            Literal::List(items) => format!("::std::vec![{}]", each(items).join(", ")),
+            Literal::List(items) => format!("vec![{}]", each(items).join(", ")),
             Literal::Tuple(items) => format!("({},)", each(items).join(", ")),
             Literal::Some(value) => format!("Some({})", self.literal(value, &inner(type_, 0))),
             Literal::Variant(id, at) => {
@@ -183,7 +187,7 @@ impl Renderer<'_> {
                     Shape::Names(constants) | Shape::Values(constants) => constants.get(*at),
                     _ => None,
                 });
-                format!("self::{}::{}", self.name(*id), ident.map_or("Other", |constant| constant.ident.as_str()))
+                format!("super::{}::{}", self.name(*id), ident.map_or("Other", |constant| constant.ident.as_str()))
             }
             Literal::Json(value) => json(value),
         }
@@ -207,16 +211,34 @@ fn write(record: &Record) -> String {
     let mut calls: Vec<String> = Vec::new();
     for field in &record.fields {
         let put = if field.is_optional() { "put_some" } else { "put" };
-        calls.push(format!("ops::record::{put}(m, {}, &self.{})", string(&field.json), field.ident));
+        calls.push(format!("        {put}(m, {}, &self.{})", string(&field.json), field.ident));
     }
     if let Some((ident, _)) = &record.extra {
-        calls.push(format!("ops::record::put_extra::<Self, _, _>(m, &self.{ident})"));
+        calls.push(format!("        put_extra::<Self, _, _>(m, &self.{ident})"));
     }
-    if calls.is_empty() { "Ok(())".to_owned() } else { calls.join("?; ") }
+    if calls.is_empty() { "        Ok(())\n".to_owned() } else { calls.join("?;\n") + "\n" }
+}
+
+/// The new record.
+fn construct(inits: Vec<String>, indent: &str) -> String {
+    let inits = inside(inits, indent);
+    match inits.chars().next() {
+        None => "Self {}".to_owned(),
+        Some('\n') => format!("Self {{{inits}}}"),
+        Some(_) => format!("Self {{ {inits} }}"),
+    }
+}
+
+/// The inside of a tuple, which of one item needs a comma.
+fn tuple(items: Vec<String>, indent: &str) -> String {
+    match items.as_slice() {
+        [only] => format!("{only},"),
+        _ => inside(items, indent),
+    }
 }
 
 fn owned(text: &str) -> String {
-    format!("::std::string::ToString::to_string({})", string(text))
+    format!("{}.to_owned()", string(text))
 }
 
 fn json(value: &serde_json::Value) -> String {
@@ -230,7 +252,7 @@ fn json(value: &serde_json::Value) -> String {
         Value::Number(number) => format!("ops::Value::from({:?}f64)", number.as_f64().unwrap_or_default()),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(json).collect();
-            format!("ops::Value::Array(::std::vec![{}])", items.join(", "))
+            format!("ops::Value::Array(vec![{}])", items.join(", "))
         }
         Value::Object(entries) => {
             let entries = entries.iter().map(|(key, value)| format!("({}, {})", owned(key), json(value)));

@@ -6,27 +6,29 @@ use super::text::string;
 use super::{Renderer, docs};
 use crate::Error;
 use crate::lower::{Kind, kinds};
+use crate::names::rest;
 use crate::types::{Constant, Item, Tagged, Variant};
 
 impl Renderer<'_> {
     pub(super) fn names(&mut self, item: &Item, constants: &[Constant]) -> Result<(), Error> {
         let other = self.prelude("String");
         self.constants(item, constants, ", Eq, Hash", other)?;
-        self.lines(&table(&format!("ops::names!({} {{", item.name), constants));
+        self.impls(&table(&format!("ops::names!(super::{} {{", item.name), constants));
         Ok(())
     }
 
     pub(super) fn values(&mut self, item: &Item, constants: &[Constant]) -> Result<(), Error> {
         self.constants(item, constants, "", "ops::Value")?;
-        self.lines(&table(&format!("ops::values!({} {{", item.name), constants));
+        self.impls(&table(&format!("ops::values!(super::{} {{", item.name), constants));
         Ok(())
     }
 
     fn constants(&mut self, item: &Item, constants: &[Constant], derives: &str, other: &str) -> Result<(), Error> {
         let variants: String = constants.iter().map(|c| format!("{}{},", docs::of_constant(c), c.ident)).collect();
         let idents: Vec<&str> = constants.iter().map(|constant| constant.ident.as_str()).collect();
+        let rest = rest(idents.iter().copied());
         self.push(&format!(
-            "{}#[derive(Debug, Clone, PartialEq{derives})] {}pub enum {} {{ {variants} {} Other({other}), }}",
+            "{}#[derive(Debug, Clone, PartialEq{derives})] {}pub enum {} {{ {variants} {} {rest}({other}), }}",
             docs::of(item),
             allowed(&item.name, &idents, false),
             item.name,
@@ -36,27 +38,28 @@ impl Renderer<'_> {
 
     pub(super) fn tagged(&mut self, item: &Item, tagged: &Tagged) -> Result<(), Error> {
         let variants: Vec<&Variant> = tagged.variants.iter().map(|tagged| &tagged.variant).collect();
-        let other = format!("{} Other(ops::Value),", docs::line("An object with any other tag."));
+        let rest = rest(variants.iter().map(|variant| variant.ident.as_str()));
+        let other = format!("{} {rest}(ops::Value),", docs::line("An object with any other tag."));
         self.variants(item, &variants, &other)?;
-        let mut lines = format!("ops::tagged!({} [{}] {{\n", item.name, string(&tagged.property));
+        let mut lines = format!("ops::tagged!(super::{}[{}] {{\n", item.name, string(&tagged.property));
         for variant in &tagged.variants {
             let tags: Vec<String> = variant.tags.iter().map(scalar).collect();
             lines.push_str(&format!("    {} => {},\n", tags.join(" | "), variant.variant.ident));
         }
-        lines.push_str("    _ => Other,\n});");
-        self.lines(&lines);
+        lines.push_str(&format!("    _ => {rest},\n}});"));
+        self.impls(&lines);
         Ok(())
     }
 
     pub(super) fn union(&mut self, item: &Item, variants: &[Variant]) -> Result<(), Error> {
         self.variants(item, &variants.iter().collect::<Vec<_>>(), "")?;
-        let mut lines = format!("ops::untagged!({} {{\n", item.name);
+        let mut lines = format!("ops::untagged!(super::{} {{\n", item.name);
         for variant in variants {
             let shapes: Vec<String> = kinds(&self.module.types, &variant.type_, 0).iter().map(shape).collect();
             lines.push_str(&format!("    {} => {},\n", shapes.join(" | "), variant.ident));
         }
         lines.push_str("});");
-        self.lines(&lines);
+        self.impls(&lines);
         Ok(())
     }
 
@@ -94,7 +97,8 @@ fn table(start: &str, constants: &[Constant]) -> String {
     for constant in constants {
         lines.push_str(&format!("    {} => {},\n", scalar(&constant.value), constant.ident));
     }
-    lines.push_str("    _ => Other,\n});");
+    let rest = rest(constants.iter().map(|constant| constant.ident.as_str()));
+    lines.push_str(&format!("    _ => {rest},\n}});"));
     lines
 }
 
