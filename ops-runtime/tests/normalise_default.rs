@@ -132,6 +132,7 @@ fn objects() {
         ]),
         case("optional defaults come", json!({"type": "object", "properties": {"a": {"default": 1}, "b": {"type": "object", "properties": {"c": {"default": 2}}}}}), json!({"b": {}}), json!({"a": 1, "b": {"c": 2}}), &[]),
         case("defaults inside a default too", json!({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"default": 1}}, "default": {}}}}), json!({}), json!({"a": {"b": 1}}), &[]),
+        case("a default that would hold itself is none", json!({"type": "object", "properties": {"a": {"$ref": "#", "default": {}}, "b": {"default": 1}}}), json!({"a": {}}), json!({"a": {"b": 1}, "b": 1}), &[]),
         case("a default that does not fit does not come", json!({"type": "object", "properties": {"a": {"type": "integer", "default": "1"}}}), json!({}), json!({}), &[]),
         case("nor does it stand in for a required one", json!({"type": "object", "properties": {"a": {"type": "integer", "default": "1"}}, "required": ["a"]}), json!({}), json!({"a": 0}), &[
             "/a: expected integer, found absent",
