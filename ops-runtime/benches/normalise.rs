@@ -166,7 +166,7 @@ mod bench {
         });
         if dirty {
             order["internal"] = json!(true);
-            if index % 20 == 0 {
+            if index.is_multiple_of(20) {
                 order["price"] = json!("n/a");
             }
         }
@@ -194,7 +194,7 @@ mod bench {
         });
         if dirty {
             event["extra"] = json!({"a": 1});
-            if index % 50 == 0 {
+            if index.is_multiple_of(50) {
                 event["actor"]["id"] = json!("12");
             }
         }
