@@ -50,16 +50,22 @@ mod bench {
         print("parse", timed(run, || serde_json::from_str::<Value>(text).unwrap()));
         print("check", timed(run, || compiled.check(black_box(&value))));
         print("normalise", batched(run, &value, |value| compiled.normalise(value)));
-        print("normalise+check", batched(run, &value, |value| {
-            let result = compiled.normalise(value);
-            black_box(compiled.check(&result.0));
-            result
-        }));
-        print("whole path", timed(run, || {
-            let (value, repairs) = compiled.normalise(serde_json::from_str(text).unwrap());
-            black_box((compiled.check(&value), repairs));
-            serde_json::to_string(&value).unwrap()
-        }));
+        print(
+            "normalise+check",
+            batched(run, &value, |value| {
+                let result = compiled.normalise(value);
+                black_box(compiled.check(&result.0));
+                result
+            }),
+        );
+        print(
+            "whole path",
+            timed(run, || {
+                let (value, repairs) = compiled.normalise(serde_json::from_str(text).unwrap());
+                black_box((compiled.check(&value), repairs));
+                serde_json::to_string(&value).unwrap()
+            }),
+        );
     }
 
     /// Microseconds a call, of many samples.
@@ -105,10 +111,9 @@ mod bench {
     fn generated(name: &str, dirty: bool) -> (Value, String) {
         let (schema, value) = match name {
             "obj-1k" => (issue_schema(), issue(dirty)),
-            "arr-20k" => (
-                json!({"type": "array", "items": order_schema()}),
-                (0..110).map(|index| order(index, dirty)).collect(),
-            ),
+            "arr-20k" => {
+                (json!({"type": "array", "items": order_schema()}), (0..110).map(|index| order(index, dirty)).collect())
+            }
             _ => (
                 json!({"type": "object", "required": ["data"], "properties": {
                     "data": {"type": "array", "items": event_schema()},
@@ -174,9 +179,7 @@ mod bench {
     }
 
     fn event_schema() -> Value {
-        let variant = |kind: &str, field: &str| {
-            json!({"type": "object", "required": ["kind", field], "properties": {"kind": {"const": kind}, field: {"type": "string"}}})
-        };
+        let variant = |kind: &str, field: &str| json!({"type": "object", "required": ["kind", field], "properties": {"kind": {"const": kind}, field: {"type": "string"}}});
         json!({"type": "object", "required": ["id", "at", "actor", "event"], "properties": {
             "id": {"type": "string"},
             "at": {"type": "integer"},

@@ -1,6 +1,130 @@
 //! Typed operations: one call, one result, wherever the operation runs.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+mod access;
+mod binding;
+#[cfg(feature = "registry")]
+mod caller;
+mod content;
+#[cfg(feature = "registry")]
+mod context;
+mod diagnostic;
+#[cfg(feature = "discover")]
+mod discover;
+mod envelope;
+mod error;
+#[cfg(feature = "registry")]
+mod handler;
+mod json;
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod json_schema;
+mod operation;
+#[cfg(feature = "registry")]
+mod pipeline;
+#[cfg(all(feature = "macros", feature = "registry"))]
+mod private;
+#[cfg(feature = "registry")]
+mod registry;
+mod schema;
+#[cfg(feature = "registry")]
+mod schemas;
+mod spec;
+mod text;
+
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "registry")]
 pub mod normalise;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod record;
+#[cfg(feature = "openapi")]
+pub mod source;
+#[cfg(feature = "http")]
+pub mod sse;
+pub mod wire;
+
+pub use access::{AccessControl, Identity};
+pub use binding::{
+    Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle, StatusRange,
+};
+pub use content::{
+    Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent,
+};
+pub use diagnostic::{Diagnostic, Severity};
+pub use envelope::{
+    EventMeta, HttpMeta, LocalMeta, McpMeta, ResponseEnvelope, ResponseMeta, Warning, is_response_envelope,
+};
+pub use error::{CallError, ErrorCode, ErrorDefinition};
+pub use operation::{Call, Operation, Subscribe};
+pub use schema::{Definition, Definitions, Schema};
+pub use spec::{Api, InvalidId, OperationKind, OperationSpec};
+pub use text::{List, Text};
+
+#[cfg(feature = "registry")]
+pub use caller::{Caller, Env, Scoped};
+#[cfg(feature = "registry")]
+pub use context::{CallOptions, CancelToken, Context, OutputPolicy};
+#[cfg(feature = "registry")]
+pub use handler::{BoxFuture, BoxStream, Endpoint, Handler, Payload, PayloadStream, Registration, Reply, SpecRef};
+#[cfg(feature = "registry")]
+pub use pipeline::EnvelopeStream;
+#[cfg(feature = "registry")]
+pub use registry::{Registry, RegistryBuilder, RegistryError};
+
+#[cfg(all(feature = "macros", feature = "registry"))]
+#[doc = include_str!("operation.md")]
+pub use ops_macros::operation;
+
+#[cfg(all(feature = "macros", feature = "registry"))]
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::private::*;
+}
+/// Any JSON, as generated types hold it.
+pub use serde_json::Value;
+
+#[cfg(feature = "http")]
+pub use self::http::{Auth, HttpClient, HttpConfig};
+#[cfg(all(feature = "http", feature = "openapi"))]
+pub use self::http::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
+
+/// Includes the operations that `ops-codegen` generated in `build.rs`, by their namespace.
+///
+/// ```ignore
+/// pub mod petstore {
+///     ops_runtime::include_operations!("petstore");
+/// }
+/// ```
+#[macro_export]
+macro_rules! include_operations {
+    ($namespace:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $namespace, ".rs"));
+    };
+}
+
+/// Gives types of generated code the JSON Schemas of their definitions, for local operations that take or return them.
+///
+/// Does nothing without the feature `macros`.
+#[cfg(feature = "macros")]
+#[macro_export]
+macro_rules! json_schemas {
+    ($namespace:literal, $definitions:path { $($type:ty = $name:literal,)* }) => {$(
+        impl $crate::json_schema::JsonSchema for $type {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                $crate::json_schema::schema_name($namespace, $name)
+            }
+            fn json_schema(generator: &mut $crate::json_schema::SchemaGenerator) -> $crate::json_schema::Schema {
+                $crate::json_schema::json_schema(generator, $namespace, $name, $definitions)
+            }
+        }
+    )*};
+}
+
+/// Does nothing without the feature `macros`.
+#[cfg(not(feature = "macros"))]
+#[macro_export]
+macro_rules! json_schemas {
+    ($namespace:literal, $definitions:path { $($type:ty = $name:literal,)* }) => {};
+}

@@ -32,7 +32,8 @@ fn value() -> impl Strategy<Value = Value> {
 /// A schema built from keywords at random: seldom sensible, always JSON.
 fn schema() -> impl Strategy<Value = Value> {
     let types = prop_oneof![
-        prop::sample::select(&["string", "integer", "number", "boolean", "null", "array", "object", "file"][..]).prop_map(Value::from),
+        prop::sample::select(&["string", "integer", "number", "boolean", "null", "array", "object", "file"][..])
+            .prop_map(Value::from),
         Just(json!(["string", "null"])),
         Just(json!(["object", "array", "integer"])),
     ];
@@ -41,7 +42,8 @@ fn schema() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         scalar().prop_map(|value| json!({ "const": value })),
         prop::collection::vec(scalar(), 0..4).prop_map(|values| json!({ "enum": values })),
-        prop::sample::select(&["#", "#/$defs/A", "#/$defs/B", "#/gone", "B", "#anchor"][..]).prop_map(|to| json!({ "$ref": to })),
+        prop::sample::select(&["#", "#/$defs/A", "#/$defs/B", "#/gone", "B", "#anchor"][..])
+            .prop_map(|to| json!({ "$ref": to })),
     ];
     leaf.prop_recursive(4, 32, 4, move |inner| {
         let list = prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from);
@@ -49,16 +51,44 @@ fn schema() -> impl Strategy<Value = Value> {
             (Just("type"), types.clone()).prop_map(pair),
             (prop::sample::select(&["allOf", "anyOf", "oneOf", "prefixItems", "items"][..]), list).prop_map(pair),
             (prop::sample::select(&["properties", "patternProperties"][..]), object(inner.clone())).prop_map(pair),
-            (prop::sample::select(&["items", "additionalProperties", "not", "additionalItems"][..]), inner.clone()).prop_map(pair),
-            (Just("required"), prop::collection::vec(prop::sample::select(&NAMES[..]), 0..3).prop_map(Value::from)).prop_map(pair),
+            (prop::sample::select(&["items", "additionalProperties", "not", "additionalItems"][..]), inner.clone())
+                .prop_map(pair),
+            (Just("required"), prop::collection::vec(prop::sample::select(&NAMES[..]), 0..3).prop_map(Value::from))
+                .prop_map(pair),
             (Just("default"), value()).prop_map(pair),
-            (prop::sample::select(&["nullable", "uniqueItems", "exclusiveMinimum", "unevaluatedProperties"][..]), any::<bool>().prop_map(Value::from)).prop_map(pair),
             (
-                prop::sample::select(&["minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "exclusiveMaximum"][..]),
+                prop::sample::select(&["nullable", "uniqueItems", "exclusiveMinimum", "unevaluatedProperties"][..]),
+                any::<bool>().prop_map(Value::from)
+            )
+                .prop_map(pair),
+            (
+                prop::sample::select(
+                    &[
+                        "minimum",
+                        "maximum",
+                        "multipleOf",
+                        "minLength",
+                        "maxLength",
+                        "minItems",
+                        "maxItems",
+                        "minProperties",
+                        "maxProperties",
+                        "exclusiveMaximum"
+                    ][..]
+                ),
                 (0i64..4).prop_map(Value::from)
-            ).prop_map(pair),
-            (prop::sample::select(&["pattern", "format", "$id", "$anchor"][..]), prop::sample::select(&["a", "(?=b)b", "(", "uuid", "B", "anchor"][..]).prop_map(Value::from)).prop_map(pair),
-            (prop::sample::select(&["$ref", "$dynamicRef"][..]), prop::sample::select(&["#", "#/$defs/A", "#/$defs/B"][..]).prop_map(Value::from)).prop_map(pair),
+            )
+                .prop_map(pair),
+            (
+                prop::sample::select(&["pattern", "format", "$id", "$anchor"][..]),
+                prop::sample::select(&["a", "(?=b)b", "(", "uuid", "B", "anchor"][..]).prop_map(Value::from)
+            )
+                .prop_map(pair),
+            (
+                prop::sample::select(&["$ref", "$dynamicRef"][..]),
+                prop::sample::select(&["#", "#/$defs/A", "#/$defs/B"][..]).prop_map(Value::from)
+            )
+                .prop_map(pair),
             Just(("discriminator".to_owned(), json!({"propertyName": "kind", "mapping": {"a": "#/$defs/A"}}))),
         ];
         prop::collection::vec(keyword, 1..5).prop_map(|keywords| Value::Object(keywords.into_iter().collect()))
@@ -84,7 +114,9 @@ fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b))),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
         (a, b) => a == b,
     }
 }
@@ -142,7 +174,9 @@ fn nesting_does_not_overflow_the_stack() {
     let wraps: [fn(Value) -> Value; 4] = [
         |inner| Value::Object(Map::from_iter([("items".to_owned(), inner)])),
         |inner| Value::Object(Map::from_iter([("allOf".to_owned(), Value::Array(vec![inner]))])),
-        |inner| Value::Object(Map::from_iter([("anyOf".to_owned(), Value::Array(vec![json!({"type": "null"}), inner]))])),
+        |inner| {
+            Value::Object(Map::from_iter([("anyOf".to_owned(), Value::Array(vec![json!({"type": "null"}), inner]))]))
+        },
         |inner| Value::Object(Map::from_iter([("not".to_owned(), inner)])),
     ];
     let recursive = json!({"$id": "A", "type": "object", "properties": {"a": {"anyOf": [{"$ref": "A"}, {"type": "string"}]}}, "required": ["a"]});
@@ -155,9 +189,17 @@ fn nesting_does_not_overflow_the_stack() {
             compiled.violations(&json!({"a": [1]}));
             take_apart(schema);
         }
-        for schema in [&recursive, &json!({"items": {"$ref": "#"}}), &json!({"type": "array", "items": {"$ref": "#"}, "uniqueItems": true})] {
+        for schema in [
+            &recursive,
+            &json!({"items": {"$ref": "#"}}),
+            &json!({"type": "array", "items": {"$ref": "#"}, "uniqueItems": true}),
+        ] {
             let compiled = CompiledSchema::new(schema, reading);
-            for wrap in [wraps[0], |inner| Value::Object(Map::from_iter([("a".to_owned(), inner)])), |inner| Value::Array(vec![inner])] {
+            for wrap in [
+                wraps[0],
+                |inner| Value::Object(Map::from_iter([("a".to_owned(), inner)])),
+                |inner| Value::Array(vec![inner]),
+            ] {
                 let value = nested(LEVELS, json!(1), wrap);
                 compiled.check(&value);
                 compiled.violations(&value);
@@ -182,7 +224,8 @@ fn what_lies_too_deep_is_kept_and_told() {
 #[test]
 fn hostile_schemas_take_a_bounded_time() {
     let twice = |name: &str| json!({"allOf": [{"$ref": format!("#/$defs/{name}")}, {"$ref": format!("#/$defs/{name}"), "nullable": true, "minLength": 1}]});
-    let mut defs: Map<String, Value> = (0..40).map(|index| (format!("D{index}"), twice(&format!("D{}", index + 1)))).collect();
+    let mut defs: Map<String, Value> =
+        (0..40).map(|index| (format!("D{index}"), twice(&format!("D{}", index + 1)))).collect();
     defs.insert("U".to_owned(), json!({"anyOf": [{"$ref": "#/$defs/V"}, {"$ref": "#/$defs/V"}]}));
     defs.insert("V".to_owned(), json!({"oneOf": [{"$ref": "#/$defs/U"}, {"$ref": "#/$defs/U"}, {"type": "object", "properties": {"a": {"$ref": "#/$defs/U"}}, "required": ["b"]}]}));
     let definitions = defs.clone();
@@ -197,7 +240,9 @@ fn hostile_schemas_take_a_bounded_time() {
         json!({"type": "array", "minItems": 1000, "items": {"type": "array", "minItems": 1000, "items": {"type": "array", "minItems": 1000, "items": {}}}}),
         json!({"type": "object", "properties": {"a": {"$ref": "#", "default": {}}}}),
     ] {
-        for compiled in [CompiledSchema::new(&schema, Reading::Default), CompiledSchema::with_definitions(&schema, &table)] {
+        for compiled in
+            [CompiledSchema::new(&schema, Reading::Default), CompiledSchema::with_definitions(&schema, &table)]
+        {
             for value in [json!({"a": {"a": {"a": 1}}}), json!("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac"), json!([])] {
                 compiled.check(&value);
                 compiled.normalise(value.clone());

@@ -4,10 +4,10 @@ use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
+use super::Reading;
 use super::definitions::Definitions;
 use super::equal::{copy, equal, repeated, weight};
 use super::node::{Additional, ArrayRules, At, Intersect, Kind, Node, ObjectRules, Shape, Tag, Target, Typed, Union};
-use super::Reading;
 
 /// How deep a value is followed, schemas that combine others counted in. JSON is parsed to 128 levels.
 pub(super) const MAX_DEPTH: u32 = 288;
@@ -195,9 +195,11 @@ impl<'a> Checker<'a> {
 
     /// Whether every absent required property is one that the original lets be absent.
     fn excused(&self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>) -> bool {
-        rules.properties.iter().filter(|property| property.required && !map.contains_key(&*property.name)).all(|property| {
-            !matches!(property.node.kind, Kind::Any) && self.admits_absence(at.to(&property.node), 0)
-        })
+        rules
+            .properties
+            .iter()
+            .filter(|property| property.required && !map.contains_key(&*property.name))
+            .all(|property| !matches!(property.node.kind, Kind::Any) && self.admits_absence(at.to(&property.node), 0))
     }
 
     /// Whether no value at all conforms, as far as the original is concerned.
@@ -205,7 +207,9 @@ impl<'a> Checker<'a> {
         match &at.node.kind {
             Kind::Any => true,
             Kind::Union(union) => {
-                depth < MAX_COMBINED && union.types.is_all() && union.variants.iter().any(|node| self.admits_absence(at.to(node), depth + 1))
+                depth < MAX_COMBINED
+                    && union.types.is_all()
+                    && union.variants.iter().any(|node| self.admits_absence(at.to(node), depth + 1))
             }
             Kind::Intersect(all) => {
                 depth < MAX_COMBINED && all.members.iter().all(|node| self.admits_absence(at.to(node), depth + 1))
@@ -287,14 +291,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    fn intersect(
-        &self,
-        at: At<'a>,
-        all: &'a Intersect,
-        value: &Value,
-        depth: u32,
-        parent: Option<&Trail<'_>>,
-    ) -> bool {
+    fn intersect(&self, at: At<'a>, all: &'a Intersect, value: &Value, depth: u32, parent: Option<&Trail<'_>>) -> bool {
         // The original asks for the properties of whatever is there.
         if all.sealed && value.is_null() {
             return self.lost();

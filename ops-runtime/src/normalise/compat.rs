@@ -6,8 +6,8 @@ use super::definitions::Definitions;
 use super::draft::count;
 use super::equal::copy;
 use super::node::{
-    ARRAY, Additional, ArrayRules, INTEGER, Intersect, Kind, NUMBER, Node, OBJECT, ObjectRules, Property, Rest, STRING, Target, Typed,
-    Types, Union, Unit,
+    ARRAY, Additional, ArrayRules, INTEGER, Intersect, Kind, NUMBER, Node, OBJECT, ObjectRules, Property, Rest, STRING,
+    Target, Typed, Types, Union, Unit,
 };
 use super::number::{Num, NumberRules};
 use super::text::{Format, Matcher, Pattern, StringRules, registered};
@@ -153,7 +153,8 @@ impl<'s> Conversion<'s> {
             return Target::Local(*local);
         }
         // The original has its references replaced before it converts.
-        let key = ["#/$defs/", "#/definitions/", "#/components/schemas/"].iter().find_map(|at| reference.strip_prefix(at));
+        let key =
+            ["#/$defs/", "#/definitions/", "#/components/schemas/"].iter().find_map(|at| reference.strip_prefix(at));
         match key.filter(|_| !self.definitions.is_empty()).and_then(|key| self.definitions.id(key)) {
             Some(id) => Target::Shared(id),
             None => Target::Missing,

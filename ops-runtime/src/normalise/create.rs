@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::check::Checker;
 use super::equal::{copy, weight};
 use super::node::{
-    ARRAY, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, NULL, NUMBER, OBJECT, ObjectRules, Rest, STRING, Typed, Types,
+    ARRAY, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, NULL, NUMBER, OBJECT, ObjectRules, Rest, STRING, Typed,
+    Types,
 };
 use super::number::Num;
 use super::text::MAX_CREATED;
@@ -18,7 +19,8 @@ impl<'a> Checker<'a> {
             at = self.follow(at)?;
         }
         let default = at.node.default.as_deref()?;
-        let usable = self.compat || *default.fits.get_or_init(|| Checker::new(self.definitions).check(at, &default.value, 0));
+        let usable =
+            self.compat || *default.fits.get_or_init(|| Checker::new(self.definitions).check(at, &default.value, 0));
         usable.then_some(&default.value)
     }
 

@@ -178,8 +178,11 @@ impl<'s> ArrayDraft<'s> {
 
 impl<'s> ObjectDraft<'s> {
     fn read(raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<Self> {
-        let mut draft =
-            ObjectDraft { min: count(map, "minProperties"), max: count(map, "maxProperties"), ..ObjectDraft::default() };
+        let mut draft = ObjectDraft {
+            min: count(map, "minProperties"),
+            max: count(map, "maxProperties"),
+            ..ObjectDraft::default()
+        };
         let object = |keyword| map.get(keyword).and_then(Value::as_object).into_iter().flatten();
         for (name, schema) in object("properties") {
             draft.property(name, &[raw.to(schema)]);

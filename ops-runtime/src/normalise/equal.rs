@@ -19,9 +19,7 @@ fn equal_at(a: &Value, b: &Value, depth: u32) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Num::of(a).compare(Num::of(b)).is_some_and(std::cmp::Ordering::is_eq),
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_at(a, b, depth))
-        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_at(a, b, depth)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal_at(a, b, depth)))
         }
@@ -41,9 +39,9 @@ fn hash(value: &Value, state: &RandomState, depth: u32) -> u64 {
         Value::Array(_) | Value::Object(_) if depth == 0 => {}
         Value::Array(items) => items.iter().for_each(|item| hasher.write_u64(hash(item, state, depth - 1))),
         Value::Object(map) => {
-            let sum = map.iter().fold(0u64, |sum, (key, value)| {
-                sum.wrapping_add(state.hash_one((key, hash(value, state, depth - 1))))
-            });
+            let sum = map
+                .iter()
+                .fold(0u64, |sum, (key, value)| sum.wrapping_add(state.hash_one((key, hash(value, state, depth - 1)))));
             hasher.write_u64(sum);
         }
     }

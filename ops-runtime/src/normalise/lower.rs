@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
+use super::Problem;
 use super::definitions::{Definitions, Pool};
-use super::equal::copy;
 use super::draft::{ArrayDraft, Draft, Extra, ObjectDraft};
+use super::equal::copy;
 use super::node::{
     Additional, ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Property, Rest, Tag, Target, Typed, Types, Union,
     Unit,
@@ -26,10 +27,35 @@ const MAX_SCHEMAS: u32 = 100_000;
 
 /// Keywords that say something about values. Where only one of these stands, the schema is just what it says.
 const ASSERTIONS: [&str; 29] = [
-    "$dynamicRef", "$recursiveRef", "$ref", "additionalItems", "additionalProperties", "allOf", "anyOf", "const", "enum", "exclusiveMaximum",
-    "exclusiveMinimum", "items", "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength",
-    "minProperties", "minimum", "multipleOf", "oneOf", "pattern", "patternProperties", "prefixItems", "properties",
-    "required", "type", "unevaluatedProperties",
+    "$dynamicRef",
+    "$recursiveRef",
+    "$ref",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "required",
+    "type",
+    "unevaluatedProperties",
 ];
 
 /// Compiles a schema and everything inside it that it refers to.
@@ -345,7 +371,8 @@ impl<'s> Lowering<'s, '_> {
                 array: draft.array.map(|array| self.array(&array, depth)),
                 object: draft.object.map(|object| self.object(object, among_unions, draft.unknown, depth)),
             };
-            let ruled = typed.number.is_some() || typed.string.is_some() || typed.array.is_some() || typed.object.is_some();
+            let ruled =
+                typed.number.is_some() || typed.string.is_some() || typed.array.is_some() || typed.object.is_some();
             match (ruled, types.is_all()) {
                 (true, _) => Kind::Typed(Box::new(typed)),
                 (false, true) => Kind::Any,
@@ -385,7 +412,8 @@ impl<'s> Lowering<'s, '_> {
         for name in draft.required.iter().filter(|name| required.remove(*name)) {
             properties.push(Property { name: (*name).into(), node: Node::any(), required: true });
         }
-        let patterns = draft.patterns.iter().map(|(source, raw)| (Pattern::new(source, false), self.schema(*raw, depth + 1)));
+        let patterns =
+            draft.patterns.iter().map(|(source, raw)| (Pattern::new(source, false), self.schema(*raw, depth + 1)));
         ObjectRules {
             properties,
             patterns: patterns.collect(),

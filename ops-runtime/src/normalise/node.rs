@@ -62,7 +62,9 @@ impl Node {
             Kind::Plain(types) => *types,
             Kind::Typed(typed) => typed.types,
             Kind::Literals(values) => values.iter().fold(Types::NONE, |all, value| all.or(Types::of(value))),
-            Kind::Union(union) => union.variants.iter().fold(Types::NONE, |all, node| all.or(node.types())).and(union.types),
+            Kind::Union(union) => {
+                union.variants.iter().fold(Types::NONE, |all, node| all.or(node.types())).and(union.types)
+            }
             Kind::Intersect(all) => all.members.iter().fold(Types::ALL, |all, node| all.and(node.types())),
         }
     }

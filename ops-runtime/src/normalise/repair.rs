@@ -131,7 +131,14 @@ impl<'c, 'a> Fixer<'c, 'a> {
     }
 
     /// The original takes an array for an object whose keys are the indices and "length".
-    fn array_as_object(&mut self, at: At<'a>, typed: &'a Typed, value: &mut Value, path: &Path<'_>, depth: u32) -> bool {
+    fn array_as_object(
+        &mut self,
+        at: At<'a>,
+        typed: &'a Typed,
+        value: &mut Value,
+        path: &Path<'_>,
+        depth: u32,
+    ) -> bool {
         let Some(mut object) = copy(value) else { return self.keep(path, "object", Some(value)) };
         let mut map = as_object(object.take());
         map.insert("length".to_owned(), value.as_array().map_or(0, Vec::len).into());
@@ -184,7 +191,9 @@ impl<'c, 'a> Fixer<'c, 'a> {
         let mut created = self.checker.create(at, like, depth)?;
         let target = self.checker.follow(at)?;
         let array = match &target.node.kind {
-            Kind::Typed(typed) => typed.array.as_ref().filter(|rules| !rules.exact && typed.types.made() == super::node::ARRAY),
+            Kind::Typed(typed) => {
+                typed.array.as_ref().filter(|rules| !rules.exact && typed.types.made() == super::node::ARRAY)
+            }
             _ => None,
         };
         let (mark, throws) = (self.repairs.len(), self.throws);

@@ -103,8 +103,20 @@ fn as_i64(length: usize) -> i64 {
 pub(super) fn has_structure(format: &str) -> bool {
     matches!(
         format,
-        "date-time" | "date" | "time" | "duration" | "email" | "idn-email" | "hostname" | "idn-hostname" | "ipv4"
-            | "ipv6" | "uri" | "iri" | "url" | "uuid"
+        "date-time"
+            | "date"
+            | "time"
+            | "duration"
+            | "email"
+            | "idn-email"
+            | "hostname"
+            | "idn-hostname"
+            | "ipv4"
+            | "ipv6"
+            | "uri"
+            | "iri"
+            | "url"
+            | "uuid"
     )
 }
 
@@ -229,13 +241,7 @@ fn translate(source: &str, strict: bool) -> String {
     out
 }
 
-fn escape(
-    c: char,
-    class: bool,
-    strict: bool,
-    chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
-    out: &mut String,
-) {
+fn escape(c: char, class: bool, strict: bool, chars: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
     let set = |inside: &str, negated: bool| match (class, negated) {
         (true, false) => inside.to_owned(),
         (_, true) => format!("[^{inside}]"),

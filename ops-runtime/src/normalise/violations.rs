@@ -5,9 +5,7 @@ use serde_json::{Map, Value};
 use super::Violation;
 use super::check::{Checker, Tagged};
 use super::equal::repeated;
-use super::node::{
-    Additional, ArrayRules, At, FRACTION, Intersect, Kind, Node, ObjectRules, Typed, Types, Union,
-};
+use super::node::{Additional, ArrayRules, At, FRACTION, Intersect, Kind, Node, ObjectRules, Typed, Types, Union};
 use super::path::Path;
 
 /// Lists violations; the order and, in the compatible reading, the words are the original's.
@@ -19,12 +17,7 @@ pub(super) struct Lister<'c, 'a> {
 }
 
 impl<'c, 'a> Lister<'c, 'a> {
-    pub(super) fn list(
-        checker: &'c Checker<'a>,
-        at: At<'a>,
-        value: Option<&Value>,
-        limit: usize,
-    ) -> Vec<Violation> {
+    pub(super) fn list(checker: &'c Checker<'a>, at: At<'a>, value: Option<&Value>, limit: usize) -> Vec<Violation> {
         let mut lister = Lister { checker, violations: Vec::new(), limit };
         lister.visit(at, value, &Path::ROOT, 0);
         lister.violations
@@ -56,7 +49,14 @@ impl<'c, 'a> Lister<'c, 'a> {
                 Some(value) => self.typed(at, typed, value, path, depth),
                 None => {
                     let tuple = typed.array.as_ref().is_some_and(|rules| rules.exact);
-                    self.say(path, if tuple { "Expected tuple".to_owned() } else { format!("Expected {}", typed.types.describe()) });
+                    self.say(
+                        path,
+                        if tuple {
+                            "Expected tuple".to_owned()
+                        } else {
+                            format!("Expected {}", typed.types.describe())
+                        },
+                    );
                 }
             },
             Kind::Literals(values) => {
@@ -194,7 +194,8 @@ impl<'c, 'a> Lister<'c, 'a> {
             _ if self.checker.compat => None,
             _ => {
                 let shape = self.checker.shape(at, union);
-                let mut able = union.variants.iter().zip(&shape.types).filter(|(_, types)| types.meets(Types::of(value)));
+                let mut able =
+                    union.variants.iter().zip(&shape.types).filter(|(_, types)| types.meets(Types::of(value)));
                 able.next().filter(|_| able.next().is_none()).map(|(node, _)| node)
             }
         };

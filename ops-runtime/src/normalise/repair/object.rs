@@ -60,7 +60,8 @@ impl<'a> Fixer<'_, 'a> {
         ok &= rules.counts(map);
         if !ok && self.mode != Mode::Clean {
             // An object that had to be repaired keeps only what it declares; in the default reading also what it allows.
-            let allowed = !self.compat() && self.mode == Mode::Normalise && !matches!(rules.additional, Additional::False);
+            let allowed =
+                !self.compat() && self.mode == Mode::Normalise && !matches!(rules.additional, Additional::False);
             if undeclared > 0 && !strips && !allowed && !matches!(strip, Strip::Member(..)) {
                 self.drop_undeclared(rules, map, path);
             }
@@ -100,7 +101,14 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     /// Fills absent properties: by their defaults, or by what is made up for required ones.
-    fn absent(&mut self, at: At<'a>, rules: &'a ObjectRules, map: &mut Map<String, Value>, path: &Path<'_>, depth: u32) -> bool {
+    fn absent(
+        &mut self,
+        at: At<'a>,
+        rules: &'a ObjectRules,
+        map: &mut Map<String, Value>,
+        path: &Path<'_>,
+        depth: u32,
+    ) -> bool {
         let mut ok = true;
         for property in &rules.properties {
             if !property.wanted() || map.contains_key(&*property.name) {
@@ -150,7 +158,9 @@ impl<'a> Fixer<'_, 'a> {
             self.endless = Some(this);
             return false;
         }
-        let Some(mut value) = self.checker.default_of(node).and_then(|default| self.checker.filling(default)) else { return false };
+        let Some(mut value) = self.checker.default_of(node).and_then(|default| self.checker.filling(default)) else {
+            return false;
+        };
         self.filling.push(this);
         let conforms = self.fix(node, &mut value, &path.key(&property.name), Strip::All, depth + 1);
         self.filling.pop();
@@ -197,7 +207,11 @@ impl<'a> Fixer<'_, 'a> {
                 || rules.declares && rules.keeps_undeclared
         };
         let declares = rules.iter().any(|rules| rules.declares) || rules.iter().any(closed);
-        if known && declares && !rules.iter().any(allows) && map.keys().any(|name| !rules.iter().any(|rules| rules.knows(name))) {
+        if known
+            && declares
+            && !rules.iter().any(allows)
+            && map.keys().any(|name| !rules.iter().any(|rules| rules.knows(name)))
+        {
             map.retain(|name, value| keep(rules.iter().any(|rules| rules.knows(name)), value));
         }
     }

@@ -178,7 +178,8 @@ impl<'a> Fixer<'_, 'a> {
                 rules.map(|property| self.score_property(at.to(&property.node), map.get(&*property.name), depth)).sum()
             }
             (Kind::Union(union), _) => {
-                let scores = union.variants.iter().map(|node| self.score(at.to(node), value, scored, depth, combined + 1));
+                let scores =
+                    union.variants.iter().map(|node| self.score(at.to(node), value, scored, depth, combined + 1));
                 scores.max().unwrap_or(0)
             }
             _ => u32::from(self.checker.check(at, value, depth)),

@@ -1,0 +1,289 @@
+//! From JSON Schemas to the canonical form.
+//!
+//! Definitions are lowered one after another from a queue, so that their number and the length of their chains cost no
+//! stack; what is nested inside one is lowered recursively to a bounded depth.
+
+mod finish;
+mod object;
+mod order;
+mod recursion;
+mod scalar;
+mod source;
+mod union;
+mod view;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use ops_runtime::Diagnostic;
+use serde_json::{Map, Value};
+
+use crate::names::upper_camel;
+use crate::types::{Item, ItemId, Shape, Type, Types};
+
+pub(crate) use finish::{Root, Roots, finish};
+pub(crate) use source::{Source, parse};
+pub(crate) use union::{Kind, kinds};
+
+/// Schemas nested deeper inside one definition are any JSON.
+const DEEPEST: usize = 48;
+
+/// How many schemas are looked at before the rest of a document is any JSON: the largest real documents need a tenth.
+const BUDGET: usize = 4_000_000;
+
+/// An object of a schema.
+pub(crate) type Object = Map<String, Value>;
+
+/// Where a schema is, and what a type made of it would be called.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    pub(crate) hint: String,
+    pub(crate) pointer: String,
+    pub(crate) depth: usize,
+}
+
+impl Site {
+    pub(crate) fn new(hint: impl Into<String>, pointer: impl Into<String>) -> Self {
+        Self { hint: hint.into(), pointer: pointer.into(), depth: 0 }
+    }
+
+    /// A schema inside this one, at a path of keys.
+    pub(crate) fn inside(&self, hint: &str, path: &[&str]) -> Self {
+        let mut pointer = self.pointer.clone();
+        for key in path {
+            pointer.push('/');
+            pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        }
+        Self { hint: format!("{}{}", self.hint, upper_camel(hint)), pointer, depth: self.depth + 1 }
+    }
+
+    /// The same schema, one step on.
+    pub(crate) fn again(&self) -> Self {
+        Self { depth: self.depth + 1, ..self.clone() }
+    }
+}
+
+/// What a schema is lowered to: a type as it stands, or a shape that needs a name.
+pub(crate) enum Lowered {
+    Type(Type),
+    Shape(Shape),
+    /// A shape that needs a name, or `null`.
+    Nullable(Shape),
+}
+
+/// Why schemas cannot be put together.
+pub(crate) struct Clash(pub(crate) String);
+
+/// The work of lowering one API.
+pub(crate) struct Lowering<'a> {
+    source: &'a Source,
+    pub(crate) types: Types,
+    by_name: BTreeMap<String, ItemId>,
+    queue: VecDeque<(ItemId, String)>,
+    views: BTreeMap<String, Rc<Object>>,
+    /// The definitions whose views are being made, outermost first.
+    open: Vec<String>,
+    budget: usize,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Lowering<'a> {
+    pub(crate) fn new(source: &'a Source) -> Self {
+        Self {
+            source,
+            types: Types::default(),
+            by_name: BTreeMap::new(),
+            queue: VecDeque::new(),
+            views: BTreeMap::new(),
+            open: Vec::new(),
+            budget: BUDGET,
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// Lowers a schema, and every definition that it reaches.
+    pub(crate) fn root(&mut self, schema: &Value, site: &Site) -> Type {
+        let type_ = self.lower(schema, site);
+        self.drain();
+        type_
+    }
+
+    /// Lowers an object schema to a record, even if it has no properties.
+    pub(crate) fn root_record(&mut self, schema: &Value, site: &Site) -> Type {
+        let object = schema.as_object().filter(|object| self.sole_reference(object).is_none()).cloned();
+        let bare = object.filter(|object| {
+            object.get("type").and_then(Value::as_str) == Some("object")
+                && ["allOf", "oneOf", "anyOf", "additionalProperties"].iter().all(|key| !object.contains_key(*key))
+        });
+        match bare {
+            Some(object) => {
+                let shape = self.record(&object, site);
+                let type_ = self.place(Lowered::Shape(shape), site, &object);
+                self.drain();
+                type_
+            }
+            None => self.root(schema, site),
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some((id, name)) = self.queue.pop_front() {
+            let Some(schema) = self.source.get(&name) else { continue };
+            let site = Site::new(name.clone(), format!("/$defs/{}", name.replace('~', "~0").replace('/', "~1")));
+            let lowered = self.shape(schema, &site);
+            let shape = match lowered {
+                Lowered::Type(type_) => Shape::Alias(type_),
+                Lowered::Shape(shape) => shape,
+                Lowered::Nullable(shape) => {
+                    let inner = self.add(shape, &site.inside("value", &[]), schema.as_object());
+                    Shape::Alias(Type::Named(inner).nullable())
+                }
+            };
+            if let Some(item) = self.types.items.get_mut(id) {
+                item.docs = text(schema.as_object());
+                item.shape = shape;
+            }
+        }
+    }
+
+    /// Lowers a schema to the type to write where it is used.
+    pub(crate) fn lower(&mut self, schema: &Value, site: &Site) -> Type {
+        let lowered = self.shape(schema, site);
+        let empty = Object::new();
+        self.place(lowered, site, schema.as_object().unwrap_or(&empty))
+    }
+
+    fn place(&mut self, lowered: Lowered, site: &Site, schema: &Object) -> Type {
+        match lowered {
+            Lowered::Type(type_) => type_,
+            Lowered::Shape(shape) => Type::Named(self.add(shape, site, Some(schema))),
+            Lowered::Nullable(shape) => Type::Named(self.add(shape, site, Some(schema))).nullable(),
+        }
+    }
+
+    fn add(&mut self, shape: Shape, site: &Site, schema: Option<&Object>) -> ItemId {
+        let id = self.types.items.len();
+        self.types.items.push(Item {
+            name: upper_camel(&site.hint),
+            pointer: site.pointer.clone(),
+            docs: text(schema),
+            subject: String::new(),
+            shape,
+        });
+        id
+    }
+
+    /// Lowers a schema to a type or to a shape that the caller gives a name.
+    fn shape(&mut self, schema: &Value, site: &Site) -> Lowered {
+        let object = match schema {
+            Value::Object(object) => object,
+            Value::Bool(_) => return Lowered::Type(Type::Value),
+            _ => return self.any(site, "a schema is an object or a boolean"),
+        };
+        if site.depth > DEEPEST {
+            return self.any(site, "the schema is nested too deeply");
+        }
+        if self.budget == 0 {
+            return self.any(site, "the document's schemas are too many");
+        }
+        self.budget -= 1;
+        if let Some((reference, nullable)) = self.sole_reference(object) {
+            let type_ = self.reference(&reference, site);
+            return Lowered::Type(if nullable { type_.nullable() } else { type_ });
+        }
+        match self.flatten(object, 0) {
+            Ok(view) => self.view(&view, site),
+            Err(clash) => self.any(site, &clash.0),
+        }
+    }
+
+    /// Lowers a schema without `$ref` and `allOf`.
+    fn view(&mut self, view: &Object, site: &Site) -> Lowered {
+        if view.contains_key("const") || view.contains_key("enum") {
+            return self.constants(view, site);
+        }
+        for key in ["oneOf", "anyOf"] {
+            if let Some(Value::Array(members)) = view.get(key) {
+                if let Some(lowered) = self.union(view, key, members, site) {
+                    return lowered;
+                }
+            }
+        }
+        let (types, nullable) = view::types_of(view);
+        match types.as_slice() {
+            [] if nullable => Lowered::Type(if view.contains_key("type") { Type::Unit } else { Type::Value }),
+            [] => Lowered::Type(Type::Value),
+            [single] => nullable_if(nullable, self.single(single, view, site)),
+            several => {
+                let members: Vec<Value> = several.iter().map(|kind| Value::Object(view::only(view, kind))).collect();
+                let lowered = self.union(&Object::new(), "anyOf", &members, site);
+                nullable_if(nullable, lowered.unwrap_or(Lowered::Type(Type::Value)))
+            }
+        }
+    }
+
+    fn single(&mut self, kind: &str, view: &Object, site: &Site) -> Lowered {
+        Lowered::Type(match kind {
+            "string" => scalar::string(view),
+            "boolean" => Type::Bool,
+            "integer" => scalar::integer(view),
+            "number" => scalar::number(view),
+            "array" => self.array(view, site),
+            "object" => return self.object(view, site),
+            other => return self.any(site, &format!("`{other}` is no type of JSON Schema")),
+        })
+    }
+
+    /// The type of a reference; its definition is lowered later.
+    fn reference(&mut self, reference: &str, site: &Site) -> Type {
+        match self.source.name(reference) {
+            Some(name) => Type::Named(self.definition(name)),
+            None => {
+                self.warn(&site.pointer, format!("`{reference}` refers to no definition"), "typed as any JSON");
+                Type::Value
+            }
+        }
+    }
+
+    fn definition(&mut self, name: &str) -> ItemId {
+        if let Some(id) = self.by_name.get(name) {
+            return *id;
+        }
+        let site = Site::new(name, format!("/$defs/{}", name.replace('~', "~0").replace('/', "~1")));
+        let id = self.add(Shape::Pending, &site, None);
+        if let Some(item) = self.types.items.get_mut(id) {
+            item.subject = format!("The definition `{name}`.");
+        }
+        self.by_name.insert(name.to_owned(), id);
+        self.queue.push_back((id, name.to_owned()));
+        id
+    }
+
+    pub(crate) fn any(&mut self, site: &Site, message: &str) -> Lowered {
+        self.warn(&site.pointer, message.to_owned(), "typed as any JSON");
+        Lowered::Type(Type::Value)
+    }
+
+    pub(crate) fn warn(&mut self, pointer: &str, message: String, help: &str) {
+        self.diagnostics.push(Diagnostic::warning(pointer, message).with_help(help));
+    }
+
+    pub(crate) fn note(&mut self, pointer: &str, message: String, help: &str) {
+        self.diagnostics.push(Diagnostic::note(pointer, message).with_help(help));
+    }
+}
+
+pub(crate) fn nullable_if(nullable: bool, lowered: Lowered) -> Lowered {
+    match lowered {
+        Lowered::Type(type_) if nullable => Lowered::Type(type_.nullable()),
+        Lowered::Shape(shape) if nullable => Lowered::Nullable(shape),
+        other => other,
+    }
+}
+
+/// What a schema says about itself.
+pub(crate) fn text(schema: Option<&Object>) -> Option<String> {
+    let schema = schema?;
+    let get = |key| schema.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    get("description").or_else(|| get("title")).map(str::to_owned)
+}

@@ -1,0 +1,120 @@
+//! Objects and arrays.
+
+use serde_json::Value;
+
+use super::{Lowered, Lowering, Object, Site, text};
+use crate::names::snake_case;
+use crate::types::{Default, Field, Record, Shape, Type};
+
+/// Longer tuples have no `Debug`.
+const LONGEST_TUPLE: usize = 12;
+
+impl Lowering<'_> {
+    /// Lowers an object: a record if it has properties, else a map.
+    pub(crate) fn object(&mut self, view: &Object, site: &Site) -> Lowered {
+        let declares =
+            view.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
+        if declares || view.get("additionalProperties") == Some(&Value::Bool(false)) && !has_patterns(view) {
+            return Lowered::Shape(self.record(view, site));
+        }
+        let values = self.extra(view, site).unwrap_or(Type::Value);
+        Lowered::Type(Type::Map(Box::new(values)))
+    }
+
+    /// Lowers an object to a record.
+    pub(crate) fn record(&mut self, view: &Object, site: &Site) -> Shape {
+        let required: Vec<&str> = match view.get("required") {
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let mut record = Record::default();
+        let empty = Object::new();
+        let properties = view.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        for (name, schema) in properties {
+            let inside = site.inside(name, &["properties", name]);
+            let field = self.field(name, schema, required.contains(&name.as_str()), &inside);
+            record.fields.push(field);
+        }
+        let unknown: Vec<&str> = required.into_iter().filter(|name| !properties.contains_key(*name)).collect();
+        if !unknown.is_empty() {
+            let message = format!("`{}` required but not described", unknown.join("`, `"));
+            self.note(&site.pointer, message, "not demanded by the type");
+        }
+        if let Some(values) = self.extra(view, site) {
+            record.extra = Some(("extra".to_owned(), values));
+        }
+        Shape::Record(record)
+    }
+
+    fn field(&mut self, name: &str, schema: &Value, required: bool, site: &Site) -> Field {
+        let type_ = self.lower(schema, site);
+        let view = self.view_of_schema(schema);
+        let says = |key: &str| view.as_ref().is_some_and(|view| view.get(key) == Some(&Value::Bool(true)));
+        let own = schema.get("default");
+        let default = own.or_else(|| view.as_ref().and_then(|view| view.get("default"))).cloned();
+        Field {
+            json: name.to_owned(),
+            ident: snake_case(name),
+            docs: text(schema.as_object()),
+            type_,
+            required,
+            default: default.map_or(Default::None, Default::Raw),
+            read_only: says("readOnly"),
+            write_only: says("writeOnly"),
+            deprecated: says("deprecated"),
+        }
+    }
+
+    /// The type of the properties that are not declared, if the schema speaks of them.
+    fn extra(&mut self, view: &Object, site: &Site) -> Option<Type> {
+        match view.get("additionalProperties") {
+            Some(Value::Bool(true)) => return Some(Type::Value),
+            Some(schema @ Value::Object(_)) => {
+                return Some(self.lower(schema, &site.inside("value", &["additionalProperties"])));
+            }
+            _ => {}
+        }
+        let patterns = view.get("patternProperties").and_then(Value::as_object)?;
+        let mut patterns = patterns.iter();
+        match (patterns.next(), patterns.next()) {
+            (Some((pattern, schema)), None) => {
+                Some(self.lower(schema, &site.inside("value", &["patternProperties", pattern])))
+            }
+            (Some(_), Some(_)) => Some(Type::Value),
+            _ => None,
+        }
+    }
+
+    /// Lowers an array: a tuple if each place has its own type, else a list.
+    pub(crate) fn array(&mut self, view: &Object, site: &Site) -> Type {
+        // Before draft 2020-12 a list in `items` was what `prefixItems` is now.
+        let old = view.get("items").and_then(Value::as_array);
+        let Some(places) = old.or_else(|| view.get("prefixItems").and_then(Value::as_array)) else {
+            let items = match view.get("items") {
+                Some(schema @ Value::Object(_)) => self.lower(schema, &site.inside("item", &["items"])),
+                _ => Type::Value,
+            };
+            return Type::List(Box::new(items));
+        };
+        let key = if old.is_some() { "items" } else { "prefixItems" };
+        let rest = if old.is_some() { view.get("additionalItems") } else { view.get("items") };
+        let count = |key: &str| view.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+        let exact = count("minItems").is_none_or(|least| least >= places.len())
+            && count("maxItems").is_none_or(|most| most <= places.len())
+            && matches!(rest, None | Some(Value::Bool(false)));
+        if !exact || places.is_empty() || places.len() > LONGEST_TUPLE {
+            self.warn(&site.pointer, "a list whose items differ by place".to_owned(), "typed as a list of any JSON");
+            return Type::List(Box::new(Type::Value));
+        }
+        let mut types = Vec::new();
+        for (i, place) in places.iter().enumerate() {
+            let number = i.to_string();
+            types.push(self.lower(place, &site.inside(&format!("part {}", i + 1), &[key, &number])));
+        }
+        Type::Tuple(types)
+    }
+}
+
+fn has_patterns(view: &Object) -> bool {
+    view.get("patternProperties").and_then(Value::as_object).is_some_and(|patterns| !patterns.is_empty())
+}

@@ -1,0 +1,103 @@
+//! Numbers, strings and constants.
+
+use serde_json::Value;
+
+use super::{Lowered, Lowering, Object, Site};
+use crate::names::upper_camel;
+use crate::types::{Constant, Shape, Type};
+
+/// The one place that maps formats of strings to types.
+pub(crate) fn string(view: &Object) -> Type {
+    match view.get("format").and_then(Value::as_str) {
+        // Dates, times, UUIDs and the like stay text, bytes stay base64 in text.
+        Some(_) | None => Type::String,
+    }
+}
+
+/// `i64` unless the format or the limits ask for another width.
+///
+/// A minimum of 0 alone is a limit on values; it asks for `u64` only together with a maximum beyond `i64`.
+pub(crate) fn integer(view: &Object) -> Type {
+    let beyond = ["maximum", "exclusiveMaximum"].iter().any(|key| {
+        view.get(*key)
+            .is_some_and(|limit| limit.as_i64().is_none() && limit.as_f64().is_some_and(|limit| limit > 9.3e18))
+    });
+    let positive = ["minimum", "exclusiveMinimum"]
+        .iter()
+        .any(|key| view.get(*key).and_then(Value::as_f64).is_some_and(|limit| limit >= 0.0));
+    match view.get("format").and_then(Value::as_str) {
+        Some("int32" | "int16" | "int8" | "uint8" | "uint16") => Type::I32,
+        Some("uint32") => Type::U32,
+        Some("uint64" | "uint") => Type::U64,
+        _ if beyond && positive => Type::U64,
+        _ => Type::I64,
+    }
+}
+
+/// `f64` in every format.
+pub(crate) fn number(view: &Object) -> Type {
+    match view.get("format").and_then(Value::as_str) {
+        Some("int32") => Type::I32,
+        Some("int64") => Type::I64,
+        _ => Type::F64,
+    }
+}
+
+impl Lowering<'_> {
+    /// Lowers `const` and `enum`.
+    pub(crate) fn constants(&mut self, view: &Object, site: &Site) -> Lowered {
+        let values = match (view.get("const"), view.get("enum")) {
+            (Some(value), _) => vec![value.clone()],
+            (None, Some(Value::Array(values))) => values.clone(),
+            _ => return self.any(site, "`enum` is no list"),
+        };
+        let names = view.get("x-enum-varnames").or_else(|| view.get("x-enumNames")).and_then(Value::as_array);
+        let (_, mut nullable) = super::view::types_of(view);
+        let text = view.get("type").and_then(Value::as_str) == Some("string");
+        let mut constants: Vec<Constant> = Vec::new();
+        for (i, value) in values.into_iter().enumerate() {
+            if value.is_null() {
+                nullable = true;
+                continue;
+            }
+            // YAML reads `on` and `1.0` as what they are not.
+            let value = match value {
+                Value::Bool(_) | Value::Number(_) if text => Value::String(value.to_string()),
+                other => other,
+            };
+            let name = names.and_then(|names| names.get(i)).and_then(Value::as_str);
+            constants.push(Constant { ident: wish(name, &value), value, docs: None });
+        }
+        if constants.is_empty() {
+            return Lowered::Type(if nullable { Type::Unit } else { Type::Value });
+        }
+        super::nullable_if(nullable, self.enumeration(constants, site))
+    }
+
+    /// An enum of these values.
+    pub(crate) fn enumeration(&mut self, constants: Vec<Constant>, site: &Site) -> Lowered {
+        let mut kept: Vec<Constant> = Vec::new();
+        for constant in constants {
+            if !kept.iter().any(|other| other.value == constant.value) {
+                kept.push(constant);
+            }
+        }
+        if kept.iter().all(|constant| constant.value.is_string()) {
+            return Lowered::Shape(Shape::Names(kept));
+        }
+        let literal = |value: &Value| value.is_string() || value.is_boolean() || value.is_i64() || value.is_f64();
+        if kept.iter().all(|constant| literal(&constant.value)) {
+            return Lowered::Shape(Shape::Values(kept));
+        }
+        self.any(site, "`enum` holds values that are not scalars")
+    }
+}
+
+/// The name that a constant would like to have.
+pub(crate) fn wish(name: Option<&str>, value: &Value) -> String {
+    match (name, value) {
+        (Some(name), _) if !name.is_empty() => upper_camel(name),
+        (_, Value::String(text)) => upper_camel(text),
+        (_, other) => upper_camel(&other.to_string()),
+    }
+}

@@ -1,0 +1,90 @@
+//! The definitions of an API as parsed JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ops_runtime::{Definitions, Diagnostic, Schema};
+use serde_json::Value;
+
+/// JSON nested deeper is not looked at: whoever prints or drops it would need as much stack.
+const DEEPEST: usize = 120;
+
+/// The definitions by name.
+pub(crate) struct Source {
+    definitions: BTreeMap<String, Value>,
+}
+
+impl Source {
+    /// Parses the definitions; one that is not JSON accepts everything and costs a diagnostic.
+    pub(crate) fn new(definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let definitions = definitions.as_slice().iter().map(|definition| {
+            let pointer = format!("/$defs/{}", definition.name.replace('~', "~0").replace('/', "~1"));
+            (definition.name.to_string(), parse(&definition.schema, &pointer, diagnostics))
+        });
+        Self { definitions: definitions.collect() }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        self.definitions.get(name)
+    }
+
+    /// The name of the definition that a `$ref` means.
+    pub(crate) fn name(&self, reference: &str) -> Option<&str> {
+        let name = reference.strip_prefix("#/$defs/")?.replace("~1", "/").replace("~0", "~");
+        self.definitions.get_key_value(&name).map(|(name, _)| name.as_str())
+    }
+
+    /// The names of all definitions that schemas reach, sorted.
+    pub(crate) fn reached<'s>(&self, schemas: impl IntoIterator<Item = &'s Value>) -> BTreeSet<&str> {
+        let mut found = BTreeSet::new();
+        let mut stack: Vec<&Value> = Vec::new();
+        let mut queue: Vec<&Value> = schemas.into_iter().collect();
+        while let Some(schema) = queue.pop() {
+            stack.push(schema);
+            while let Some(value) = stack.pop() {
+                match value {
+                    Value::Object(object) => {
+                        // The first segment: a reference may go on into the definition.
+                        let name = object.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"));
+                        let name = name.map(|name| name.split('/').next().unwrap_or(name));
+                        let name = name.map(|name| name.replace("~1", "/").replace("~0", "~"));
+                        if let Some((name, schema)) = name.and_then(|name| self.definitions.get_key_value(&name)) {
+                            if found.insert(name.as_str()) {
+                                queue.push(schema);
+                            }
+                        }
+                        stack.extend(object.values());
+                    }
+                    Value::Array(items) => stack.extend(items),
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The schema as JSON; one that is not JSON or is nested too deeply accepts everything.
+pub(crate) fn parse(schema: &Schema, pointer: &str, diagnostics: &mut Vec<Diagnostic>) -> Value {
+    let message = match schema.to_value() {
+        Ok(value) if is_shallow(&value) => return value.into_owned(),
+        Ok(_) => "the schema is nested too deeply".to_owned(),
+        Err(error) => format!("the schema is not JSON: {error}"),
+    };
+    diagnostics.push(Diagnostic::warning(pointer, message).with_help("taken as any JSON"));
+    Value::Bool(true)
+}
+
+fn is_shallow(value: &Value) -> bool {
+    let mut stack = vec![(value, 0)];
+    while let Some((value, depth)) = stack.pop() {
+        if depth > DEEPEST {
+            return false;
+        }
+        match value {
+            Value::Object(object) => stack.extend(object.values().map(|inner| (inner, depth + 1))),
+            Value::Array(items) => stack.extend(items.iter().map(|inner| (inner, depth + 1))),
+            _ => {}
+        }
+    }
+    true
+}

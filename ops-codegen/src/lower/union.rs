@@ -1,0 +1,418 @@
+//! Unions: how their variants are told apart, and what the variants are.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::scalar::wish;
+use super::view::{is_annotation, is_constraint, is_null, types_of};
+use super::{Lowered, Lowering, Object, Site, nullable_if, text};
+use crate::names::upper_camel;
+use crate::types::{Constant, Shape, Tagged, TaggedVariant, Type, Types, Variant};
+
+/// A union in a union is part of it, to this depth.
+const NESTED: usize = 8;
+
+/// A schema of a union's list.
+struct Member {
+    schema: Value,
+    view: Option<Rc<Object>>,
+    /// The definition that it refers to, before anything was merged into it.
+    reference: Option<String>,
+    title: Option<String>,
+    position: usize,
+}
+
+impl Lowering<'_> {
+    /// Lowers a union; nothing if its members only restrict what the rest of the schema describes.
+    pub(crate) fn union(&mut self, view: &Object, key: &str, list: &[Value], site: &Site) -> Option<Lowered> {
+        let mut schemas = Vec::new();
+        splice(list, NESTED, &mut schemas);
+        let (_, mut nullable) = types_of(view);
+        schemas.retain(|schema| {
+            let null = is_null(schema);
+            nullable |= null;
+            !null
+        });
+        let mut base = view.clone();
+        base.shift_remove(key);
+        base.retain(|key, _| !is_annotation(key) && key != "discriminator");
+        if schemas.iter().all(is_constraint) && !(schemas.is_empty() && base.is_empty()) {
+            return None;
+        }
+        let members: Vec<Member> =
+            schemas.into_iter().enumerate().map(|(i, schema)| self.member(schema, i, &base)).collect();
+        let members = self.with_base(base, members);
+        let lowered = match members.as_slice() {
+            [] => return Some(Lowered::Type(if nullable { Type::Unit } else { Type::Value })),
+            [single] => self.shape(&single.schema, &site.again()),
+            _ => match constants(&members) {
+                Some(Constants::Named(reference)) => Lowered::Type(self.reference(&reference, site)),
+                Some(Constants::All(constants)) => self.enumeration(constants, site),
+                None => self.variants(view, key, members, site),
+            },
+        };
+        Some(nullable_if(nullable, lowered))
+    }
+
+    fn member(&mut self, schema: Value, position: usize, base: &Object) -> Member {
+        let reference = schema.as_object().and_then(|object| self.sole_reference(object)).map(|(name, _)| name);
+        let title = schema.get("title").and_then(Value::as_str).map(str::to_owned);
+        let mut schema = schema;
+        if let (Some(object), Some(kind)) = (schema.as_object_mut(), base.get("type")) {
+            // The type stands beside the list, once for all members.
+            if !["type", "$ref", "allOf", "oneOf", "anyOf", "const", "enum"].iter().any(|key| object.contains_key(*key))
+            {
+                object.insert("type".to_owned(), kind.clone());
+            }
+        }
+        let view = self.view_of_schema(&schema);
+        Member { schema, view, reference, title, position }
+    }
+
+    /// Merges what stands beside the list into each member, unless the members have it already.
+    fn with_base(&mut self, mut base: Object, mut members: Vec<Member>) -> Vec<Member> {
+        base.shift_remove("type");
+        if !base.contains_key("properties") {
+            base.shift_remove("additionalProperties");
+        }
+        let covered = |member: &Member| {
+            let Some(view) = &member.view else { return false };
+            base.iter().all(|(key, ours)| match (key.as_str(), ours, view.get(key)) {
+                ("properties", Value::Object(ours), Some(Value::Object(theirs))) => {
+                    ours.keys().all(|name| theirs.contains_key(name))
+                }
+                ("required", Value::Array(ours), Some(Value::Array(theirs))) => {
+                    ours.iter().all(|name| theirs.contains(name))
+                }
+                ("properties" | "required", ..) => false,
+                // Limits say nothing about the type.
+                (key, ..) => !matches!(key, "items" | "oneOf" | "anyOf" | "enum" | "const" | "prefixItems"),
+            })
+        };
+        if base.is_empty() || members.iter().all(covered) {
+            return members;
+        }
+        for member in &mut members {
+            let own = std::mem::take(&mut member.schema);
+            let parts = Value::Array(vec![Value::Object(base.clone()), own]);
+            member.schema = Value::Object([("allOf".to_owned(), parts)].into_iter().collect());
+            member.view = self.view_of_schema(&member.schema);
+        }
+        members
+    }
+
+    fn variants(&mut self, view: &Object, key: &str, members: Vec<Member>, site: &Site) -> Lowered {
+        let discriminator = view.get("discriminator").and_then(Value::as_object);
+        let tags = discriminator
+            .and_then(|discriminator| self.declared_tags(discriminator, &members))
+            .or_else(|| self.constant_tags(&members));
+        let mut variants: Vec<TaggedVariant> = Vec::new();
+        for (i, member) in members.iter().enumerate() {
+            let tags = tags.as_ref().and_then(|(_, tags)| tags.get(i)).cloned().unwrap_or_default();
+            let wish = name_of(member, &tags, &members);
+            let number = member.position.to_string();
+            let inside = site.inside(wish.as_deref().unwrap_or("variant"), &[key, &number]);
+            let type_ = self.lower(&member.schema, &inside);
+            let ident = wish.unwrap_or_else(|| kind_name(&type_));
+            match variants.iter_mut().find(|other| other.variant.type_ == type_) {
+                Some(same) => same.tags.extend(tags),
+                None => {
+                    let docs = text(member.schema.as_object());
+                    variants.push(TaggedVariant { tags, variant: Variant { ident, docs, type_ } });
+                }
+            }
+        }
+        match (tags, variants.len()) {
+            (_, 1) => Lowered::Type(variants.pop().map_or(Type::Value, |only| only.variant.type_)),
+            (Some((property, _)), _) => Lowered::Shape(Shape::Tagged(Tagged { property, variants })),
+            (None, _) => Lowered::Shape(Shape::Union(variants.into_iter().map(|v| v.variant).collect())),
+        }
+    }
+
+    /// The tags by a `discriminator`: of its mapping, else those that a member demands, else the name of the definition.
+    fn declared_tags(&mut self, discriminator: &Object, members: &[Member]) -> Option<(String, Vec<Vec<Value>>)> {
+        let property = discriminator.get("propertyName").and_then(Value::as_str)?;
+        let mapping = discriminator.get("mapping").and_then(Value::as_object);
+        let mut tags: Vec<Vec<Value>> = Vec::new();
+        for member in members {
+            let name = member.reference.as_deref().map(last_segment);
+            let mapped = mapping.into_iter().flatten().filter(|(_, target)| {
+                let target = target.as_str().map(last_segment);
+                target.is_some() && target == name
+            });
+            let mut own: Vec<Value> = mapped.map(|(tag, _)| tag.as_str().into()).collect();
+            if own.is_empty() {
+                own = member.view.clone().and_then(|view| self.tags_of(&view, property, 0)).unwrap_or_default();
+            }
+            if own.is_empty() {
+                own = vec![name?.into()];
+            }
+            tags.push(own);
+        }
+        let records = members.iter().all(|member| member.view.as_deref().is_some_and(is_object));
+        (records && are_apart(&tags)).then(|| (property.to_owned(), tags))
+    }
+
+    /// The tags by a property that every member requires to be a constant, each another one.
+    fn constant_tags(&mut self, members: &[Member]) -> Option<(String, Vec<Vec<Value>>)> {
+        let first = members.first()?.view.clone()?;
+        for property in self.constant_properties(&first, 0) {
+            let mut tags: Vec<Vec<Value>> = Vec::new();
+            for member in members {
+                match member.view.clone().and_then(|view| self.tags_of(&view, &property, 0)) {
+                    Some(own) => tags.push(own),
+                    None => break,
+                }
+            }
+            if tags.len() == members.len() && are_apart(&tags) {
+                return Some((property, tags));
+            }
+        }
+        None
+    }
+
+    fn constant_properties(&mut self, view: &Object, depth: usize) -> Vec<String> {
+        if let Some(inner) = self.first_of_union(view, depth) {
+            return self.constant_properties(&inner, depth + 1);
+        }
+        let properties = view.get("properties").and_then(Value::as_object);
+        let names: Vec<String> = properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect();
+        names.into_iter().filter(|name| self.tags_of(view, name, depth).is_some()).collect()
+    }
+
+    fn first_of_union(&mut self, view: &Object, depth: usize) -> Option<Rc<Object>> {
+        if depth > NESTED {
+            return None;
+        }
+        let members = ["oneOf", "anyOf"].iter().find_map(|key| view.get(*key).and_then(Value::as_array))?;
+        self.view_of_schema(members.iter().find(|member| !is_null(member) && !is_constraint(member))?)
+    }
+
+    /// The values that an object requires the property to have, if they are few scalars.
+    fn tags_of(&mut self, view: &Object, property: &str, depth: usize) -> Option<Vec<Value>> {
+        if let Some(members) = ["oneOf", "anyOf"].iter().find_map(|key| view.get(*key).and_then(Value::as_array)) {
+            if !members.iter().all(is_constraint) {
+                if depth > NESTED {
+                    return None;
+                }
+                let mut tags = Vec::new();
+                for member in members {
+                    let inner = self.view_of_schema(member)?;
+                    tags.extend(self.tags_of(&inner, property, depth + 1)?);
+                }
+                return Some(tags);
+            }
+        }
+        let required = view.get("required").and_then(Value::as_array)?;
+        if !is_object(view) || !required.iter().any(|name| name == property) {
+            return None;
+        }
+        let schema = view.get("properties")?.get(property)?;
+        let view = self.view_of_schema(schema)?;
+        let tags = match (view.get("const"), view.get("enum")) {
+            (Some(value), _) => vec![value.clone()],
+            (None, Some(Value::Array(values))) => values.clone(),
+            _ => return None,
+        };
+        let scalar = |tag: &Value| tag.is_string() || tag.is_boolean() || tag.is_i64();
+        (!tags.is_empty() && tags.iter().all(scalar)).then_some(tags)
+    }
+}
+
+/// Puts the members of unions that are nothing else in the place of those unions.
+fn splice(list: &[Value], depth: usize, into: &mut Vec<Value>) {
+    for schema in list {
+        let inner = schema.as_object().and_then(|object| {
+            let mut keys = object.keys().filter(|key| !is_annotation(key) || *key == "nullable");
+            match (keys.next().map(String::as_str), keys.next()) {
+                (Some(key @ ("oneOf" | "anyOf")), None) => object.get(key).and_then(Value::as_array),
+                _ => None,
+            }
+        });
+        match inner {
+            Some(inner) if depth > 0 => splice(inner, depth - 1, into),
+            _ if into.contains(schema) => {}
+            _ => into.push(schema.clone()),
+        }
+    }
+}
+
+enum Constants {
+    /// One enum that has a name, beside plain strings: it keeps every other string as it is.
+    Named(String),
+    All(Vec<Constant>),
+}
+
+/// The constants of a union whose members are all constants, or all strings with a constant among them.
+fn constants(members: &[Member]) -> Option<Constants> {
+    let mut found: Vec<Constant> = Vec::new();
+    let mut enums = Vec::new();
+    let mut open = false;
+    for member in members {
+        let view = member.view.as_deref()?;
+        let values = match (view.get("const"), view.get("enum")) {
+            (Some(value), _) => vec![value.clone()],
+            (None, Some(Value::Array(values))) => values.clone(),
+            _ if view.get("type").and_then(Value::as_str) == Some("string") && !is_union(view) => {
+                open = true;
+                continue;
+            }
+            _ => return None,
+        };
+        if !values.iter().all(|value| value.is_string() || value.is_number() || value.is_boolean()) {
+            return None;
+        }
+        enums.push(member);
+        let single = values.len() == 1;
+        for value in values {
+            // A number says less than its title, a string says it itself.
+            let title = member.title.as_deref().filter(|_| single && !value.is_string());
+            let docs = text(view_text(member)).filter(|_| single);
+            found.push(Constant { ident: wish(title, &value), value, docs });
+        }
+    }
+    if found.is_empty() || open && !found.iter().all(|constant| constant.value.is_string()) {
+        return None;
+    }
+    match (enums.as_slice(), open) {
+        ([Member { reference: Some(reference), .. }], true) => Some(Constants::Named(reference.clone())),
+        _ => Some(Constants::All(found)),
+    }
+}
+
+fn view_text(member: &Member) -> Option<&Object> {
+    member.schema.as_object()
+}
+
+fn is_union(view: &Object) -> bool {
+    view.contains_key("oneOf") || view.contains_key("anyOf")
+}
+
+fn is_object(view: &Object) -> bool {
+    let (types, nullable) = types_of(view);
+    !nullable && (matches!(types.as_slice(), [only] if only == "object") || types.is_empty() && is_union(view))
+}
+
+fn are_apart(tags: &[Vec<Value>]) -> bool {
+    let all: Vec<&Value> = tags.iter().flatten().collect();
+    let mut texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+    texts.sort();
+    texts.dedup();
+    texts.len() == all.len()
+}
+
+fn last_segment(reference: &str) -> &str {
+    reference.rsplit('/').next().unwrap_or(reference)
+}
+
+/// What a variant would like to be called, if its schema says.
+fn name_of(member: &Member, tags: &[Value], members: &[Member]) -> Option<String> {
+    if let [Value::String(tag)] = tags {
+        return Some(upper_camel(tag));
+    }
+    if let Some(reference) = &member.reference {
+        return Some(upper_camel(last_segment(reference)));
+    }
+    if let Some(title) = member.title.as_deref().filter(|title| title.len() <= 40) {
+        return Some(upper_camel(title));
+    }
+    if let [tag] = tags {
+        return Some(wish(None, tag));
+    }
+    // The first property that no other variant has.
+    let properties = |member: &Member| -> Vec<String> {
+        let object = member.view.as_ref().and_then(|view| view.get("properties")?.as_object().cloned());
+        object.into_iter().flat_map(|object| object.into_iter().map(|(name, _)| name)).collect()
+    };
+    let others: Vec<String> =
+        members.iter().filter(|other| other.position != member.position).flat_map(properties).collect();
+    let own = properties(member).into_iter().find(|name| !others.contains(name))?;
+    Some(format!("With{}", upper_camel(&own)))
+}
+
+fn kind_name(type_: &Type) -> String {
+    match type_ {
+        Type::Unit => "Null",
+        Type::Bool => "Boolean",
+        Type::I32 | Type::I64 | Type::U32 | Type::U64 => "Integer",
+        Type::F64 => "Number",
+        Type::String => "String",
+        Type::Value => "Any",
+        Type::List(_) | Type::Tuple(_) => "List",
+        Type::Map(_) => "Map",
+        Type::Option(inner) => return kind_name(inner),
+        Type::Named(_) | Type::Boxed(_) => "Variant",
+    }
+    .to_owned()
+}
+
+/// A shape of a JSON value that a type takes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) needs: Vec<String>,
+    pub(crate) knows: Vec<String>,
+}
+
+impl Kind {
+    fn new(name: &'static str) -> Self {
+        Self { name, needs: Vec::new(), knows: Vec::new() }
+    }
+}
+
+/// The shapes of JSON values that a type takes.
+pub(crate) fn kinds(types: &Types, type_: &Type, depth: usize) -> Vec<Kind> {
+    if depth > NESTED {
+        return vec![Kind::new("Any")];
+    }
+    let mut found = match types.resolve(type_) {
+        Type::Unit => vec![Kind::new("Null")],
+        Type::Bool => vec![Kind::new("Boolean")],
+        Type::I32 | Type::I64 | Type::U32 | Type::U64 => vec![Kind::new("Integer")],
+        Type::F64 => vec![Kind::new("Number")],
+        Type::String => vec![Kind::new("String")],
+        Type::Value => vec![Kind::new("Any")],
+        Type::List(_) | Type::Tuple(_) => vec![Kind::new("Array")],
+        Type::Map(_) => vec![Kind::new("Object")],
+        Type::Option(inner) => {
+            let mut inner = kinds(types, inner, depth + 1);
+            inner.push(Kind::new("Null"));
+            inner
+        }
+        Type::Named(id) | Type::Boxed(id) => {
+            types.get(*id).map_or_else(Vec::new, |item| of_shape(types, &item.shape, depth))
+        }
+    };
+    let mut once: Vec<Kind> = Vec::new();
+    found.retain(|kind| {
+        let new = !once.contains(kind);
+        once.extend(new.then(|| kind.clone()));
+        new
+    });
+    found
+}
+
+fn of_shape(types: &Types, shape: &Shape, depth: usize) -> Vec<Kind> {
+    match shape {
+        Shape::Pending => vec![Kind::new("Any")],
+        Shape::Alias(type_) | Shape::Newtype(type_) => kinds(types, type_, depth + 1),
+        Shape::Names(_) => vec![Kind::new("String")],
+        Shape::Values(constants) => constants
+            .iter()
+            .map(|constant| match &constant.value {
+                Value::String(_) => Kind::new("String"),
+                Value::Bool(_) => Kind::new("Boolean"),
+                value if value.is_i64() => Kind::new("Integer"),
+                _ => Kind::new("Number"),
+            })
+            .collect(),
+        Shape::Record(record) => {
+            let (needs, knows): (Vec<_>, Vec<_>) = record.fields.iter().partition(|field| field.required);
+            let names = |fields: Vec<&crate::types::Field>| fields.iter().map(|field| field.json.clone()).collect();
+            vec![Kind { name: "Object", needs: names(needs), knows: names(knows) }]
+        }
+        Shape::Tagged(tagged) => vec![Kind { name: "Object", needs: vec![tagged.property.clone()], knows: Vec::new() }],
+        Shape::Union(variants) => variants.iter().flat_map(|variant| kinds(types, &variant.type_, depth + 1)).collect(),
+    }
+}

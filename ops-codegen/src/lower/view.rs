@@ -1,0 +1,349 @@
+//! The view of a schema: references followed and `allOf` merged by meaning, one level deep.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::{Clash, Lowering, Object};
+
+/// Chains of `allOf` and `$ref` longer than this are not followed.
+const LONGEST: usize = 64;
+
+/// The product of two unions is taken up to this many variants.
+const PRODUCT: usize = 36;
+
+/// Keywords that say nothing about the type.
+const ANNOTATIONS: &[&str] = &[
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$id",
+    "$schema",
+    "default",
+    "definitions",
+    "deprecated",
+    "description",
+    "example",
+    "examples",
+    "externalDocs",
+    "if",
+    "maxProperties",
+    "minProperties",
+    "not",
+    "nullable",
+    "readOnly",
+    "then",
+    "else",
+    "title",
+    "unevaluatedProperties",
+    "writeOnly",
+    "xml",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+];
+
+pub(crate) fn is_annotation(key: &str) -> bool {
+    key.starts_with("x-") || ANNOTATIONS.contains(&key)
+}
+
+/// Whether the schema only restricts a value whose type is given elsewhere.
+pub(crate) fn is_constraint(schema: &Value) -> bool {
+    match schema {
+        Value::Object(object) => object.keys().all(|key| key == "required" || is_annotation(key)),
+        _ => false,
+    }
+}
+
+/// Whether the schema accepts only `null`.
+pub(crate) fn is_null(schema: &Value) -> bool {
+    let Some(object) = schema.as_object() else { return false };
+    match (object.get("type"), object.get("const"), object.get("enum")) {
+        (Some(Value::String(kind)), ..) if kind == "null" => true,
+        (Some(Value::Array(kinds)), ..) if matches!(kinds.as_slice(), [kind] if kind == "null") => true,
+        (_, Some(Value::Null), _) => true,
+        (_, None, Some(Value::Array(values))) => matches!(values.as_slice(), [Value::Null]),
+        _ => false,
+    }
+}
+
+/// The types that a view names or implies, without `null`, and whether `null` is allowed.
+pub(crate) fn types_of(view: &Object) -> (Vec<String>, bool) {
+    let mut types = type_list(view.get("type"));
+    let mut nullable = view.get("nullable") == Some(&Value::Bool(true));
+    types.retain(|kind| {
+        nullable |= kind == "null";
+        kind != "null"
+    });
+    if types.is_empty() && !view.contains_key("type") {
+        if ["properties", "additionalProperties", "patternProperties"].iter().any(|key| view.contains_key(*key)) {
+            types.push("object".to_owned());
+        } else if ["items", "prefixItems"].iter().any(|key| view.contains_key(*key)) {
+            types.push("array".to_owned());
+        }
+    }
+    // `number` takes integers too.
+    if types.iter().any(|kind| kind == "number") {
+        types.retain(|kind| kind != "integer");
+    }
+    (types, nullable)
+}
+
+fn type_list(types: Option<&Value>) -> Vec<String> {
+    let mut list: Vec<String> = Vec::new();
+    let found = match types {
+        Some(Value::String(kind)) => std::slice::from_ref(kind).to_vec(),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    for kind in found {
+        if !list.contains(&kind) {
+            list.push(kind);
+        }
+    }
+    list
+}
+
+/// The view restricted to one of its types.
+pub(crate) fn only(view: &Object, kind: &str) -> Object {
+    let mut only = view.clone();
+    only.retain(|key, _| !is_annotation(key));
+    only.insert("type".to_owned(), kind.into());
+    only
+}
+
+impl Lowering<'_> {
+    /// The reference that a schema is nothing but, and whether the schema adds `null`.
+    pub(crate) fn sole_reference(&self, schema: &Object) -> Option<(String, bool)> {
+        let mut schema = schema;
+        let mut nullable = false;
+        for _ in 0..LONGEST {
+            nullable |= schema.get("nullable") == Some(&Value::Bool(true));
+            let mut inner = None;
+            for (key, value) in schema {
+                match key.as_str() {
+                    "type" if value == "object" => {}
+                    "$ref" | "allOf" | "oneOf" | "anyOf" if inner.is_none() => inner = Some((key.as_str(), value)),
+                    key if is_annotation(key) => {}
+                    _ => return None,
+                }
+            }
+            match inner? {
+                ("$ref", reference) => return Some((reference.as_str()?.to_owned(), nullable)),
+                (_, Value::Array(members)) => {
+                    let mut meant = members.iter().filter(|member| !is_empty(member));
+                    match (meant.next(), meant.next()) {
+                        (Some(Value::Object(only)), None) => schema = only,
+                        _ => return None,
+                    }
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// The schema as an object with neither `$ref` nor `allOf`.
+    pub(crate) fn flatten(&mut self, schema: &Object, depth: usize) -> Result<Object, Clash> {
+        if depth > LONGEST {
+            return Err(Clash("`$ref` and `allOf` form too long a chain".to_owned()));
+        }
+        self.budget = self.budget.saturating_sub(1);
+        if self.budget == 0 {
+            return Err(Clash("the document's schemas are too many".to_owned()));
+        }
+        if !schema.contains_key("$ref") && !schema.contains_key("allOf") {
+            return Ok(schema.clone());
+        }
+        let mut merged = Object::new();
+        if let Some(Value::String(reference)) = schema.get("$ref") {
+            merge(&mut merged, self.referred(reference, depth)?)?;
+        }
+        if let Some(Value::Array(members)) = schema.get("allOf") {
+            for member in members {
+                let Value::Object(member) = member else { continue };
+                let mut view = self.flatten(member, depth + 1)?;
+                view.shift_remove("nullable");
+                merge(&mut merged, view)?;
+            }
+        }
+        let mut own = schema.clone();
+        own.shift_remove("$ref");
+        own.shift_remove("allOf");
+        for (key, value) in &own {
+            // What a schema says about itself goes before what its parts say of themselves.
+            if is_annotation(key) {
+                merged.insert(key.clone(), value.clone());
+            }
+        }
+        own.retain(|key, _| !is_annotation(key));
+        merge(&mut merged, own)?;
+        Ok(merged)
+    }
+
+    /// What a reference adds to the schema that it is merged into.
+    fn referred(&mut self, reference: &str, depth: usize) -> Result<Object, Clash> {
+        let name =
+            self.source.name(reference).ok_or_else(|| Clash(format!("`{reference}` refers to no definition")))?;
+        let mut view = (*self.view_of(name, depth)?).clone();
+        // A base that lists its heirs is not a union where an heir takes it as its base.
+        for key in ["oneOf", "anyOf"] {
+            let heirs = view.get(key).and_then(Value::as_array);
+            let open = |heir: &Value| {
+                let reference = heir.get("$ref").and_then(Value::as_str).and_then(|r| self.source.name(r));
+                reference.is_some_and(|name| self.open.iter().any(|open| open == name))
+            };
+            if heirs.is_some_and(|heirs| heirs.iter().any(open)) {
+                view.shift_remove(key);
+            }
+        }
+        let union = view.contains_key("oneOf") || view.contains_key("anyOf");
+        view.retain(|key, _| !is_annotation(key) && (union || key != "discriminator"));
+        Ok(view)
+    }
+
+    /// The view of a definition, made once.
+    pub(crate) fn view_of(&mut self, name: &str, depth: usize) -> Result<Rc<Object>, Clash> {
+        if let Some(view) = self.views.get(name) {
+            return Ok(Rc::clone(view));
+        }
+        if self.open.iter().any(|open| open == name) {
+            return Err(Clash(format!("the definition `{name}` is part of itself")));
+        }
+        let empty = Object::new();
+        let schema = self.source.get(name).and_then(Value::as_object).unwrap_or(&empty);
+        self.open.push(name.to_owned());
+        let view = self.flatten(schema, depth + 1);
+        self.open.pop();
+        let view = Rc::new(view?);
+        self.views.insert(name.to_owned(), Rc::clone(&view));
+        Ok(view)
+    }
+
+    /// The view of any schema; none if it has none.
+    pub(crate) fn view_of_schema(&mut self, schema: &Value) -> Option<Rc<Object>> {
+        let object = schema.as_object()?;
+        if let (Some(Value::String(reference)), true) =
+            (object.get("$ref"), object.keys().all(|k| k == "$ref" || is_annotation(k)))
+        {
+            let name = self.source.name(reference)?;
+            return self.view_of(name, 0).ok();
+        }
+        self.flatten(object, 0).ok().map(Rc::new)
+    }
+}
+
+fn is_empty(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(accepts) => *accepts,
+        Value::Object(object) => object.keys().all(|key| is_annotation(key)),
+        _ => false,
+    }
+}
+
+/// Puts what two views demand into one.
+fn merge(into: &mut Object, from: Object) -> Result<(), Clash> {
+    for (key, theirs) in from {
+        let Some(ours) = into.get_mut(&key) else {
+            into.insert(key, theirs);
+            continue;
+        };
+        if *ours == theirs || is_annotation(&key) {
+            continue;
+        }
+        match key.as_str() {
+            "type" => *ours = common_types(ours, &theirs)?,
+            "properties" | "patternProperties" => merge_properties(ours, theirs),
+            "required" => append(ours, theirs),
+            "enum" => intersect(ours, &theirs)?,
+            "const" => return Err(Clash(format!("`{ours}` and `{theirs}` are demanded at once"))),
+            "additionalProperties" => {
+                *ours = match (ours.take(), theirs) {
+                    (Value::Bool(true), other) | (other, Value::Bool(true)) => other,
+                    (Value::Bool(false), _) | (_, Value::Bool(false)) => Value::Bool(false),
+                    (ours, theirs) => both(ours, theirs),
+                }
+            }
+            "items" => *ours = both(ours.take(), theirs),
+            "oneOf" | "anyOf" => *ours = product(ours, &theirs)?,
+            // Limits, patterns and formats: the type is the same with either.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn both(ours: Value, theirs: Value) -> Value {
+    let mut object = Object::new();
+    object.insert("allOf".to_owned(), Value::Array(vec![ours, theirs]));
+    Value::Object(object)
+}
+
+fn common_types(ours: &Value, theirs: &Value) -> Result<Value, Clash> {
+    let (ours, theirs) = (type_list(Some(ours)), type_list(Some(theirs)));
+    let has = |list: &[String], kind: &str| list.iter().any(|k| k == kind);
+    let mut common: Vec<Value> = Vec::new();
+    for kind in ["null", "boolean", "integer", "number", "string", "array", "object"] {
+        let by_number = kind == "integer" && (has(&ours, "number") || has(&theirs, "number"));
+        let takes = |list: &[String]| has(list, kind) || by_number && has(list, "number");
+        if takes(&ours) && takes(&theirs) && (has(&ours, kind) || has(&theirs, kind)) {
+            common.push(kind.into());
+        }
+    }
+    match common.pop() {
+        None => Err(Clash(format!("no value is both {} and {}", ours.join(" or "), theirs.join(" or ")))),
+        Some(single) if common.is_empty() => Ok(single),
+        Some(last) => {
+            common.push(last);
+            Ok(Value::Array(common))
+        }
+    }
+}
+
+fn merge_properties(ours: &mut Value, theirs: Value) {
+    let (Some(ours), Value::Object(theirs)) = (ours.as_object_mut(), theirs) else { return };
+    for (name, theirs) in theirs {
+        match ours.get_mut(&name) {
+            None => {
+                ours.insert(name, theirs);
+            }
+            Some(own) if *own == theirs || is_empty(&theirs) => {}
+            Some(own) if is_empty(own) => *own = theirs,
+            Some(own) => *own = both(own.take(), theirs),
+        }
+    }
+}
+
+fn append(ours: &mut Value, theirs: Value) {
+    if let (Some(ours), Value::Array(theirs)) = (ours.as_array_mut(), theirs) {
+        let new: Vec<Value> = theirs.into_iter().filter(|name| !ours.contains(name)).collect();
+        ours.extend(new);
+    }
+}
+
+fn intersect(ours: &mut Value, theirs: &Value) -> Result<(), Clash> {
+    if let (Some(ours), Some(theirs)) = (ours.as_array_mut(), theirs.as_array()) {
+        ours.retain(|value| theirs.contains(value));
+        if ours.is_empty() {
+            return Err(Clash("two lists of allowed values have none in common".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Every variant of one union together with every variant of the other.
+fn product(ours: &Value, theirs: &Value) -> Result<Value, Clash> {
+    let (Some(ours), Some(theirs)) = (ours.as_array(), theirs.as_array()) else {
+        return Err(Clash("a union is no list".to_owned()));
+    };
+    if theirs.iter().all(is_constraint) {
+        return Ok(Value::Array(ours.clone()));
+    }
+    if ours.iter().all(is_constraint) {
+        return Ok(Value::Array(theirs.clone()));
+    }
+    if ours.len().saturating_mul(theirs.len()) > PRODUCT {
+        return Err(Clash("two large unions are demanded at once".to_owned()));
+    }
+    Ok(ours.iter().flat_map(|ours| theirs.iter().map(|theirs| both(ours.clone(), theirs.clone()))).collect())
+}

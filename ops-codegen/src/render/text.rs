@@ -1,0 +1,81 @@
+//! Text of the document as Rust literals: nothing in it can end the literal or hide in it.
+
+use serde_json::Value;
+
+/// A string literal. What cannot be seen, such as a mark that changes the direction of text, is escaped.
+pub(crate) fn string(text: &str) -> String {
+    format!("{text:?}")
+}
+
+/// JSON as a raw string literal, with as many `#` as it takes.
+pub(crate) fn json(value: &Value) -> String {
+    let text = visible(&value.to_string());
+    let mut hashes = String::new();
+    if text.contains('"') || text.contains('\\') {
+        hashes.push('#');
+    }
+    while text.contains(&format!("\"{hashes}")) {
+        hashes.push('#');
+    }
+    if hashes.is_empty() { format!("\"{text}\"") } else { format!("r{hashes}\"{text}\"{hashes}") }
+}
+
+/// The JSON text with every character that cannot be seen written as `\uXXXX`; such characters only occur in strings.
+fn visible(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() || is_visible(c) {
+            text.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    text
+}
+
+/// Whether a character shows as itself: no control, no mark of direction, nothing without width.
+pub(crate) fn is_visible(c: char) -> bool {
+    let mut escaped = c.escape_debug();
+    escaped.next() == Some(c) && escaped.next().is_none() || matches!(c, '"' | '\'' | '\\')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn literals_hold_any_text() {
+        for text in [
+            "",
+            "a",
+            "\"#",
+            "\"##\"#",
+            "\\",
+            "\u{202e}x",
+            "line\nbreak\r",
+            "*/ //",
+            "{}",
+            "\u{0}",
+            "é名\u{1f600}\u{feff}",
+        ] {
+            let literal: syn::LitStr = syn::parse_str(&string(text)).unwrap();
+            assert_eq!(literal.value(), text);
+            let value = json!({ text: [text, 1] });
+            let source = json_literal(&value);
+            let literal: syn::LitStr = syn::parse_str(&source).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(&literal.value()).unwrap(), value);
+            assert!(source.chars().all(is_visible), "{source}");
+        }
+        assert_eq!(json_literal(&json!(true)), "\"true\"");
+        assert_eq!(json_literal(&json!({"$ref": "#/$defs/A"})), r###"r##"{"$ref":"#/$defs/A"}"##"###);
+    }
+
+    fn json_literal(value: &Value) -> String {
+        super::json(value)
+    }
+}

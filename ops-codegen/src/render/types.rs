@@ -1,0 +1,121 @@
+//! Enums and unions.
+
+use serde_json::Value;
+
+use super::text::string;
+use super::{Renderer, docs};
+use crate::Error;
+use crate::lower::{Kind, kinds};
+use crate::names::rest;
+use crate::types::{Constant, Item, Tagged, Variant};
+
+impl Renderer<'_> {
+    pub(super) fn names(&mut self, item: &Item, constants: &[Constant]) -> Result<(), Error> {
+        let other = self.prelude("String");
+        self.constants(item, constants, ", Eq, Hash", other)?;
+        self.impls(&table(&format!("ops::names!(super::{} {{", item.name), constants));
+        Ok(())
+    }
+
+    pub(super) fn values(&mut self, item: &Item, constants: &[Constant]) -> Result<(), Error> {
+        self.constants(item, constants, "", "ops::Value")?;
+        self.impls(&table(&format!("ops::values!(super::{} {{", item.name), constants));
+        Ok(())
+    }
+
+    fn constants(&mut self, item: &Item, constants: &[Constant], derives: &str, other: &str) -> Result<(), Error> {
+        let variants: String = constants.iter().map(|c| format!("{}{},", docs::of_constant(c), c.ident)).collect();
+        let idents: Vec<&str> = constants.iter().map(|constant| constant.ident.as_str()).collect();
+        let rest = rest(idents.iter().copied());
+        self.push(&format!(
+            "{}#[derive(Debug, Clone, PartialEq{derives})] {}pub enum {} {{ {variants} {} {rest}({other}), }}",
+            docs::of(item),
+            allowed(&item.name, &idents, false),
+            item.name,
+            docs::line("Any other value."),
+        ))
+    }
+
+    pub(super) fn tagged(&mut self, item: &Item, tagged: &Tagged) -> Result<(), Error> {
+        let variants: Vec<&Variant> = tagged.variants.iter().map(|tagged| &tagged.variant).collect();
+        let rest = rest(variants.iter().map(|variant| variant.ident.as_str()));
+        let other = format!("{} {rest}(ops::Value),", docs::line("An object with any other tag."));
+        self.variants(item, &variants, &other)?;
+        let mut lines = format!("ops::tagged!(super::{}[{}] {{\n", item.name, string(&tagged.property));
+        for variant in &tagged.variants {
+            let tags: Vec<String> = variant.tags.iter().map(scalar).collect();
+            lines.push_str(&format!("    {} => {},\n", tags.join(" | "), variant.variant.ident));
+        }
+        lines.push_str(&format!("    _ => {rest},\n}});"));
+        self.impls(&lines);
+        Ok(())
+    }
+
+    pub(super) fn union(&mut self, item: &Item, variants: &[Variant]) -> Result<(), Error> {
+        self.variants(item, &variants.iter().collect::<Vec<_>>(), "")?;
+        let mut lines = format!("ops::untagged!(super::{} {{\n", item.name);
+        for variant in variants {
+            let shapes: Vec<String> = kinds(&self.module.types, &variant.type_, 0).iter().map(shape).collect();
+            lines.push_str(&format!("    {} => {},\n", shapes.join(" | "), variant.ident));
+        }
+        lines.push_str("});");
+        self.impls(&lines);
+        Ok(())
+    }
+
+    fn variants(&mut self, item: &Item, variants: &[&Variant], other: &str) -> Result<(), Error> {
+        let idents: Vec<&str> = variants.iter().map(|variant| variant.ident.as_str()).collect();
+        let mut source = docs::of(item);
+        source.push_str("#[derive(Debug, Clone, PartialEq)]");
+        source.push_str(&allowed(&item.name, &idents, true));
+        source.push_str(&format!("pub enum {} {{", item.name));
+        for variant in variants {
+            let type_ = self.type_(&variant.type_);
+            source.push_str(&format!("{}{}({type_}),", docs::of_variant(variant), variant.ident));
+        }
+        source.push_str(other);
+        source.push('}');
+        self.push(&source)
+    }
+}
+
+/// The lints of clippy that names and sizes of the document would trip.
+fn allowed(name: &str, variants: &[&str], union: bool) -> String {
+    let mut lints = Vec::new();
+    let repeats = |variant: &&str| variant.starts_with(name) || variant.ends_with(name);
+    if union || variants.iter().any(repeats) {
+        lints.push("clippy::enum_variant_names");
+    }
+    if union {
+        lints.push("clippy::large_enum_variant");
+    }
+    if lints.is_empty() { String::new() } else { format!("#[allow({})]", lints.join(", ")) }
+}
+
+fn table(start: &str, constants: &[Constant]) -> String {
+    let mut lines = format!("{start}\n");
+    for constant in constants {
+        lines.push_str(&format!("    {} => {},\n", scalar(&constant.value), constant.ident));
+    }
+    let rest = rest(constants.iter().map(|constant| constant.ident.as_str()));
+    lines.push_str(&format!("    _ => {rest},\n}});"));
+    lines
+}
+
+/// A scalar as a literal.
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => string(text),
+        Value::Number(number) if !number.is_i64() => format!("{:?}", number.as_f64().unwrap_or_default()),
+        other => other.to_string(),
+    }
+}
+
+fn shape(kind: &Kind) -> String {
+    let list = |names: &[String]| names.iter().map(|name| string(name)).collect::<Vec<_>>().join(", ");
+    match (kind.needs.is_empty(), kind.knows.is_empty()) {
+        (true, true) => kind.name.to_owned(),
+        (false, true) => format!("{}[{}]", kind.name, list(&kind.needs)),
+        _ => format!("{}[{}; {}]", kind.name, list(&kind.needs), list(&kind.knows)),
+    }
+}

@@ -1,0 +1,247 @@
+//! The canonical form: what JSON Schemas are lowered to and Rust is rendered from.
+
+use serde_json::Value;
+
+/// The position of an [`Item`] in [`Types`].
+pub(crate) type ItemId = usize;
+
+/// All named types, in the order in which the operations reach them.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    pub(crate) items: Vec<Item>,
+}
+
+/// A type that has a name.
+#[derive(Debug)]
+pub(crate) struct Item {
+    /// The wish until names are allotted, the identifier after.
+    pub(crate) name: String,
+    /// Where its schema is, as a JSON pointer.
+    pub(crate) pointer: String,
+    /// The description; the words of the document.
+    pub(crate) docs: Option<String>,
+    /// What to say if there is no description.
+    pub(crate) subject: String,
+    pub(crate) shape: Shape,
+}
+
+/// What a named type is.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// Not known yet: its definition is still to be lowered.
+    Pending,
+    /// Another name for a type.
+    Alias(Type),
+    /// What would be an alias if it did not hold itself.
+    Newtype(Type),
+    /// An object with known properties.
+    Record(Record),
+    /// One of several strings, or any other.
+    Names(Vec<Constant>),
+    /// One of several scalars of any kind, or any other.
+    Values(Vec<Constant>),
+    /// A union told apart by the value of a property.
+    Tagged(Tagged),
+    /// A union told apart by the shape of the value.
+    Union(Vec<Variant>),
+}
+
+/// A type where it is used.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Type {
+    Unit,
+    Bool,
+    I32,
+    I64,
+    U32,
+    U64,
+    F64,
+    String,
+    /// Any JSON.
+    Value,
+    List(Box<Type>),
+    Map(Box<Type>),
+    Tuple(Vec<Type>),
+    /// `null` or a value.
+    Option(Box<Type>),
+    Named(ItemId),
+    /// A named type behind a pointer, because it would contain itself.
+    Boxed(ItemId),
+}
+
+impl Type {
+    /// The type, or `null`.
+    pub(crate) fn nullable(self) -> Self {
+        match self {
+            // These take `null` as they are.
+            Self::Option(_) | Self::Value | Self::Unit => self,
+            other => Self::Option(Box::new(other)),
+        }
+    }
+
+    /// The named types inside.
+    pub(crate) fn named(&self, found: &mut Vec<ItemId>) {
+        match self {
+            Self::Named(id) | Self::Boxed(id) => found.push(*id),
+            Self::List(inner) | Self::Map(inner) | Self::Option(inner) => inner.named(found),
+            Self::Tuple(items) => items.iter().for_each(|item| item.named(found)),
+            _ => {}
+        }
+    }
+
+    /// The named types that a value holds in place, not behind a pointer.
+    pub(crate) fn held(&mut self) -> Vec<&mut Type> {
+        match self {
+            Self::Named(_) => vec![self],
+            Self::Option(inner) => inner.held(),
+            Self::Tuple(items) => items.iter_mut().flat_map(Type::held).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// An object with known properties.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) fields: Vec<Field>,
+    /// The type of the properties that are not declared, if they are kept, and the field that keeps them.
+    pub(crate) extra: Option<(String, Type)>,
+}
+
+/// A property.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// The name in JSON.
+    pub(crate) json: String,
+    /// The identifier; allotted after lowering.
+    pub(crate) ident: String,
+    pub(crate) docs: Option<String>,
+    pub(crate) type_: Type,
+    pub(crate) required: bool,
+    pub(crate) default: Default,
+    pub(crate) read_only: bool,
+    pub(crate) write_only: bool,
+    pub(crate) deprecated: bool,
+}
+
+impl Field {
+    /// Whether the field may be absent and has no default.
+    pub(crate) fn is_optional(&self) -> bool {
+        !self.required && !matches!(self.default, Default::Fits(_))
+    }
+}
+
+/// The default of a property.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Default {
+    None,
+    /// As the schema has it.
+    Raw(Value),
+    /// As a value of the property's type.
+    Fits(Literal),
+}
+
+/// A value of a known type.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Literal {
+    /// Whatever `Default` gives: nothing, zero, an empty list.
+    Zero,
+    Bool(bool),
+    /// A number, written with the type's suffix where it needs one.
+    Number(String),
+    Text(String),
+    List(Vec<Literal>),
+    Tuple(Vec<Literal>),
+    Some(Box<Literal>),
+    Variant(ItemId, usize),
+    /// A string that an enum does not know by name, or a scalar as any JSON.
+    Json(Value),
+}
+
+/// A value of an enum.
+#[derive(Debug)]
+pub(crate) struct Constant {
+    pub(crate) value: Value,
+    /// The wish until names are allotted, the identifier after.
+    pub(crate) ident: String,
+    pub(crate) docs: Option<String>,
+}
+
+/// A union told apart by the value of a property.
+#[derive(Debug)]
+pub(crate) struct Tagged {
+    pub(crate) property: String,
+    pub(crate) variants: Vec<TaggedVariant>,
+}
+
+/// A variant, and the values of the property that select it.
+#[derive(Debug)]
+pub(crate) struct TaggedVariant {
+    pub(crate) tags: Vec<Value>,
+    pub(crate) variant: Variant,
+}
+
+/// A variant of a union.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// The wish until names are allotted, the identifier after.
+    pub(crate) ident: String,
+    pub(crate) docs: Option<String>,
+    pub(crate) type_: Type,
+}
+
+impl Types {
+    pub(crate) fn get(&self, id: ItemId) -> Option<&Item> {
+        self.items.get(id)
+    }
+
+    /// The type that a chain of aliases ends at.
+    pub(crate) fn resolve<'a>(&'a self, mut type_: &'a Type) -> &'a Type {
+        // Aliases that go in circles were taken out; the bound is for safety.
+        for _ in 0..=self.items.len() {
+            match type_ {
+                Type::Named(id) => match self.get(*id).map(|item| &item.shape) {
+                    Some(Shape::Alias(target)) => type_ = target,
+                    _ => break,
+                },
+                _ => break,
+            }
+        }
+        type_
+    }
+
+    /// Whether `null` is a value of the type.
+    pub(crate) fn takes_null(&self, type_: &Type) -> bool {
+        matches!(self.resolve(type_), Type::Option(_) | Type::Value | Type::Unit)
+    }
+}
+
+impl Shape {
+    /// Every type that the shape names, to look at or to change.
+    pub(crate) fn types_mut(&mut self) -> Vec<&mut Type> {
+        match self {
+            Self::Pending | Self::Names(_) | Self::Values(_) => Vec::new(),
+            Self::Alias(type_) | Self::Newtype(type_) => vec![type_],
+            Self::Record(record) => {
+                let extra = record.extra.as_mut().map(|(_, type_)| type_);
+                record.fields.iter_mut().map(|field| &mut field.type_).chain(extra).collect()
+            }
+            Self::Tagged(tagged) => tagged.variants.iter_mut().map(|v| &mut v.variant.type_).collect(),
+            Self::Union(variants) => variants.iter_mut().map(|v| &mut v.type_).collect(),
+        }
+    }
+
+    /// Every type that the shape names.
+    pub(crate) fn types(&self) -> Vec<&Type> {
+        match self {
+            Self::Pending | Self::Names(_) | Self::Values(_) => Vec::new(),
+            Self::Alias(type_) | Self::Newtype(type_) => vec![type_],
+            Self::Record(record) => {
+                let extra = record.extra.as_ref().map(|(_, type_)| type_);
+                record.fields.iter().map(|field| &field.type_).chain(extra).collect()
+            }
+            Self::Tagged(tagged) => tagged.variants.iter().map(|v| &v.variant.type_).collect(),
+            Self::Union(variants) => variants.iter().map(|v| &v.type_).collect(),
+        }
+    }
+}

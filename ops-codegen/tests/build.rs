@@ -1,0 +1,81 @@
+//! The builder as a build script meets it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ops_codegen::{Builder, Error};
+
+const DOCUMENT: &str = r##"
+openapi: 3.1.0
+info: { title: Shop, version: 1.0.0 }
+paths:
+  /pets:
+    get:
+      operationId: listPets
+      parameters: [{ name: limit, in: query, schema: { type: integer, default: many } }]
+      responses: { 200: { description: x, content: { application/json: { schema: { $ref: "types.yaml#/Pets" } } } } }
+"##;
+
+const TYPES: &str = "Pets: { type: array, items: { type: string } }";
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("shop.v1.yaml"), DOCUMENT).unwrap();
+    std::fs::write(folder.join("types.yaml"), TYPES).unwrap();
+    folder
+}
+
+#[test]
+fn a_build_script_prints_what_cargo_needs_and_nothing_else() {
+    if let Some(folder) = std::env::var_os("OPS_BUILD") {
+        println!("<<");
+        Builder::new().openapi(Path::new(&folder).join("shop.v1.yaml")).build().unwrap();
+        println!(">>");
+        return;
+    }
+    let folder = folder("script");
+    let out = folder.join("out");
+    let build = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let name = "a_build_script_prints_what_cargo_needs_and_nothing_else";
+        let command = command.args([name, "--exact", "--nocapture"]).env("OPS_BUILD", &folder).env("OUT_DIR", &out);
+        let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let lines = output.lines().skip_while(|line| !line.ends_with("<<")).skip(1).take_while(|line| *line != ">>");
+        lines.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let lines = build();
+    let rerun = |name: &str| format!("cargo:rerun-if-changed={}", folder.join(name).display());
+    assert_eq!(lines[..2], [rerun("shop.v1.yaml"), rerun("types.yaml")]);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[2].starts_with("cargo:warning=") && lines[2].contains("\"many\""), "{lines:?}");
+
+    let file = out.join("shop.rs");
+    let written = std::fs::metadata(&file).unwrap().modified().unwrap();
+    assert_eq!(build(), lines);
+    assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), written, "unchanged output is not touched");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn several_documents_have_their_own_namespaces() {
+    let folder = folder("several");
+    let shop = folder.join("shop.v1.yaml");
+    let both = Builder::new().openapi(&shop).openapi(&shop).namespace("other").out_dir(folder.join("out"));
+    both.build().unwrap();
+    let other = std::fs::read_to_string(folder.join("out/other.rs")).unwrap();
+    assert!(other.contains("\"other.listPets\"") && folder.join("out/shop.rs").exists());
+    let error = Builder::new().openapi(&shop).openapi(&shop).generate().unwrap_err();
+    assert!(matches!(error, Error::Settings(_)) && error.to_string().contains("`shop`"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn errors_say_where() {
+    let error = Builder::new().openapi("no/such.yaml").generate().unwrap_err();
+    assert!(error.to_string().contains("no/such.yaml"), "{error}");
+    for namespace in ["", "a.b", "../x", "a b"] {
+        let error = Builder::new().openapi("x.yaml").namespace(namespace).generate().unwrap_err();
+        assert!(matches!(error, Error::Settings(_)), "{namespace}: {error}");
+    }
+}

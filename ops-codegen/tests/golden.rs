@@ -1,0 +1,202 @@
+//! Golden files: one document and one module a topic. `UPDATE_GOLDEN=1` writes the modules anew.
+//!
+//! All modules are part of this test, so that they compile without a warning, and read and write JSON.
+#![deny(warnings)]
+#![allow(unreachable_pub)]
+
+use std::path::{Path, PathBuf};
+
+use ops_codegen::Builder;
+use ops_runtime::OperationSpec;
+use serde_json::{Value, json};
+
+#[deny(missing_docs)]
+mod golden {
+    //! The generated modules.
+    macro_rules! topics {
+        ($($name:ident $path:literal)*) => {
+            $(/// A topic.
+            #[path = $path]
+            pub mod $name;)*
+            pub const TOPICS: &[&str] = &[$(stringify!($name)),*];
+        };
+    }
+    topics! {
+        all_of "all_of.rs"
+        collisions "collisions.rs"
+        defaults "defaults.rs"
+        enums "enums.rs"
+        hostile "hostile.rs"
+        operations "operations.rs"
+        records "records.rs"
+        recursion "recursion.rs"
+        unions "unions.rs"
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn generate(topic: &str) -> String {
+    let document = folder().join(format!("{topic}.json"));
+    let modules = Builder::new().openapi(document).generate().unwrap();
+    modules.into_iter().next().unwrap().generated.source
+}
+
+#[test]
+fn modules_are_as_they_were() {
+    let mut topics: Vec<String> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    topics.sort();
+    assert_eq!(topics, golden::TOPICS, "every document is in the list of modules");
+    for topic in topics {
+        let path = folder().join(format!("{topic}.rs"));
+        let source = generate(&topic);
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&path, &source).unwrap();
+        }
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(source == expected, "{topic} differs: run with UPDATE_GOLDEN=1 and review the difference");
+    }
+}
+
+/// What is read as a type is written as it was.
+fn round_trip<T: serde::de::DeserializeOwned + serde::Serialize>(json: Value) -> T {
+    let value: T = serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error} in {json}"));
+    assert_eq!(serde_json::to_value(&value).unwrap(), json);
+    value
+}
+
+#[test]
+fn records_read_and_write() {
+    use golden::records::{Labels, Open, Pair, Pet, Wide};
+    let pet: Pet = round_trip(json!({
+        "id": 1, "name": "Rex", "owner": null, "weight": null, "big": 18_446_744_073_709_551_615_u64,
+        "address": { "street": "Elm", "kind": "barn" }, "created": "now",
+    }));
+    assert_eq!((pet.owner, pet.weight, pet.tag), (None, Some(None), None));
+    let pet: Pet = serde_json::from_value(json!({ "id": 1, "name": "x", "owner": "y", "tag": null })).unwrap();
+    assert_eq!((pet.tag, pet.created), (None, None), "what only answers hold is not demanded of requests");
+    let error = serde_json::from_value::<Pet>(json!({})).unwrap_err().to_string();
+    assert!(error.contains("`id`, `name`, `owner`"), "{error}");
+    let open: Open = round_trip(json!({ "id": 1, "a": 2, "b": 3 }));
+    assert_eq!(open.extra.len(), 2);
+    let _: Labels = round_trip(json!({ "a": "b" }));
+    let pair: Pair = round_trip(json!(["a", 1]));
+    assert_eq!(pair, ("a".to_owned(), 1));
+    let _: Wide = round_trip(json!({ "field0": "a", "field13": "b" }));
+}
+
+#[test]
+fn defaults_are_those_of_the_schema() {
+    use golden::defaults::{Settings, SettingsLevel, Tagged, TaggedKind, Zero};
+    let settings: Settings = serde_json::from_value(json!({})).unwrap();
+    assert_eq!(settings, Settings::default());
+    assert_eq!((settings.limit, settings.ratio, settings.name.as_str()), (20, 0.5, "no \"name\""));
+    assert_eq!((settings.on, settings.off, settings.level), (true, false, SettingsLevel::High));
+    assert_eq!((settings.nothing, settings.maybe), (None, Some(3)));
+    assert_eq!(settings.any, json!({ "a": [1, 2.5, null, "x"] }));
+    let settings: Settings = serde_json::from_value(json!({ "limit": null, "maybe": null })).unwrap();
+    assert_eq!((settings.limit, settings.maybe), (20, None));
+    assert_eq!(Zero::default(), serde_json::from_value(json!({})).unwrap());
+    assert_eq!(Tagged::default().kind, TaggedKind::Tagged);
+    assert!(serde_json::from_value::<Tagged>(json!({})).is_err(), "a constant is demanded all the same");
+}
+
+#[test]
+fn enums_keep_what_they_do_not_know() {
+    use golden::enums::{Mixed, Open, Signs, Status, Titles};
+    assert_eq!(round_trip::<Status>(json!("sold")), Status::Sold);
+    assert_eq!(round_trip::<Status>(json!("lost")), Status::Other("lost".to_owned()));
+    for text in ["+1", "-1", ">", "<=", "", "a-b", "a_b", "1.0", "10", "Other", "self"] {
+        assert!(!matches!(round_trip::<Signs>(json!(text)), Signs::Unknown(_)), "{text}");
+    }
+    for value in [json!(1), json!(-1), json!("auto"), json!(false), json!(1.5)] {
+        assert!(!matches!(round_trip::<Mixed>(value), Mixed::Other(_)));
+    }
+    assert_eq!(round_trip::<Mixed>(json!("x")), Mixed::Other(json!("x")));
+    assert_eq!(round_trip::<Titles>(json!(0)), Titles::GuildText);
+    assert_eq!(round_trip::<Open>(json!("gpt-6")), Open::Other("gpt-6".to_owned()));
+}
+
+#[test]
+fn unions_find_their_variants() {
+    use golden::unions::{ByConst, ByMapping, ByName, ByShape, Nested, Shared};
+    assert!(matches!(round_trip(json!({ "kind": "push", "commits": [] })), ByConst::Push(_)));
+    assert!(matches!(round_trip(json!({ "when": "now", "kind": "gone" })), ByConst::Gone(_)));
+    assert!(matches!(round_trip(json!({ "kind": "new", "x": 1 })), ByConst::Other(_)));
+    assert!(matches!(round_trip(json!({ "petType": "kitten", "lives": 9 })), ByMapping::Cat(_)));
+    assert!(matches!(round_trip(json!({ "petType": "dog", "bark": "loud" })), ByMapping::Dog(_)));
+    assert!(matches!(round_trip(json!({ "petType": "Dog" })), ByName::Dog(_)));
+    assert!(matches!(round_trip(json!("a")), ByShape::String(_)));
+    assert!(matches!(round_trip(json!(["a"])), ByShape::List(_)));
+    assert!(matches!(round_trip(json!({ "id": 1 })), ByShape::WithId(_)));
+    assert!(matches!(round_trip(json!({ "bark": "x" })), ByShape::Dog(_)));
+    assert!(matches!(round_trip(json!({ "kind": "issue" })), Nested::ByConst(ByConst::Issue(_))));
+    assert!(matches!(round_trip(json!({ "id": 1, "b": "x" })), Shared::WithB(_)));
+}
+
+#[test]
+fn types_may_hold_themselves() {
+    use golden::recursion::{Expression, Json, Node, Tree};
+    let _: Node = round_trip(json!({ "value": 1, "next": { "value": 2, "children": [{ "value": 3 }] } }));
+    let _: Tree = round_trip(json!([[], [[]]]));
+    let _: Json = round_trip(json!({ "a": [1.5, "x", { "b": true }] }));
+    let leaf = json!({ "op": "literal", "value": 1 });
+    let both: Expression = round_trip(json!({ "op": "and", "left": leaf, "right": leaf }));
+    assert!(matches!(both, Expression::And(_)));
+}
+
+#[test]
+fn bases_are_part_of_their_heirs() {
+    use golden::all_of::{Grandchild, Heir, Holder, Just};
+    let _: Heir = round_trip(json!({ "id": 1, "kind": "heir", "name": "x" }));
+    let _: Grandchild = round_trip(json!({ "id": 1, "kind": "heir", "name": "x", "toys": [] }));
+    let holder = Holder { base: Some(Just { id: 1, kind: None }), maybe: None };
+    assert_eq!(serde_json::to_value(holder).unwrap(), json!({ "base": { "id": 1 } }));
+}
+
+#[test]
+fn specs_are_those_that_were_read() {
+    use ops_runtime::openapi::{ReadOptions, load};
+    use ops_runtime::source::FileSource;
+    let modules: [(&str, fn() -> &'static [&'static OperationSpec]); 3] = [
+        ("operations", golden::operations::operations),
+        ("hostile", golden::hostile::operations),
+        ("unions", golden::unions::operations),
+    ];
+    for (topic, operations) in modules {
+        let path = folder().join(format!("{topic}.json")).display().to_string();
+        let (api, _) = load(&path, &FileSource::new(), &ReadOptions::new()).unwrap();
+        assert_eq!(operations().len(), api.operations.len());
+        for (generated, read) in operations().iter().zip(&api.operations) {
+            for definition in generated.definitions.as_slice() {
+                assert_eq!(Some(definition), read.definitions.get(&definition.name));
+            }
+            let mut read = read.clone();
+            read.definitions = generated.definitions.clone();
+            assert_eq!(**generated, read);
+        }
+    }
+}
+
+#[test]
+fn operations_are_small() {
+    let petstore = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/openapi/petshop.yaml");
+    let petstore = Builder::new().openapi(petstore).generate().unwrap().remove(0).generated.source;
+    for source in [generate("operations"), generate("all_of"), petstore] {
+        let specs = source.split("/// All operations").next().unwrap();
+        for operation in specs.split("\npub struct ").skip(1) {
+            let parameters = operation.matches("ops::HttpParameter::").count();
+            // The words of the document are not counted.
+            let counts = |line: &&str| !line.trim().is_empty() && !line.starts_with("///");
+            let lines = operation.lines().filter(counts).count();
+            assert!(lines < 25 + parameters, "{lines} lines:\n{operation}");
+        }
+    }
+}

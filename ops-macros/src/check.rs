@@ -1,0 +1,40 @@
+//! The rules that no single part of an operation can see.
+
+use crate::errors::Errors;
+use crate::model::{Kind, Operation};
+
+pub(crate) fn check(operation: &Operation, errors: &mut Errors) {
+    let arguments = &operation.arguments;
+    if operation.handler.is_some() {
+        for (name, instead) in [("input", "the parameters are the input"), ("output", "what it returns is the output")]
+        {
+            if let Some(span) = arguments.span(name) {
+                errors.span(span, format!("`{name}` is for a unit struct; of a fn, {instead}"));
+            }
+        }
+        kind(operation, errors);
+    } else {
+        for name in ["input", "output"] {
+            if !arguments.seen(name) {
+                let message = format!("an operation without a fn needs `{name} = ..`, a type");
+                errors.tokens(&operation.ident, message);
+            }
+        }
+        if let Some(span) = arguments.span("state") {
+            errors.span(span, "the handler says what state it needs where it is registered");
+        }
+    }
+}
+
+fn kind(operation: &Operation, errors: &mut Errors) {
+    let Some((kind, span)) = operation.arguments.kind else { return };
+    match (kind, operation.output.stream) {
+        (Kind::Subscription, None) => {
+            errors.span(operation.output.span, "a subscription returns `impl Stream<Item = ..>`");
+        }
+        (Kind::Query | Kind::Mutation, Some(_)) => {
+            errors.span(span, "a fn that returns a stream is a subscription");
+        }
+        _ => {}
+    }
+}

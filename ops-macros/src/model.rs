@@ -1,0 +1,109 @@
+//! An operation as the macro understands it, between parsing and printing.
+
+use proc_macro2::Span;
+use syn::{Attribute, Expr, Ident, LitStr, Type, Visibility};
+
+use crate::arguments::Arguments;
+
+pub(crate) struct Operation {
+    /// What the attribute says.
+    pub(crate) arguments: Arguments,
+    /// The type that names the operation.
+    pub(crate) ident: Ident,
+    pub(crate) visibility: Visibility,
+    /// The doc comment of the fn or struct, verbatim.
+    pub(crate) docs: Vec<Attribute>,
+    /// The name within the namespace, unless the attribute says otherwise.
+    pub(crate) default_name: String,
+    pub(crate) deprecated: bool,
+    pub(crate) kind: Kind,
+    pub(crate) input: Input,
+    pub(crate) output: Output,
+    /// Nothing for a unit struct, whose handler is registered apart.
+    pub(crate) handler: Option<Handler>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Query,
+    Mutation,
+    Subscription,
+}
+
+pub(crate) struct Resource {
+    pub(crate) kind: LitStr,
+    pub(crate) action: LitStr,
+}
+
+pub(crate) struct ErrorCode {
+    pub(crate) code: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) span: Span,
+}
+
+pub(crate) enum Input {
+    /// The parameters are the fields of a type that the macro makes.
+    Fields(Ident, Vec<Field>),
+    /// The type is there already.
+    Whole(Type),
+}
+
+pub(crate) struct Field {
+    pub(crate) ident: Ident,
+    /// The owned type: `String` for a parameter of type `&str`.
+    pub(crate) ty: Type,
+    /// Doc comments, `#[serde(..)]` and `#[schemars(..)]`.
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) default: Option<DefaultValue>,
+}
+
+pub(crate) enum DefaultValue {
+    /// `Default::default()`.
+    OfType,
+    Expr(Box<Expr>),
+}
+
+pub(crate) struct Output {
+    /// The type of one result, without the `Result` and the envelope around it.
+    pub(crate) ty: Type,
+    pub(crate) form: Form,
+    /// What a complaint about one result points at: its error type, if it has one.
+    pub(crate) form_span: Span,
+    pub(crate) stream: Option<Stream>,
+    /// The whole return type.
+    pub(crate) span: Span,
+}
+
+/// How one result is given.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Value,
+    Result,
+    Envelope,
+    ResultEnvelope,
+}
+
+/// How a stream of results is given.
+#[derive(Clone, Copy)]
+pub(crate) enum Stream {
+    Plain,
+    /// In a `Result`, with its error type.
+    Fallible(Span),
+}
+
+pub(crate) struct Handler {
+    pub(crate) name: Ident,
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// What is passed to the fn, in the order of its parameters.
+pub(crate) struct Argument {
+    pub(crate) source: Source,
+    pub(crate) by_reference: bool,
+}
+
+pub(crate) enum Source {
+    Context,
+    Field(Ident),
+    WholeInput,
+}

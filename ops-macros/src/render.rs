@@ -1,0 +1,109 @@
+//! Prints an operation: its input type, the type that names it, and what both mean to the runtime.
+
+mod handler;
+mod input;
+mod spec;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+
+use crate::model::{Input, Kind, Operation};
+
+/// Everything beside the user's own item.
+pub(crate) fn operation(operation: &Operation) -> TokenStream {
+    let Operation { ident, .. } = operation;
+    let marker = match operation.kind {
+        Kind::Query | Kind::Mutation => quote!(Call),
+        Kind::Subscription => quote!(Subscribe),
+    };
+    let registration = operation.handler.as_ref().map(|handler| {
+        let body = handler::render(operation, handler);
+        quote! {
+            impl ::core::convert::From<#ident> for __ops::Registration {
+                fn from(_: #ident) -> Self {
+                    #body
+                }
+            }
+            __ops::submit!(#ident);
+        }
+    });
+    let implementation = implementation(operation, &spec::render(operation));
+    frame(
+        operation,
+        &quote! {
+            #implementation
+            impl __ops::#marker for #ident {}
+            #registration
+        },
+    )
+}
+
+/// What stands for an operation with a mistake, so that code which uses it gets no errors of its own.
+pub(crate) fn fallback(operation: &Operation) -> TokenStream {
+    let Operation { ident, .. } = operation;
+    let implementation = implementation(operation, &quote!(__ops::OperationSpec::mutation("invalid.operation")));
+    let registration = operation.handler.is_some().then(|| {
+        quote! {
+            impl ::core::convert::From<#ident> for __ops::Registration {
+                fn from(_: #ident) -> Self {
+                    ::core::unreachable!()
+                }
+            }
+        }
+    });
+    frame(
+        operation,
+        &quote! {
+            #implementation
+            impl __ops::Call for #ident {}
+            impl __ops::Subscribe for #ident {}
+            #registration
+        },
+    )
+}
+
+/// The types, and the impls in a block of their own, in which the runtime has a short name that nobody else sees.
+fn frame(operation: &Operation, impls: &TokenStream) -> TokenStream {
+    let Operation { ident, visibility, docs, .. } = operation;
+    let definition = operation.handler.is_some().then(|| {
+        quote! {
+            #(#docs)*
+            #visibility struct #ident;
+        }
+    });
+    let input = input::render(operation);
+    let allow = operation.deprecated.then(|| quote!(#[allow(deprecated)]));
+    let krate = krate(operation);
+    quote! {
+        #input
+        #definition
+        #allow
+        const _: () = {
+            use #krate::__private as __ops;
+            #impls
+        };
+    }
+}
+
+fn implementation(operation: &Operation, spec: &TokenStream) -> TokenStream {
+    let (ident, output) = (&operation.ident, &operation.output.ty);
+    let input = input_type(operation);
+    quote! {
+        impl __ops::Operation for #ident {
+            type Input = #input;
+            type Output = #output;
+            const SPEC: &'static __ops::OperationSpec = &#spec;
+        }
+    }
+}
+
+fn input_type(operation: &Operation) -> TokenStream {
+    match &operation.input {
+        Input::Fields(name, _) => name.to_token_stream(),
+        Input::Whole(ty) => ty.to_token_stream(),
+    }
+}
+
+fn krate(operation: &Operation) -> TokenStream {
+    operation.arguments.krate.as_ref().map_or_else(|| quote!(::ops_runtime), ToTokens::to_token_stream)
+}

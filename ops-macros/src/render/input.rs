@@ -1,0 +1,100 @@
+//! Prints the type that the parameters become.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Expr, Ident};
+
+use crate::model::{DefaultValue, Field, Input, Operation};
+use crate::{names, signature, types};
+
+pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
+    let Input::Fields(name, fields) = &operation.input else { return None };
+    let visibility = &operation.visibility;
+    let krate = super::krate(operation);
+    let private = quote!(#krate::__private);
+    let (serde, schemars) = (path_text(&quote!(#private::serde)), path_text(&quote!(#private::schemars)));
+    let doc = format!("The input of [`{}`].", operation.ident);
+    let properties = fields.iter().map(|field| {
+        let Field { ident, ty, attributes, default } = field;
+        let default = default.as_ref().map(|default| match default {
+            DefaultValue::OfType => quote!(#[serde(default)]),
+            DefaultValue::Expr(_) => {
+                let path = format!("{name}::{}", default_name(ident));
+                quote!(#[serde(default = #path)])
+            }
+        });
+        quote!(#(#attributes)* #default #visibility #ident: #ty)
+    });
+    let defaults = defaults(name, fields);
+    let checks = checks(fields, &private);
+    // The empty description keeps the doc comment, which is for readers of Rust, out of the schema.
+    Some(quote! {
+        #checks
+        #[doc = #doc]
+        #[derive(
+            ::core::fmt::Debug,
+            ::core::clone::Clone,
+            #private::serde::Serialize,
+            #private::serde::Deserialize,
+            #private::schemars::JsonSchema,
+        )]
+        #[serde(crate = #serde)]
+        #[schemars(crate = #schemars, description = "")]
+        #[allow(missing_docs)]
+        #visibility struct #name {
+            #(#properties,)*
+        }
+        #defaults
+    })
+}
+
+/// Asks of each type that was not made for it whether it can be data, ahead of the derives, whose errors are many and
+/// partly point at the attribute.
+fn checks(fields: &[Field], private: &TokenStream) -> TokenStream {
+    let mut seen = BTreeSet::new();
+    let types = fields
+        .iter()
+        .map(|field| &field.ty)
+        .filter(|ty| !types::is_plain(ty) && seen.insert(ty.to_token_stream().to_string()));
+    quote!(#(const _: () = #private::is_parameter::<#types>();)*)
+}
+
+/// The fns that give the defaults: serde takes no expression, but the path of a fn.
+fn defaults(name: &Ident, fields: &[Field]) -> Option<TokenStream> {
+    let functions: Vec<_> = fields
+        .iter()
+        .filter_map(|Field { ident, ty, default, .. }| {
+            let Some(DefaultValue::Expr(expr)) = default else { return None };
+            let function = default_name(ident);
+            let value = converted(expr);
+            Some(quote! {
+                fn #function() -> #ty {
+                    #value
+                }
+            })
+        })
+        .collect();
+    (!functions.is_empty()).then(|| quote!(impl #name { #(#functions)* }))
+}
+
+/// A string literal becomes what the property is, mostly a `String`; anything else is already.
+fn converted(expr: &Expr) -> TokenStream {
+    match signature::string_literal(expr) {
+        Some(_) => {
+            let span = syn::spanned::Spanned::span(expr);
+            quote_spanned!(span=> ::core::convert::From::from(#expr))
+        }
+        None => quote!(#expr),
+    }
+}
+
+fn default_name(field: &Ident) -> Ident {
+    format_ident!("__default_{}", names::verbatim(field), span = field.span())
+}
+
+/// A path as serde and schemars want it: in a string, without spaces.
+fn path_text(path: &TokenStream) -> String {
+    path.to_string().split_whitespace().collect()
+}

@@ -1,0 +1,81 @@
+//! Prints the spec, as calls of its `const` builder.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, TokenStreamExt, quote};
+use syn::LitStr;
+
+use crate::model::{ErrorCode, Kind, Operation, Resource};
+use crate::signature;
+
+pub(crate) fn render(operation: &Operation) -> TokenStream {
+    let arguments = &operation.arguments;
+    let kind = match operation.kind {
+        Kind::Query => quote!(query),
+        Kind::Mutation => quote!(mutation),
+        Kind::Subscription => quote!(subscription),
+    };
+    let namespace = arguments.namespace.as_ref().map(LitStr::value).unwrap_or_default();
+    let name = arguments.name.as_ref().map_or_else(|| operation.default_name.clone(), LitStr::value);
+    let id = format!("{namespace}.{name}");
+    let mut spec = quote!(__ops::OperationSpec::#kind(#id));
+    if let Some(version) = &arguments.version {
+        spec.append_all(quote!(.with_version(#version)));
+    }
+    if let Some(title) = &arguments.title {
+        spec.append_all(quote!(.with_title(#title)));
+    }
+    let description = signature::description(&operation.docs);
+    if !description.is_empty() {
+        spec.append_all(quote!(.with_description(#description)));
+    }
+    if !arguments.tags.is_empty() {
+        let tags = texts(&arguments.tags);
+        spec.append_all(quote!(.with_tags(#tags)));
+    }
+    let (input, output) = (super::input_type(operation), &operation.output.ty);
+    spec.append_all(quote! {
+        .with_input(__ops::input_schema::<#input>())
+        .with_output(__ops::output_schema::<#output>())
+    });
+    if !arguments.errors.is_empty() {
+        let errors = &arguments.errors;
+        spec.append_all(quote!(.with_errors(const { &[#(#errors),*] })));
+    }
+    spec.append_all(access(operation));
+    if let Some(timeout) = arguments.timeout {
+        spec.append_all(quote!(.with_timeout(::core::time::Duration::from_millis(#timeout))));
+    }
+    if operation.deprecated {
+        spec.append_all(quote!(.with_deprecated()));
+    }
+    spec
+}
+
+fn access(operation: &Operation) -> Option<TokenStream> {
+    let arguments = &operation.arguments;
+    let mut rules = TokenStream::new();
+    if !arguments.scopes.is_empty() {
+        let scopes = texts(&arguments.scopes);
+        rules.append_all(quote!(.with_scopes(#scopes)));
+    }
+    if !arguments.scopes_any.is_empty() {
+        let scopes = texts(&arguments.scopes_any);
+        rules.append_all(quote!(.with_scopes_any(#scopes)));
+    }
+    if let Some(Resource { kind, action }) = &arguments.resource {
+        rules.append_all(quote!(.with_resource(#kind, #action)));
+    }
+    (!rules.is_empty()).then(|| quote!(.with_access(__ops::AccessControl::NONE #rules)))
+}
+
+fn texts(texts: &[LitStr]) -> TokenStream {
+    quote!(__ops::texts!(#(#texts),*))
+}
+
+impl ToTokens for ErrorCode {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let code = &self.code;
+        let status = self.status.map(|status| quote!(.with_http_status(#status)));
+        tokens.append_all(quote!(__ops::ErrorDefinition::new(#code)#status));
+    }
+}

@@ -1,0 +1,200 @@
+//! Golden expansions: `tests/output/NAME.rs` is what the attribute and fn of a test expand to.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p ops-macros` writes them anew.
+
+use std::path::Path;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{File, Item};
+
+use crate::expand::expand;
+
+/// Compares an expansion, which must be short beside the user's fn and the input type.
+fn check(name: &str, arguments: TokenStream, item: TokenStream) {
+    let lines = own_lines(golden(name, arguments, item));
+    assert!(lines < 40, "{name} has {lines} lines of its own");
+}
+
+fn golden(name: &str, arguments: TokenStream, item: TokenStream) -> File {
+    let text = expand(arguments, item).to_string();
+    let file: File = syn::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"));
+    let printed = prettyplease::unparse(&file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/output").join(format!("{name}.rs"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &printed).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(golden == printed, "{name} differs; see the difference with UPDATE_GOLDEN=1. It is now:\n{printed}");
+    file
+}
+
+/// The lines of an expansion beside the user's fn and the input type.
+fn own_lines(mut file: File) -> usize {
+    file.items.retain(|item| match item {
+        Item::Fn(_) => false,
+        Item::Struct(item) => !item.ident.to_string().ends_with("Input"),
+        Item::Impl(item) => item.trait_.is_some(),
+        _ => true,
+    });
+    prettyplease::unparse(&file).lines().count()
+}
+
+#[test]
+fn basic() {
+    check(
+        "basic",
+        quote!(namespace = "math"),
+        quote! {
+            /// Adds two numbers.
+            pub async fn add(a: i64, b: i64) -> i64 {
+                a + b
+            }
+        },
+    );
+}
+
+#[test]
+fn everything() {
+    golden(
+        "everything",
+        quote! {
+            namespace = "shop", name = "reserve/pet", kind = query, version = "2.1.0", title = "Reserve",
+            tags("pets", "stock"), scopes("pets:write"), scopes_any("staff", "admin"),
+            resource(type = "pet", action = "reserve"), timeout = "5s", state(Pool, crate::Config),
+            errors(NotFound = 404, "sold-out" = 409, Busy), deprecated
+        },
+        quote! {
+            /// Reserves a pet.
+            ///
+            /// Until *midnight*.
+            pub(crate) async fn reserve(
+                context: &Context,
+                /// The name of the pet.
+                #[serde(rename = "petName")]
+                name: &str,
+                #[input(default = 1)]
+                #[schemars(range(min = 1))]
+                count: u32,
+                #[input(default = "en")] language: String,
+                #[input(default)] tags: &[String],
+                r#type: Option<Kind>,
+            ) -> Result<ResponseEnvelope<Pet>, ShopError> {
+                todo!()
+            }
+        },
+    );
+}
+
+#[test]
+fn subscription() {
+    check(
+        "subscription",
+        quote!(namespace = "shop"),
+        quote! {
+            async fn watch_pets(ids: &[u64], context: &Context) -> impl Stream<Item = Pet> {}
+        },
+    );
+}
+
+#[test]
+fn subscription_in_result() {
+    check(
+        "subscription_in_result",
+        quote!(namespace = "shop", kind = subscription),
+        quote! {
+            async fn watch(context: Context, id: u64) -> Result<impl Stream<Item = Result<Pet>> + Send, ShopError> {}
+        },
+    );
+}
+
+#[test]
+fn whole_input() {
+    check(
+        "whole_input",
+        quote!(namespace = "shop"),
+        quote! {
+            pub async fn place(#[input] order: &Order) {}
+        },
+    );
+}
+
+#[test]
+fn no_parameters() {
+    check(
+        "no_parameters",
+        quote!(namespace = "clock", kind = query),
+        quote! {
+            async fn now() -> ResponseEnvelope<u64> {}
+        },
+    );
+}
+
+#[test]
+fn unit_struct() {
+    check(
+        "unit_struct",
+        quote!(namespace = "shop", kind = subscription, input = Query, output = Vec<Pet>, errors(NotFound)),
+        quote! {
+            /// Follows the pets.
+            pub struct Follow;
+        },
+    );
+}
+
+#[test]
+fn mistakes() {
+    golden(
+        "mistakes",
+        quote!(namespace = "shop.eu", kin = query, version = 1, errors(Bad = 600), timeout = "5"),
+        quote! {
+            pub async fn find<T>(id: u64, (a, b): (T, T), name: &'static str, other: T) -> &str {}
+        },
+    );
+}
+
+#[test]
+fn other_runtime() {
+    let expansion = expand(
+        quote!(namespace = "math", crate = crate::ops, errors(Overflow), state(Pool)),
+        quote! {
+            async fn add(#[input(default = 1)] a: i64, context: &Context) -> Result<impl Stream<Item = i64>, Oops> {}
+        },
+    );
+    let text = expansion.to_string();
+    assert!(!text.contains("ops_runtime"), "{text}");
+    assert!(text.contains("crate::ops::__private::serde"), "{text}");
+    let mistaken = expand(
+        quote!(crate = crate::ops),
+        quote!(
+            async fn add() {}
+        ),
+    );
+    assert!(!mistaken.to_string().contains("ops_runtime"));
+}
+
+#[test]
+fn item_survives() {
+    for item in [
+        quote!(
+            enum Kind {}
+        ),
+        quote!(
+            async fn half(a: )
+        ),
+        quote!(
+            fn f(&self) {}
+        ),
+        quote!(
+            struct S<T>(T);
+        ),
+        quote!(
+            mod m {}
+        ),
+        TokenStream::new(),
+    ] {
+        let text = expand(quote!(namespace = "a"), item.clone()).to_string();
+        assert!(text.starts_with(&item.to_string()), "{text}");
+        assert!(text.contains("compile_error"), "{text}");
+    }
+}

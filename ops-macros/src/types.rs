@@ -1,0 +1,70 @@
+//! What can be told of a type from its tokens.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{GenericArgument, Ident, PathArguments, PathSegment, Type};
+
+/// The type without the invisible groups that `macro_rules!` puts around a fragment, and without parentheses.
+pub(crate) fn peel(mut ty: &Type) -> &Type {
+    loop {
+        match ty {
+            Type::Group(group) => ty = &group.elem,
+            Type::Paren(paren) => ty = &paren.elem,
+            _ => return ty,
+        }
+    }
+}
+
+pub(crate) fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match peel(ty) {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
+}
+
+/// The type arguments of `Name<A, B>`, if the type is called so.
+pub(crate) fn arguments_of<'a>(ty: &'a Type, name: &str) -> Option<Vec<&'a Type>> {
+    let segment = last_segment(ty).filter(|segment| segment.ident == name)?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    Some(types.collect())
+}
+
+/// The first token that the test picks, groups included.
+pub(crate) fn find(tokens: impl ToTokens, test: &dyn Fn(&TokenTree) -> bool) -> Option<TokenTree> {
+    fn walk(tokens: TokenStream, test: &dyn Fn(&TokenTree) -> bool) -> Option<TokenTree> {
+        tokens.into_iter().find_map(|token| match token {
+            TokenTree::Group(group) => walk(group.stream(), test),
+            token => test(&token).then_some(token),
+        })
+    }
+    walk(tokens.into_token_stream(), test)
+}
+
+/// The `&` of a reference inside the type.
+pub(crate) fn reference(ty: &Type) -> Option<TokenTree> {
+    find(ty, &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '&'))
+}
+
+/// The `impl` of an unnamed type.
+pub(crate) fn unnamed(ty: &Type) -> Option<TokenTree> {
+    find(ty, &|token| matches!(token, TokenTree::Ident(ident) if ident == "impl"))
+}
+
+/// Whether the type is made of types of the standard library only, all of which can be data.
+pub(crate) fn is_plain(ty: &Type) -> bool {
+    const PLAIN: [&str; 25] = [
+        "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+        "f32", "f64", "String", "Vec", "Option", "std", "core", "string", "vec", "option",
+    ];
+    let strange =
+        |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if PLAIN.iter().all(|plain| ident != plain));
+    find(ty, &strange).is_none()
+}
+
+pub(crate) fn mentions(ty: &Type, names: &[Ident]) -> bool {
+    find(ty, &|token| matches!(token, TokenTree::Ident(ident) if names.contains(ident))).is_some()
+}

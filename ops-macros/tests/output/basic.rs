@@ -1,0 +1,45 @@
+/// Adds two numbers.
+pub async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+///The input of [`Add`].
+#[derive(
+    ::core::fmt::Debug,
+    ::core::clone::Clone,
+    ::ops_runtime::__private::serde::Serialize,
+    ::ops_runtime::__private::serde::Deserialize,
+    ::ops_runtime::__private::schemars::JsonSchema,
+)]
+#[serde(crate = "::ops_runtime::__private::serde")]
+#[schemars(crate = "::ops_runtime::__private::schemars", description = "")]
+#[allow(missing_docs)]
+pub struct AddInput {
+    pub a: i64,
+    pub b: i64,
+}
+/// Adds two numbers.
+pub struct Add;
+const _: () = {
+    use ::ops_runtime::__private as __ops;
+    impl __ops::Operation for Add {
+        type Input = AddInput;
+        type Output = i64;
+        const SPEC: &'static __ops::OperationSpec = &__ops::OperationSpec::mutation(
+                "math.add",
+            )
+            .with_description("Adds two numbers.")
+            .with_input(__ops::input_schema::<AddInput>())
+            .with_output(__ops::output_schema::<i64>());
+    }
+    impl __ops::Call for Add {}
+    impl ::core::convert::From<Add> for __ops::Registration {
+        fn from(_: Add) -> Self {
+            Self::call::<
+                Add,
+                _,
+                _,
+            >(|input, _| async move { __ops::value(add(input.a, input.b).await) })
+        }
+    }
+    __ops::submit!(Add);
+};

@@ -1,0 +1,107 @@
+/// Reserves a pet.
+///
+/// Until *midnight*.
+pub(crate) async fn reserve(
+    context: &Context,
+    name: &str,
+    count: u32,
+    language: String,
+    tags: &[String],
+    r#type: Option<Kind>,
+) -> Result<ResponseEnvelope<Pet>, ShopError> {
+    todo!()
+}
+const _: () = ::ops_runtime::__private::is_parameter::<Option<Kind>>();
+///The input of [`Reserve`].
+#[derive(
+    ::core::fmt::Debug,
+    ::core::clone::Clone,
+    ::ops_runtime::__private::serde::Serialize,
+    ::ops_runtime::__private::serde::Deserialize,
+    ::ops_runtime::__private::schemars::JsonSchema,
+)]
+#[serde(crate = "::ops_runtime::__private::serde")]
+#[schemars(crate = "::ops_runtime::__private::schemars", description = "")]
+#[allow(missing_docs)]
+pub(crate) struct ReserveInput {
+    /// The name of the pet.
+    #[serde(rename = "petName")]
+    pub(crate) name: ::std::string::String,
+    #[schemars(range(min = 1))]
+    #[serde(default = "ReserveInput::__default_count")]
+    pub(crate) count: u32,
+    #[serde(default = "ReserveInput::__default_language")]
+    pub(crate) language: String,
+    #[serde(default)]
+    pub(crate) tags: ::std::vec::Vec<String>,
+    pub(crate) r#type: Option<Kind>,
+}
+impl ReserveInput {
+    fn __default_count() -> u32 {
+        1
+    }
+    fn __default_language() -> String {
+        ::core::convert::From::from("en")
+    }
+}
+/// Reserves a pet.
+///
+/// Until *midnight*.
+pub(crate) struct Reserve;
+#[allow(deprecated)]
+const _: () = {
+    use ::ops_runtime::__private as __ops;
+    impl __ops::Operation for Reserve {
+        type Input = ReserveInput;
+        type Output = Pet;
+        const SPEC: &'static __ops::OperationSpec = &__ops::OperationSpec::query(
+                "shop.reserve/pet",
+            )
+            .with_version("2.1.0")
+            .with_title("Reserve")
+            .with_description("Reserves a pet.\n\nUntil *midnight*.")
+            .with_tags(__ops::texts!("pets", "stock"))
+            .with_input(__ops::input_schema::<ReserveInput>())
+            .with_output(__ops::output_schema::<Pet>())
+            .with_errors(const {
+                &[
+                    __ops::ErrorDefinition::new("NotFound").with_http_status(404u16),
+                    __ops::ErrorDefinition::new("sold-out").with_http_status(409u16),
+                    __ops::ErrorDefinition::new("Busy"),
+                ]
+            })
+            .with_access(
+                __ops::AccessControl::NONE
+                    .with_scopes(__ops::texts!("pets:write"))
+                    .with_scopes_any(__ops::texts!("staff", "admin"))
+                    .with_resource("pet", "reserve"),
+            )
+            .with_timeout(::core::time::Duration::from_millis(5000u64))
+            .with_deprecated();
+    }
+    impl __ops::Call for Reserve {}
+    impl ::core::convert::From<Reserve> for __ops::Registration {
+        fn from(_: Reserve) -> Self {
+            Self::call::<
+                Reserve,
+                _,
+                _,
+            >(|input, context| async move {
+                    __ops::result_envelope(
+                        reserve(
+                                &context,
+                                &input.name,
+                                input.count,
+                                input.language,
+                                &input.tags,
+                                input.r#type,
+                            )
+                            .await,
+                    )
+                })
+                .requires::<Pool>()
+                .requires::<crate::Config>()
+        }
+    }
+    __ops::submit!(Reserve);
+};

@@ -1,0 +1,60 @@
+pub async fn find<T>(id: u64, (a, b): (T, T), name: &'static str, other: T) -> &str {}
+::core::compile_error! {
+    "a namespace has no dot: the id `namespace.name` is split at its first one"
+}
+::core::compile_error! {
+    "unknown argument `kin`; the known ones are `namespace`, `name`, `kind`, `title`, `version`, `timeout`, `tags`, `scopes`, `scopes_any`, `resource`, `errors`, `state`, `deprecated`, `input`, `output`, `crate`"
+}
+::core::compile_error! {
+    "expected a text in quotes"
+}
+::core::compile_error! {
+    "expected an HTTP status from 100 to 599"
+}
+::core::compile_error! {
+    "expected a whole number and a unit: \"250ms\", \"5s\", \"2m\" or \"1h\""
+}
+::core::compile_error! {
+    "an operation cannot be generic: its input and output are one type each"
+}
+::core::compile_error! {
+    "a parameter of an operation needs a name, which becomes the name of a property"
+}
+::core::compile_error! {
+    "the input lives as long as the call: leave the lifetime out"
+}
+::core::compile_error! {
+    "an operation gives owned data, such as a `String`"
+}
+///The input of [`Find`].
+#[derive(
+    ::core::fmt::Debug,
+    ::core::clone::Clone,
+    ::ops_runtime::__private::serde::Serialize,
+    ::ops_runtime::__private::serde::Deserialize,
+    ::ops_runtime::__private::schemars::JsonSchema,
+)]
+#[serde(crate = "::ops_runtime::__private::serde")]
+#[schemars(crate = "::ops_runtime::__private::schemars", description = "")]
+#[allow(missing_docs)]
+pub struct FindInput {
+    pub id: u64,
+}
+pub struct Find;
+const _: () = {
+    use ::ops_runtime::__private as __ops;
+    impl __ops::Operation for Find {
+        type Input = FindInput;
+        type Output = ();
+        const SPEC: &'static __ops::OperationSpec = &__ops::OperationSpec::mutation(
+            "invalid.operation",
+        );
+    }
+    impl __ops::Call for Find {}
+    impl __ops::Subscribe for Find {}
+    impl ::core::convert::From<Find> for __ops::Registration {
+        fn from(_: Find) -> Self {
+            ::core::unreachable!()
+        }
+    }
+};

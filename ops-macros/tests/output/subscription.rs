@@ -1,0 +1,48 @@
+async fn watch_pets(ids: &[u64], context: &Context) -> impl Stream<Item = Pet> {}
+///The input of [`WatchPets`].
+#[derive(
+    ::core::fmt::Debug,
+    ::core::clone::Clone,
+    ::ops_runtime::__private::serde::Serialize,
+    ::ops_runtime::__private::serde::Deserialize,
+    ::ops_runtime::__private::schemars::JsonSchema,
+)]
+#[serde(crate = "::ops_runtime::__private::serde")]
+#[schemars(crate = "::ops_runtime::__private::schemars", description = "")]
+#[allow(missing_docs)]
+struct WatchPetsInput {
+    ids: ::std::vec::Vec<u64>,
+}
+struct WatchPets;
+const _: () = {
+    use ::ops_runtime::__private as __ops;
+    impl __ops::Operation for WatchPets {
+        type Input = WatchPetsInput;
+        type Output = Pet;
+        const SPEC: &'static __ops::OperationSpec = &__ops::OperationSpec::subscription(
+                "shop.watch_pets",
+            )
+            .with_input(__ops::input_schema::<WatchPetsInput>())
+            .with_output(__ops::output_schema::<Pet>());
+    }
+    impl __ops::Subscribe for WatchPets {}
+    impl ::core::convert::From<WatchPets> for __ops::Registration {
+        fn from(_: WatchPets) -> Self {
+            Self::subscription::<
+                WatchPets,
+                _,
+                _,
+                _,
+            >(|input, context| {
+                __ops::generate(move |sink| async move {
+                    sink.send_all(
+                            watch_pets(&input.ids, &context).await,
+                            |item| __ops::value(item),
+                        )
+                        .await
+                })
+            })
+        }
+    }
+    __ops::submit!(WatchPets);
+};

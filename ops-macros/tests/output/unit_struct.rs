@@ -1,0 +1,17 @@
+/// Follows the pets.
+pub struct Follow;
+const _: () = {
+    use ::ops_runtime::__private as __ops;
+    impl __ops::Operation for Follow {
+        type Input = Query;
+        type Output = Vec<Pet>;
+        const SPEC: &'static __ops::OperationSpec = &__ops::OperationSpec::subscription(
+                "shop.Follow",
+            )
+            .with_description("Follows the pets.")
+            .with_input(__ops::input_schema::<Query>())
+            .with_output(__ops::output_schema::<Vec<Pet>>())
+            .with_errors(const { &[__ops::ErrorDefinition::new("NotFound")] });
+    }
+    impl __ops::Subscribe for Follow {}
+};

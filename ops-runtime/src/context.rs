@@ -1,0 +1,286 @@
+//! What a handler knows about its call: who calls, until when, on whose behalf, and how to call on.
+//!
+//! ```
+//! use ops_runtime::{CallError, Context};
+//!
+//! async fn greet(context: &Context) -> Result<String, CallError> {
+//!     let greeting = context.state::<String>()?;
+//!     Ok(format!("{greeting}, {}", context.identity().map_or("stranger", |i| &i.id)))
+//! }
+//! ```
+
+use std::any::type_name;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::{CallError, Env, Identity, Registry};
+
+/// What a caller may say about a call beside its input.
+#[derive(Debug, Clone, Default)]
+pub struct CallOptions {
+    /// Who calls; if set, the operation's access rules are checked.
+    pub identity: Option<Identity>,
+    /// When to give up.
+    pub deadline: Option<Instant>,
+    /// A handle to give up earlier.
+    pub cancel: Option<CancelToken>,
+    /// What to do with a result that does not match its schema; the registry's policy if not set.
+    pub policy: Option<OutputPolicy>,
+    /// Anything that the handler should know.
+    pub metadata: Map<String, Value>,
+}
+
+impl CallOptions {
+    /// Options that say nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says who calls, and has the operation's access rules checked.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// Says when to give up.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Says for how long to try, from now.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        let deadline = deadline_after(timeout);
+        Self { deadline, ..self }
+    }
+
+    /// Gives a handle to give up earlier.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    /// Says what to do with a result that does not match its schema.
+    #[must_use]
+    pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+}
+
+/// The instant after that time; none if it is too far away to be told.
+pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
+}
+
+/// What to do with a result that does not match its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OutputPolicy {
+    /// Repair it, and say so in the envelope's warnings.
+    #[default]
+    Repair,
+    /// Fail the call with a `VALIDATION_ERROR` that keeps the value.
+    Strict,
+}
+
+/// A handle that cancels the calls it was given to.
+#[derive(Debug, Clone, Default)]
+pub struct CancelToken(pub(crate) CancellationToken);
+
+impl CancelToken {
+    /// A handle that is not cancelled yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels the calls: their handlers are dropped where they stand.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// Waits until it is cancelled.
+    pub async fn cancelled(&self) {
+        self.0.cancelled().await;
+    }
+}
+
+/// What a handler knows about its call.
+///
+/// Cheap to make and to clone: a plain call allocates nothing for it.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) registry: Registry,
+    pub(crate) request: RequestId,
+    pub(crate) deadline: Option<Instant>,
+    // The rest is absent in plain calls, and shared by nested ones.
+    pub(crate) extra: Option<Arc<Extra>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Extra {
+    pub(crate) identity: Option<Arc<Identity>>,
+    pub(crate) parent: Option<RequestId>,
+    pub(crate) cancel: Option<CancelToken>,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) trusted: bool,
+}
+
+/// The id of a request: a number of this process, or text that came with the request.
+///
+/// A number is turned into text only when somebody asks.
+#[derive(Debug, Clone)]
+pub(crate) enum RequestId {
+    Number(u64),
+    #[allow(dead_code, reason = "given by transports")]
+    Given(Arc<str>),
+}
+
+impl RequestId {
+    #[inline]
+    pub(crate) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self::Number(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Unlike in any other process: the prefix is made of the standard library's random hash keys.
+            Self::Number(number) => write!(f, "{:016x}-{number:x}", process_prefix()),
+            Self::Given(text) => f.write_str(text),
+        }
+    }
+}
+
+fn process_prefix() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    static PREFIX: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    *PREFIX.get_or_init(|| RandomState::new().hash_one(std::process::id()))
+}
+
+impl Context {
+    /// The context of a call that says nothing beside its input.
+    #[inline]
+    pub(crate) fn plain(registry: Registry) -> Self {
+        Self { registry, request: RequestId::next(), deadline: None, extra: None }
+    }
+
+    /// The context of a call that comes from outside any handler.
+    pub(crate) fn new(registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
+        let identity = identity.or_else(|| options.identity.take().map(Arc::new));
+        let plain = identity.is_none() && options.cancel.is_none() && options.metadata.is_empty();
+        let extra = (!plain).then(|| {
+            let CallOptions { cancel, metadata, .. } = options;
+            Arc::new(Extra { identity, cancel, metadata, ..Extra::default() })
+        });
+        Self { registry, request: RequestId::next(), deadline: options.deadline, extra }
+    }
+
+    /// The context of a call that a handler makes: trusted, with this request as its parent.
+    pub(crate) fn nested(&self, options: CallOptions) -> Self {
+        let inherited = self.extra.as_deref().cloned().unwrap_or_default();
+        let deadline = match (self.deadline, options.deadline) {
+            (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
+            (ours, theirs) => ours.or(theirs),
+        };
+        let extra = Extra {
+            identity: options.identity.map(Arc::new).or(inherited.identity),
+            parent: Some(self.request.clone()),
+            // A nested call is dropped with its parent, so a token of its own replaces the parent's.
+            cancel: options.cancel.or(inherited.cancel),
+            metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
+            trusted: true,
+        };
+        Self { registry: self.registry.clone(), request: RequestId::next(), deadline, extra: Some(Arc::new(extra)) }
+    }
+
+    /// Tightens the deadline.
+    #[inline]
+    pub(crate) fn limit(&mut self, timeout: Option<Duration>) {
+        if let Some(deadline) = timeout.and_then(deadline_after) {
+            self.deadline = Some(self.deadline.map_or(deadline, |ours| ours.min(deadline)));
+        }
+    }
+
+    /// The application state of that type.
+    ///
+    /// # Errors
+    /// If the registry was built without it; an operation that declares it can't be registered then.
+    pub fn state<T: Send + Sync + 'static>(&self) -> Result<&T, CallError> {
+        self.registry
+            .state::<T>()
+            .ok_or_else(|| CallError::execution(format!("the registry has no state of type `{}`", type_name::<T>())))
+    }
+
+    /// Who calls, if somebody said so.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.extra.as_ref()?.identity.as_deref()
+    }
+
+    /// The id of this request.
+    pub fn request_id(&self) -> String {
+        self.request.to_string()
+    }
+
+    /// The id of the request whose handler made this call, if one did.
+    pub fn parent_request_id(&self) -> Option<String> {
+        Some(self.extra.as_ref()?.parent.as_ref()?.to_string())
+    }
+
+    /// When the call is given up.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The handle that cancels the call, if it was given one.
+    #[inline]
+    pub fn cancel_token(&self) -> Option<&CancelToken> {
+        self.extra.as_ref()?.cancel.as_ref()
+    }
+
+    /// What the caller wants the handler to know.
+    pub fn metadata(&self) -> Option<&Map<String, Value>> {
+        Some(&self.extra.as_ref()?.metadata).filter(|m| !m.is_empty())
+    }
+
+    /// Whether the call was made by another handler of the same registry, so that access rules were not checked.
+    pub fn is_trusted(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.trusted)
+    }
+
+    /// The operations of the registry, to be called on behalf of this call.
+    pub fn env(&self) -> Env {
+        Env::new(self.clone(), None)
+    }
+
+    /// The operations of some namespaces of the registry, to be called on behalf of this call.
+    pub fn env_of<N: Into<String>>(&self, namespaces: impl IntoIterator<Item = N>) -> Env {
+        Env::new(self.clone(), Some(namespaces.into_iter().map(Into::into).collect()))
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("request", &self.request_id())
+            .field("deadline", &self.deadline)
+            .field("extra", &self.extra)
+            .finish_non_exhaustive()
+    }
+}

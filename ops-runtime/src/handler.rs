@@ -1,0 +1,382 @@
+//! Handlers: the code that runs an operation, and how it is put into a registry.
+//!
+//! `#[operation]` makes a [`Registration`] of a function. By hand:
+//!
+//! ```
+//! use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+//! use serde_json::{Value, json};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = Registry::new();
+//! static ECHO: OperationSpec = OperationSpec::query("demo.echo");
+//! registry.register(Registration::new(&ECHO, Handler::dynamic(|input: Value, _| async { Ok(input) })))?;
+//! assert_eq!(registry.call("demo.echo", json!(1)).await?.into_data(), 1);
+//! # Ok(()) }
+//! ```
+
+use std::any::{Any, TypeId, type_name};
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::StreamExt;
+use serde_json::Value;
+
+use crate::{Call, CallError, Context, ErrorCode, Operation, OperationSpec, ResponseEnvelope, Subscribe};
+
+/// A future in a box, as handlers return it.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A stream in a box, as subscriptions return it.
+pub type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
+
+/// What a handler answers: plain data, or an envelope of its own that passes as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply<T> {
+    /// Plain data, to be wrapped.
+    Value(T),
+    /// An envelope, to be passed on.
+    Envelope(ResponseEnvelope<T>),
+}
+
+/// The data of an answer before it is given a type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Payload {
+    /// A JSON value.
+    Value(Value),
+    /// JSON that nobody has parsed yet.
+    Json(Bytes),
+}
+
+/// Something that runs operations by their spec: an HTTP client, an MCP client, the far side of a transport.
+///
+/// A future or stream that is dropped must stop its work.
+pub trait Endpoint: Send + Sync + 'static {
+    /// Runs a query or a mutation.
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
+
+    /// Starts a subscription.
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>>;
+}
+
+/// The items of a subscription before they are given a type.
+pub type PayloadStream = BoxStream<'static, Result<ResponseEnvelope<Payload>, CallError>>;
+
+/// A spec that lives in a `static` or is shared.
+#[derive(Debug, Clone)]
+pub enum SpecRef {
+    /// A spec of generated code.
+    Static(&'static OperationSpec),
+    /// A spec met at run time.
+    Shared(Arc<OperationSpec>),
+}
+
+impl Deref for SpecRef {
+    type Target = OperationSpec;
+
+    fn deref(&self) -> &OperationSpec {
+        match self {
+            Self::Static(spec) => spec,
+            Self::Shared(spec) => spec,
+        }
+    }
+}
+
+impl From<&'static OperationSpec> for SpecRef {
+    fn from(spec: &'static OperationSpec) -> Self {
+        Self::Static(spec)
+    }
+}
+
+impl From<&&'static OperationSpec> for SpecRef {
+    fn from(spec: &&'static OperationSpec) -> Self {
+        Self::Static(spec)
+    }
+}
+
+impl From<OperationSpec> for SpecRef {
+    fn from(spec: OperationSpec) -> Self {
+        Self::Shared(Arc::new(spec))
+    }
+}
+
+impl From<Arc<OperationSpec>> for SpecRef {
+    fn from(spec: Arc<OperationSpec>) -> Self {
+        Self::Shared(spec)
+    }
+}
+
+/// The code that runs an operation.
+#[derive(Clone)]
+pub struct Handler {
+    pub(crate) erased: Arc<dyn Erased>,
+    // The operation whose types the code takes, and whether it streams; none if it takes any JSON.
+    pub(crate) operation: Option<TypeId>,
+    pub(crate) streams: Option<bool>,
+}
+
+/// An endpoint that may also be one of the typed handlers below.
+pub(crate) trait Erased: Endpoint + Any {}
+
+impl<T: Endpoint + Any> Erased for T {}
+
+impl Handler {
+    /// A handler of a query or a mutation that takes and gives the operation's types.
+    pub fn typed<Op, F, Fut>(run: F) -> Self
+    where
+        Op: Call,
+        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        let run = Box::new(move |input, context| -> BoxFuture<'static, _> { Box::pin(run(input, context)) });
+        Self { erased: Arc::new(TypedCall::<Op>(run)), operation: Some(TypeId::of::<Op>()), streams: Some(false) }
+    }
+
+    /// A handler of a subscription that takes and gives the operation's types.
+    pub fn typed_stream<Op, F, Fut, S>(run: F) -> Self
+    where
+        Op: Subscribe,
+        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, CallError>> + Send + 'static,
+        S: Stream<Item = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        let run = Box::new(move |input, context| -> BoxFuture<'static, _> {
+            let future = run(input, context);
+            Box::pin(async move { Ok(Box::pin(future.await?) as BoxStream<'static, _>) })
+        });
+        Self { erased: Arc::new(TypedStream::<Op>(run)), operation: Some(TypeId::of::<Op>()), streams: Some(true) }
+    }
+
+    /// A handler of a query or a mutation that takes and gives any JSON.
+    ///
+    /// A value that is an envelope ([`is_response_envelope`](crate::is_response_envelope)) passes as one.
+    pub fn dynamic<F, Fut>(run: F) -> Self
+    where
+        F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, CallError>> + Send + 'static,
+    {
+        let run = Box::new(move |input, context| -> BoxFuture<'static, _> { Box::pin(run(input, context)) });
+        Self { erased: Arc::new(DynamicCall(run)), operation: None, streams: Some(false) }
+    }
+
+    /// A handler of a subscription that takes and gives any JSON.
+    pub fn dynamic_stream<F, Fut, S>(run: F) -> Self
+    where
+        F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, CallError>> + Send + 'static,
+        S: Stream<Item = Result<Value, CallError>> + Send + 'static,
+    {
+        let run = Box::new(move |input, context| -> BoxFuture<'static, _> {
+            let future = run(input, context);
+            Box::pin(async move { Ok(Box::pin(future.await?) as BoxStream<'static, _>) })
+        });
+        Self { erased: Arc::new(DynamicStream(run)), operation: None, streams: Some(true) }
+    }
+
+    /// A handler that passes the call to an endpoint.
+    pub fn endpoint(endpoint: impl Endpoint) -> Self {
+        Self { erased: Arc::new(endpoint), operation: None, streams: None }
+    }
+}
+
+/// An operation with its handler, ready to be registered.
+#[derive(Clone)]
+#[must_use = "a registration does nothing until it is given to `Registry::register`"]
+pub struct Registration {
+    pub(crate) spec: SpecRef,
+    pub(crate) handler: Handler,
+    pub(crate) requires: Vec<(TypeId, &'static str)>,
+}
+
+impl Registration {
+    /// An operation with any handler.
+    pub fn new(spec: impl Into<SpecRef>, handler: Handler) -> Self {
+        Self { spec: spec.into(), handler, requires: Vec::new() }
+    }
+
+    /// A query or a mutation with a handler that takes and gives its types.
+    pub fn call<Op, F, Fut>(run: F) -> Self
+    where
+        Op: Call,
+        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        Self::new(Op::SPEC, Handler::typed::<Op, F, Fut>(run))
+    }
+
+    /// A subscription with a handler that takes and gives its types.
+    pub fn subscription<Op, F, Fut, S>(run: F) -> Self
+    where
+        Op: Subscribe,
+        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, CallError>> + Send + 'static,
+        S: Stream<Item = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        Self::new(Op::SPEC, Handler::typed_stream::<Op, F, Fut, S>(run))
+    }
+
+    /// Declares application state that the handler reads, so that a registry without it refuses the registration.
+    pub fn requires<T: Send + Sync + 'static>(mut self) -> Self {
+        self.requires.push((TypeId::of::<T>(), type_name::<T>()));
+        self
+    }
+
+    /// The operation.
+    pub fn spec(&self) -> &OperationSpec {
+        &self.spec
+    }
+}
+
+type Run<I, O> = Box<dyn Fn(I, Context) -> BoxFuture<'static, Result<O, CallError>> + Send + Sync>;
+
+pub(crate) struct TypedCall<Op: Operation>(pub(crate) Run<Op::Input, Reply<Op::Output>>);
+
+/// The items of a typed subscription.
+type ReplyStream<T> = BoxStream<'static, Result<Reply<T>, CallError>>;
+
+pub(crate) struct TypedStream<Op: Operation>(pub(crate) Run<Op::Input, ReplyStream<Op::Output>>);
+
+struct DynamicCall(Run<Value, Value>);
+
+struct DynamicStream(Run<Value, BoxStream<'static, Result<Value, CallError>>>);
+
+impl<Op: Operation> Endpoint for TypedCall<Op> {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        match decode_input::<Op>(&input) {
+            Ok(input) => {
+                let (future, id) = ((self.0)(input, context), spec.id.clone());
+                Box::pin(async move { encode(future.await?, id) })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        Box::pin(std::future::ready(Err(not_a_stream(spec))))
+    }
+}
+
+impl<Op: Operation> Endpoint for TypedStream<Op> {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        Box::pin(std::future::ready(Err(only_a_stream(spec))))
+    }
+
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        match decode_input::<Op>(&input) {
+            Ok(input) => {
+                let (future, id) = ((self.0)(input, context), spec.id.clone());
+                Box::pin(async move {
+                    Ok(future.await?.map(move |item| encode(item?, id.clone())).boxed() as PayloadStream)
+                })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+}
+
+impl Endpoint for DynamicCall {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let (future, id) = ((self.0)(input, context), spec.id.clone());
+        Box::pin(async move { detect(future.await?, id) })
+    }
+
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        Box::pin(std::future::ready(Err(not_a_stream(spec))))
+    }
+}
+
+impl Endpoint for DynamicStream {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        Box::pin(std::future::ready(Err(only_a_stream(spec))))
+    }
+
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        let (future, id) = ((self.0)(input, context), spec.id.clone());
+        Box::pin(async move { Ok(future.await?.map(move |item| detect(item?, id.clone())).boxed() as PayloadStream) })
+    }
+}
+
+fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
+    crate::record::from_value(input).map_err(|error| crate::pipeline::invalid_input(Op::SPEC, &error))
+}
+
+fn encode<T: serde::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let envelope = match reply {
+        Reply::Value(data) => ResponseEnvelope::local(data, id),
+        Reply::Envelope(envelope) => envelope,
+    };
+    envelope.try_map(|data| Ok(Payload::Value(crate::pipeline::to_value(&data)?)))
+}
+
+/// Takes a value for what it is: an envelope, or data to be wrapped.
+fn detect(value: Value, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
+    if crate::is_response_envelope(&value) {
+        let envelope: ResponseEnvelope<Value> = crate::record::from_value(&value)
+            .map_err(|error| CallError::execution(format!("the handler's envelope can't be read: {error}")))?;
+        return Ok(envelope.map(Payload::Value));
+    }
+    Ok(ResponseEnvelope::local(Payload::Value(value), id))
+}
+
+fn not_a_stream(spec: &OperationSpec) -> CallError {
+    let message = format!("`{}` gives one result: use `execute` or `call`", spec.id);
+    CallError::new(ErrorCode::ExecutionError, message)
+}
+
+fn only_a_stream(spec: &OperationSpec) -> CallError {
+    let message = format!("`{}` is a subscription: use `subscribe` or `stream`", spec.id);
+    CallError::new(ErrorCode::ExecutionError, message)
+}

@@ -1,0 +1,164 @@
+//! Credentials, which never show.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue};
+
+use super::invalid;
+use crate::CallError;
+
+/// Text that must not be seen: its `Debug` tells nothing.
+///
+/// ```
+/// use ops_runtime::http::Secret;
+///
+/// assert_eq!(format!("{:?}", Secret::from("s3cr3t")), "Secret");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps the text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// How a client proves who it is.
+///
+/// Credentials go to the configured server alone: a redirect to another scheme, host or port drops them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Auth {
+    /// `Authorization: Bearer token` (RFC 6750).
+    Bearer(Secret),
+    /// `Authorization: Basic base64(user:password)` (RFC 7617).
+    Basic {
+        /// The user, without a colon.
+        user: String,
+        /// The password.
+        password: Secret,
+    },
+    /// A key in a header.
+    ApiKey {
+        /// The name of the header.
+        header: String,
+        /// What stands before the key, such as `Token `; mostly nothing.
+        prefix: String,
+        /// The key.
+        key: Secret,
+    },
+}
+
+impl Auth {
+    /// A bearer token.
+    pub fn bearer(token: impl Into<Secret>) -> Self {
+        Self::Bearer(token.into())
+    }
+
+    /// A user and a password.
+    pub fn basic(user: impl Into<String>, password: impl Into<Secret>) -> Self {
+        Self::Basic { user: user.into(), password: password.into() }
+    }
+
+    /// A key in the header `X-API-Key`.
+    pub fn api_key(key: impl Into<Secret>) -> Self {
+        Self::ApiKey { header: "X-API-Key".to_owned(), prefix: String::new(), key: key.into() }
+    }
+
+    /// The same key in another header; other kinds of credentials stay as they are.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>) -> Self {
+        if let Self::ApiKey { header, .. } = &mut self {
+            *header = name.into();
+        }
+        self
+    }
+
+    /// The same key after a prefix; other kinds of credentials stay as they are.
+    #[must_use]
+    pub fn with_prefix(mut self, text: impl Into<String>) -> Self {
+        if let Self::ApiKey { prefix, .. } = &mut self {
+            *prefix = text.into();
+        }
+        self
+    }
+
+    /// The header that carries the credentials, marked as sensitive.
+    pub(super) fn to_header(&self) -> Result<(HeaderName, HeaderValue), CallError> {
+        let (name, value) = match self {
+            Self::Bearer(token) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
+            Self::Basic { user, .. } if user.contains(':') => {
+                return Err(invalid("/auth/user", "the user of basic authentication holds a colon"));
+            }
+            Self::Basic { user, password } => {
+                (AUTHORIZATION, format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.expose()))))
+            }
+            Self::ApiKey { header, prefix, key } => {
+                let name = HeaderName::from_bytes(header.as_bytes())
+                    .map_err(|_| invalid("/auth/header", "the API key's header has no valid name"))?;
+                (name, format!("{prefix}{}", key.expose()))
+            }
+        };
+        let mut value = HeaderValue::from_bytes(value.as_bytes())
+            .map_err(|_| invalid("/auth", "the credentials hold a character that a header cannot carry"))?;
+        value.set_sensitive(true);
+        Ok((name, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers() {
+        let table = [
+            (Auth::bearer("t0k"), "authorization", "Bearer t0k"),
+            (Auth::basic("ann", "p:w"), "authorization", "Basic YW5uOnA6dw=="),
+            (Auth::api_key("k"), "x-api-key", "k"),
+            (Auth::api_key("k").with_header("Authorization").with_prefix("Token "), "authorization", "Token k"),
+        ];
+        for (auth, name, value) in table {
+            let (found_name, found) = auth.to_header().unwrap();
+            assert_eq!((found_name.as_str(), found.to_str().unwrap()), (name, value));
+            assert!(found.is_sensitive());
+        }
+        for bad in [Auth::basic("a:b", "c"), Auth::bearer("a\nb"), Auth::api_key("k").with_header("a b")] {
+            assert!(bad.to_header().is_err());
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_show() {
+        for auth in [Auth::bearer("hush"), Auth::basic("ann", "hush"), Auth::api_key("hush")] {
+            assert!(!format!("{auth:?}").contains("hush"));
+        }
+    }
+}

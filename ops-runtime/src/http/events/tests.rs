@@ -1,0 +1,108 @@
+//! How the data of events is read, and what else may answer a subscription.
+
+use futures_util::{FutureExt, StreamExt};
+use serde_json::{Value, json};
+
+use super::Data;
+use crate::http::fake::{Fake, respond};
+use crate::http::{HttpClient, HttpConfig};
+use crate::{CallError, Definition, HttpBinding, OperationSpec, ResponseEnvelope, Schema};
+
+fn spec(schema: &'static str) -> OperationSpec {
+    static DEFINITIONS: &[Definition] =
+        &[Definition::new("Again", r##"{"$ref":"#/$defs/Again"}"##), Definition::new("a/b", r#"{"type":"string"}"#)];
+    OperationSpec::subscription("t.events")
+        .with_output(Schema::text(schema))
+        .with_definitions(DEFINITIONS)
+        .with_http(HttpBinding::new("GET", "/events").with_server("http://h.test"))
+}
+
+#[test]
+fn what_a_schema_calls_for() {
+    let table = [
+        ("true", Data::Any),
+        ("{}", Data::Any),
+        (r#"{"description":"x"}"#, Data::Any),
+        (r#"{"type":"string"}"#, Data::Text),
+        (r#"{"type":["string","null"]}"#, Data::Text),
+        (r#"{"type":["string","integer"]}"#, Data::Any),
+        (r#"{"type":"object"}"#, Data::Json),
+        (r#"{"type":"integer"}"#, Data::Json),
+        (r#"{"properties":{}}"#, Data::Json),
+        (r#"{"enum":["a","b"]}"#, Data::Text),
+        (r#"{"enum":["a",1]}"#, Data::Any),
+        (r#"{"anyOf":[{"type":"string"},{"type":"null"}]}"#, Data::Text),
+        (r#"{"oneOf":[{"type":"object"},{"type":"array"}]}"#, Data::Json),
+        (r#"{"oneOf":[{"type":"object"},{"type":"string"}]}"#, Data::Any),
+        (r#"{"allOf":[{},{"type":"object"}]}"#, Data::Json),
+        (r##"{"$ref":"#/$defs/a~1b"}"##, Data::Text),
+        (r##"{"$ref":"#/$defs/Again"}"##, Data::Any),
+        (r##"{"$ref":"#/$defs/Missing"}"##, Data::Any),
+    ];
+    for (schema, expected) in table {
+        assert_eq!(Data::of(&spec(schema)), expected, "{schema}");
+    }
+}
+
+fn items(
+    schema: &'static str,
+    status: u16,
+    headers: &'static [(&str, &str)],
+    body: &'static [u8],
+) -> Result<Vec<Result<ResponseEnvelope<Value>, CallError>>, CallError> {
+    let service = Fake(move |_| respond(status, headers, body));
+    let client = HttpClient::new(HttpConfig::new().with_service(service).with_max_line(40)).unwrap();
+    client.add([spec(schema)]).unwrap();
+    let stream = client.stream("t.events", json!({})).now_or_never().unwrap()?;
+    Ok(stream.collect::<Vec<_>>().now_or_never().unwrap())
+}
+
+fn data(items: Vec<Result<ResponseEnvelope<Value>, CallError>>) -> Vec<Value> {
+    items.into_iter().map(|item| item.map_or_else(|error| json!({ "error": error.details() }), |e| e.data)).collect()
+}
+
+const SSE: &[(&str, &str)] = &[("content-type", "text/event-stream; charset=utf-8"), ("x-a", "1")];
+
+#[test]
+fn items_of_a_stream() {
+    let stream =
+        b"id: 4\nevent: add\ndata: {\"n\":1}\n\ndata\n\ndata: oops\n\ndata: {\"n\":2}\n\ndata: [DONE]\n\ndata: {}\n\n";
+    let found = items(r#"{"type":"object"}"#, 200, SSE, stream).unwrap();
+    let first = found[0].as_ref().unwrap();
+    let meta = first.meta.as_http().unwrap();
+    let event = meta.event.as_ref().unwrap();
+    assert_eq!((event.kind.as_str(), event.id.as_str()), ("add", "4"));
+    assert_eq!((meta.status_code, meta.content_type.as_str()), (200, "text/event-stream"));
+    assert_eq!(meta.headers["x-a"], "1");
+    assert_eq!(found[1].as_ref().unwrap_err().details()["raw"], "oops");
+    assert_eq!(found[2].as_ref().unwrap().meta.as_http().unwrap().event.as_ref().unwrap().kind, "message");
+    assert_eq!(found.len(), 3);
+
+    let any = items("true", 200, SSE, stream).unwrap();
+    assert_eq!(data(any), [json!({ "n": 1 }), json!("oops"), json!({ "n": 2 })]);
+    let text = items(r#"{"type":"string"}"#, 200, SSE, b"data: 1\n\ndata: \"a\"\n\ndata: \"\n\ndata:\n\n").unwrap();
+    assert_eq!(data(text), [json!("1"), json!("a"), json!("\""), json!("")]);
+}
+
+#[test]
+fn a_stream_that_cannot_be_read_on_ends_with_an_error() {
+    let long = b"data: 1\n\ndata: 6789012345678901234567890123456789012345\n\ndata: 2\n\n";
+    let found = items("true", 200, SSE, long).unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0].as_ref().unwrap().data, 1);
+    assert!(found[1].as_ref().unwrap_err().message().contains("longer than 40 bytes"));
+}
+
+#[test]
+fn other_answers() {
+    let json = &[("content-type", "application/json")];
+    assert_eq!(data(items("true", 200, json, b"{\"a\":1}").unwrap()), [json!({ "a": 1 })]);
+    assert_eq!(items("true", 204, &[], b"").unwrap().len(), 0);
+    assert_eq!(items("true", 200, json, b"").unwrap().len(), 0);
+
+    let error = items("true", 200, &[("content-type", "text/html")], b"<p>log in</p>").unwrap_err();
+    assert!(error.message().contains("`text/html`"), "{error}");
+    assert_eq!(error.details()["body"], "<p>log in</p>");
+    let error = items("true", 429, SSE, b"slow down").unwrap_err();
+    assert_eq!((error.message(), &error.details()["body"]), ("HTTP 429: Too Many Requests", &json!("slow down")));
+}

@@ -1,0 +1,209 @@
+//! Media types: which of the three ways a body is held in, and what a request asks for.
+
+use http::HeaderValue;
+
+use crate::{HttpBinding, HttpResponse, OperationKind, StatusRange};
+
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// How a body is held in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As the JSON that it is.
+    Json,
+    /// As a string.
+    Text,
+    /// As a string of base64.
+    Bytes,
+}
+
+/// `type/subtype` in lower case, without parameters.
+pub(super) fn essence(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// The value of the parameter `charset`.
+pub(super) fn charset(content_type: &str) -> Option<&str> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    })
+}
+
+pub(super) fn is_json(essence: &str) -> bool {
+    matches!(essence, "application/json" | "application/x-json" | "text/json") || essence.ends_with("+json")
+}
+
+/// Types that are text though they are not called so.
+const TEXT: &[&str] = &[
+    "application/csv",
+    "application/ecmascript",
+    "application/graphql",
+    "application/javascript",
+    "application/jose",
+    "application/jsonl",
+    "application/jwt",
+    "application/ndjson",
+    "application/sql",
+    "application/toml",
+    "application/x-ndjson",
+    "application/x-pem-file",
+    "application/x-www-form-urlencoded",
+    "application/x-yaml",
+    "application/xml",
+    "application/yaml",
+];
+
+pub(super) fn form(essence: &str) -> Form {
+    if is_json(essence) {
+        Form::Json
+    } else if essence.starts_with("text/")
+        || essence.ends_with("+xml")
+        || essence.ends_with("+yaml")
+        || TEXT.contains(&essence)
+    {
+        Form::Text
+    } else {
+        Form::Bytes
+    }
+}
+
+/// Whether a type in a document stands for several, so that it says nothing about the form.
+pub(super) fn is_range(essence: &str) -> bool {
+    essence.is_empty() || matches!(essence, "*" | "*/*" | "application/*")
+}
+
+/// In which forms a document says that answers come.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Described(Vec<(StatusRange, Form)>);
+
+impl Described {
+    pub(super) fn new(binding: &HttpBinding) -> Self {
+        let form_of = |response: &HttpResponse| {
+            let essence = essence(response.content_type.as_deref()?);
+            let says = !is_range(&essence) && essence != EVENT_STREAM;
+            says.then(|| (response.status, form(&essence)))
+        };
+        Self(binding.responses.iter().filter_map(form_of).collect())
+    }
+
+    /// The forms for a status: those of the answers that name it, else of its class, else of the default.
+    pub(super) fn forms(&self, status: u16) -> impl Iterator<Item = Form> + Clone {
+        let ranges = self.0.iter().filter(move |(range, _)| range.contains(status));
+        // Ranges are ordered from the most to the least specific, but for the numbers inside.
+        let best = ranges.clone().map(|(range, _)| *range).min();
+        ranges.filter(move |(range, _)| Some(*range) == best).map(|(_, form)| *form)
+    }
+}
+
+/// What the request asks for.
+///
+/// JSON is preferred where the endpoint offers several types, because it alone fits any schema.
+pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue {
+    if kind == OperationKind::Subscription {
+        return HeaderValue::from_static(EVENT_STREAM);
+    }
+    let succeeds = binding.responses.iter().any(|response| response.status.is_success());
+    let mut types: Vec<&str> = Vec::new();
+    for response in binding.responses.iter() {
+        let relevant = if succeeds { response.status.is_success() } else { response.status == StatusRange::Default };
+        if let Some(content_type) = response.content_type.as_deref().filter(|_| relevant) {
+            let content_type = content_type.trim();
+            let fits = !content_type.is_empty() && essence(content_type) != EVENT_STREAM;
+            if fits && !types.contains(&content_type) {
+                types.push(content_type);
+            }
+        }
+    }
+    let json = |content_type: &&str| is_json(&essence(content_type));
+    let ranked = types.iter().any(json) && !types.iter().all(json);
+    let mut text = String::new();
+    let (first, rest): (Vec<_>, Vec<_>) = types.iter().partition(|content_type| !ranked || json(content_type));
+    for (content_type, quality) in
+        first.into_iter().map(|content_type| (content_type, "")).chain(rest.into_iter().map(|c| (c, ";q=0.5")))
+    {
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.push_str(content_type);
+        text.push_str(quality);
+    }
+    HeaderValue::from_str(&text)
+        .ok()
+        .filter(|value| !value.is_empty())
+        .unwrap_or_else(|| HeaderValue::from_static("*/*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StatusRange::{Class, Default, Exact};
+
+    #[test]
+    fn forms() {
+        let table = [
+            ("application/json", Form::Json),
+            ("Application/Problem+JSON; charset=utf-8", Form::Json),
+            ("text/json", Form::Json),
+            ("text/html;charset=x", Form::Text),
+            ("image/svg+xml", Form::Text),
+            ("application/xml", Form::Text),
+            ("application/octet-stream", Form::Bytes),
+            ("image/png", Form::Bytes),
+            ("nonsense", Form::Bytes),
+        ];
+        for (content_type, expected) in table {
+            assert_eq!(form(&essence(content_type)), expected, "{content_type}");
+        }
+        assert_eq!(charset("text/plain; a=b; Charset=\"ISO-8859-1\""), Some("ISO-8859-1"));
+        assert_eq!(charset("text/plain"), None);
+    }
+
+    #[test]
+    fn a_request_asks_for_what_its_operation_understands() {
+        let binding = HttpBinding::new("GET", "/").with_responses(
+            const {
+                &[
+                    HttpResponse::new(Exact(200), "application/xml"),
+                    HttpResponse::new(Exact(200), "text/event-stream"),
+                    HttpResponse::new(Exact(200), "application/json"),
+                    HttpResponse::new(Exact(201), "application/json"),
+                    HttpResponse::empty(Exact(204)),
+                    HttpResponse::new(Default, "application/problem+json"),
+                ]
+            },
+        );
+        assert_eq!(accept(&binding, OperationKind::Query), "application/json, application/xml;q=0.5");
+        assert_eq!(accept(&binding, OperationKind::Subscription), "text/event-stream");
+
+        let text = HttpBinding::new("GET", "/")
+            .with_responses(const { &[HttpResponse::new(Class(2), "text/csv"), HttpResponse::new(Class(2), "a/b")] });
+        assert_eq!(accept(&text, OperationKind::Query), "text/csv, a/b");
+        let default =
+            HttpBinding::new("GET", "/").with_responses(const { &[HttpResponse::new(Default, "application/json")] });
+        assert_eq!(accept(&default, OperationKind::Query), "application/json");
+        let hostile =
+            HttpBinding::new("GET", "/").with_responses(const { &[HttpResponse::new(Exact(200), "a/b\r\nX-Evil: 1")] });
+        assert_eq!(accept(&hostile, OperationKind::Query), "*/*");
+        assert_eq!(accept(&HttpBinding::new("GET", "/"), OperationKind::Query), "*/*");
+    }
+
+    #[test]
+    fn the_most_specific_description_counts() {
+        let binding = HttpBinding::new("GET", "/").with_responses(
+            const {
+                &[
+                    HttpResponse::new(Default, "application/json"),
+                    HttpResponse::new(Class(2), "text/plain"),
+                    HttpResponse::new(Exact(200), "image/png"),
+                    HttpResponse::new(Exact(200), "text/event-stream"),
+                    HttpResponse::new(Exact(201), "*/*"),
+                ]
+            },
+        );
+        let forms = |status| Described::new(&binding).forms(status).collect::<Vec<_>>();
+        assert_eq!(forms(200), [Form::Bytes]);
+        assert_eq!(forms(204), [Form::Text]);
+        assert_eq!(forms(500), [Form::Json]);
+    }
+}

@@ -1,0 +1,120 @@
+//! Sending a request and following redirects, which never carry credentials to strangers.
+
+use http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, USER_AGENT};
+use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
+use url::Url;
+
+use super::config::{Settings, is_http, take_credentials};
+use super::engine::{EngineResponse, RequestBody};
+use super::request::request;
+use crate::CallError;
+
+/// All that another host gets to see beside the body.
+///
+/// A list of what is harmless rather than of credentials: any header of the caller's may hold some.
+const HARMLESS: &[HeaderName] = &[ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT];
+
+/// A response and the URL that gave it, which is another than the request's after a redirect.
+pub(super) struct Answer {
+    pub(super) response: EngineResponse,
+    /// None if no redirect was followed.
+    pub(super) url: Option<Url>,
+}
+
+/// Sends a request, and the ones that redirects ask for (RFC 9110, section 15.4).
+///
+/// Like a browser, it turns a POST into a GET after 301 and 302, and anything but HEAD after 303; 307 and 308 keep
+/// method and body. Once a redirect has left scheme, host or port, nothing but harmless headers is sent.
+///
+/// # Errors
+/// If the transport fails, or a redirect leads nowhere or too far.
+pub(super) async fn send(settings: &Settings, first: Request<RequestBody>) -> Result<Answer, CallError> {
+    if settings.redirects == 0 {
+        return Ok(Answer { response: settings.engine.send(first).await?, url: None });
+    }
+    let mut next = first;
+    let mut url = None;
+    for _ in 0..=settings.redirects {
+        let uri = next.uri().clone();
+        let (method, headers, body) = (next.method().clone(), next.headers().clone(), next.body().clone());
+        let response = settings.engine.send(next).await?;
+        let Some(location) = location(&response) else { return Ok(Answer { response, url }) };
+        let from = match url {
+            Some(url) => url,
+            None => Url::parse(&uri.to_string()).map_err(|_| leads_nowhere())?,
+        };
+        let to = target(&from, &location?)?;
+        let (method, mut headers, body) = rewrite(response.status(), method, headers, body);
+        if !same_origin(&from, &to) {
+            headers = harmless(&headers);
+        }
+        next = request(method, &to, headers, body)?;
+        url = Some(to);
+    }
+    Err(CallError::execution(format!("the server redirected more than {} times", settings.redirects)))
+}
+
+/// Where the response redirects to; `None` for any other response.
+fn location(response: &EngineResponse) -> Option<Result<String, CallError>> {
+    let redirects = [
+        StatusCode::MOVED_PERMANENTLY,
+        StatusCode::FOUND,
+        StatusCode::SEE_OTHER,
+        StatusCode::TEMPORARY_REDIRECT,
+        StatusCode::PERMANENT_REDIRECT,
+    ];
+    let value = response.headers().get(LOCATION).filter(|_| redirects.contains(&response.status()))?;
+    Some(std::str::from_utf8(value.as_bytes()).map(str::to_owned).map_err(|_| leads_nowhere()))
+}
+
+fn target(from: &Url, location: &str) -> Result<Url, CallError> {
+    let mut to = from.join(location).map_err(|_| leads_nowhere())?;
+    if !is_http(&to) {
+        return Err(CallError::execution(format!("the server redirected to a URL of scheme `{}`", to.scheme())));
+    }
+    // A server does not say who the caller is.
+    let _ = take_credentials(&mut to);
+    to.set_fragment(None);
+    Ok(to)
+}
+
+// The URL stays out of the message: it may hold what nobody should read in a log.
+fn leads_nowhere() -> CallError {
+    CallError::execution("the server redirected to something that is not a URL")
+}
+
+fn rewrite(
+    status: StatusCode,
+    method: Method,
+    mut headers: HeaderMap,
+    body: RequestBody,
+) -> (Method, HeaderMap, RequestBody) {
+    let to_get = match status {
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => method == Method::POST,
+        StatusCode::SEE_OTHER => method != Method::HEAD,
+        _ => false,
+    };
+    if !to_get {
+        return (method, headers, body);
+    }
+    headers.remove(CONTENT_TYPE);
+    headers.remove(CONTENT_LENGTH);
+    (Method::GET, headers, RequestBody::default())
+}
+
+pub(super) fn same_origin(a: &Url, b: &Url) -> bool {
+    a.scheme() == b.scheme() && a.host() == b.host() && a.port_or_known_default() == b.port_or_known_default()
+}
+
+pub(super) fn harmless(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = HeaderMap::new();
+    for name in HARMLESS {
+        for value in headers.get_all(name) {
+            kept.append(name, value.clone());
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! What is sent for a binding and an input.
+
+use http::Request;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::encode;
+use crate::http::config::Settings;
+use crate::http::engine::RequestBody;
+use crate::http::fake::{Fake, respond};
+use crate::http::{Auth, HttpConfig};
+use crate::{
+    CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, OperationKind, ParameterStyle, StatusRange,
+};
+
+/// No request is sent, so the service that would send it does not matter.
+fn offline(config: HttpConfig) -> HttpConfig {
+    config.with_service(Fake(|_| respond(200, &[], b"")))
+}
+
+fn config() -> HttpConfig {
+    offline(HttpConfig::new()).with_base_url("http://h.test/base/")
+}
+
+fn send(binding: &HttpBinding, config: HttpConfig, input: &Value) -> Result<Request<RequestBody>, CallError> {
+    encode(binding, OperationKind::Query, &Settings::new(config)?, input)
+}
+
+fn path(template: &'static str) -> HttpBinding {
+    HttpBinding::new("GET", template)
+}
+
+fn uri(binding: &HttpBinding, input: &Value) -> Result<String, CallError> {
+    Ok(send(binding, config(), input)?.uri().to_string())
+}
+
+#[test]
+fn paths_and_queries() {
+    let table = [
+        ("/a", json!({}), "http://h.test/base/a"),
+        ("a", json!(null), "http://h.test/base/a"),
+        ("", json!({}), "http://h.test/base/"),
+        ("/", json!({}), "http://h.test/base/"),
+        ("/a/{b}/c", json!({ "b": "x/y?z#w%2e" }), "http://h.test/base/a/x%2Fy%3Fz%23w%252e/c"),
+        ("/a/{b}", json!({ "b": "..\\é\n" }), "http://h.test/base/a/..%5C%C3%A9%0A"),
+        ("/a/{b}.json", json!({ "b": ".." }), "http://h.test/base/a/...json"),
+        ("/a/{b}{c}", json!({ "b": 1, "c": false }), "http://h.test/base/a/1false"),
+        ("/a b/%20%zz/ü", json!({}), "http://h.test/base/a%20b/%20%zz/%C3%BC"),
+        ("/a?b=1&c=x y#frag", json!({}), "http://h.test/base/a?b=1&c=x%20y"),
+        ("/a?b={b}#{b}", json!({ "b": "1&2" }), "http://h.test/base/a?b=1%262"),
+        ("/a#x?y", json!({}), "http://h.test/base/a"),
+        ("/a/{b#c?d}", json!({ "b#c?d": 1 }), "http://h.test/base/a/1"),
+        ("/a/{b", json!({}), "http://h.test/base/a/%7Bb"),
+        ("//evil.test/{b}", json!({ "b": 1 }), "http://h.test/base//evil.test/1"),
+    ];
+    for (template, input, expected) in table {
+        assert_eq!(uri(&path(template), &input).unwrap(), expected, "{template} with {input}");
+    }
+}
+
+#[test]
+fn a_value_cannot_leave_its_segment() {
+    let table = [
+        ("/a/{b}", json!({ "b": ".." }), "/b"),
+        ("/a/{b}/c", json!({ "b": "." }), "/b"),
+        ("/a/{b}/c", json!({ "b": "" }), "/b"),
+        ("/a/{b}{c}", json!({ "b": ".", "c": "." }), "/b"),
+        ("/a/.{b}", json!({ "b": "." }), "/b"),
+        ("/a/%2E{b}", json!({ "b": "." }), "/b"),
+        ("/a/{b}", json!({ "b": null }), "/b"),
+        ("/a/{b}", json!({}), "/b"),
+        ("/a/{b}", json!({ "b": [] }), "/b"),
+        ("/a/{x/y}", json!({}), "/x~1y"),
+    ];
+    for (template, input, pointer) in table {
+        let error = uri(&path(template), &input).unwrap_err();
+        assert_eq!(error.code().as_str(), "VALIDATION_ERROR", "{template} with {input}");
+        assert_eq!(error.details()["violations"][0]["pointer"], pointer, "{template} with {input}");
+    }
+    for template in ["/a/../b", "/a/%2e%2E", "/./a"] {
+        assert_eq!(uri(&path(template), &json!({})).unwrap_err().code().as_str(), "EXECUTION_ERROR", "{template}");
+    }
+    assert!(uri(&path("/a"), &json!([1])).is_err());
+}
+
+#[test]
+fn servers() {
+    let binding = path("/a").with_server("https://doc:pw@doc.test:8443/v2?k=1#f");
+    let to = |binding: &HttpBinding, config: HttpConfig| send(binding, offline(config), &json!({}));
+    let request = to(&binding, HttpConfig::new()).unwrap();
+    assert_eq!(request.uri(), "https://doc.test:8443/v2/a?k=1");
+    assert!(request.headers().get("authorization").is_none());
+
+    let request = to(&binding, HttpConfig::new().with_base_url("http://ann:p%40w@h.test///")).unwrap();
+    assert_eq!(request.uri(), "http://h.test/a");
+    assert_eq!(request.headers()["authorization"], "Basic YW5uOnBAdw==");
+
+    for (server, reason) in
+        [("/v1", "is relative"), ("ftp://h.test", "no http"), ("http://", "no http"), ("data:,x", "no")]
+    {
+        let error = to(&path("/a").with_server(server), HttpConfig::new()).unwrap_err();
+        assert!(error.message().contains(reason), "{error}");
+    }
+    assert!(to(&path("/a"), HttpConfig::new()).unwrap_err().message().contains("no base URL"));
+    for bad in ["h.test", "/v1", "file:///etc", "mailto:a@b.test", "http://u:s3cret@h:x/"] {
+        let error = Settings::new(HttpConfig::new().with_base_url(bad)).err().unwrap();
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+}
+
+#[test]
+fn headers_cookies_and_the_order_of_authority() {
+    let binding = HttpBinding::new("POST", "/a")
+        .with_parameters(
+            const {
+                &[
+                    HttpParameter::header("X-Trace"),
+                    HttpParameter::header("X-API-Key"),
+                    HttpParameter::header("Authorization"),
+                    HttpParameter::header("Content-Length"),
+                    HttpParameter::header("Transfer-Encoding"),
+                    HttpParameter::header("X-Other"),
+                    HttpParameter::cookie("sid"),
+                    HttpParameter::query("q").with_property("q_2"),
+                ]
+            },
+        )
+        .with_bodies(const { &[HttpBody::new("application/json")] })
+        .with_responses(const { &[HttpResponse::new(StatusRange::Class(2), "application/json")] });
+    let input = json!({
+        "X-Trace": [1, 2], "X-API-Key": "theirs", "Authorization": "theirs", "Content-Length": 5,
+        "Transfer-Encoding": "chunked", "sid": "a;b", "q_2": 1, "q": 2, "body": null, "unknown": 1,
+    });
+    let custom = config()
+        .with_auth(Auth::api_key("ours"))
+        .with_header("X-Trace", "0")
+        .with_header("x-other", "kept")
+        .with_header("Cookie", "lang=en")
+        .with_header("Content-Type", "text/plain");
+    let request = send(&binding, custom, &input).unwrap();
+    assert_eq!(request.uri(), "http://h.test/base/a?q=1");
+    let mut found: Vec<_> = request.headers().iter().map(|(n, v)| (n.as_str(), v.to_str().unwrap())).collect();
+    found.sort_unstable();
+    let agent = concat!("ops-runtime/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        found,
+        [
+            ("accept", "application/json"),
+            ("content-type", "application/json"),
+            ("cookie", "lang=en; sid=a%3Bb"),
+            ("user-agent", agent),
+            ("x-api-key", "ours"),
+            ("x-other", "kept"),
+            ("x-trace", "1,2"),
+        ]
+    );
+    assert!(request.headers()["x-api-key"].is_sensitive());
+    assert!(request.headers()["x-other"].is_sensitive());
+
+    for evil in ["a\r\nX-Evil: 1", "a\nb", "a\0b", "\u{7f}"] {
+        let error = send(&binding, config(), &json!({ "X-Trace": evil })).unwrap_err();
+        assert_eq!(error.details()["violations"][0]["pointer"], "/X-Trace");
+        assert!(!error.to_string().contains("Evil"), "the value stays out of the message");
+    }
+}
+
+#[test]
+fn bindings_that_no_request_can_be_made_of() {
+    let header = path("/a").with_parameters(const { &[HttpParameter::header("bad name")] });
+    assert!(send(&header, config(), &json!({ "bad name": 1 })).is_err());
+    assert!(send(&HttpBinding::new("G T", "/"), config(), &json!({})).is_err());
+    let long = path("/{a}");
+    assert!(send(&long, config(), &json!({ "a": "x".repeat(70_000) })).is_err());
+}
+
+#[test]
+fn configurations_that_cannot_be() {
+    for bad in
+        [config().with_header("a b", "c"), config().with_header("a", "b\nc"), config().with_auth(Auth::bearer("a\rb"))]
+    {
+        assert_eq!(Settings::new(bad).err().unwrap().code().as_str(), "VALIDATION_ERROR");
+    }
+    let secret = config().with_header("X-Key", "hush").with_base_url("https://ann:hush@h.test/?key=hush");
+    assert!(!format!("{secret:?}").contains("hush"));
+}
+
+fn any_style() -> impl Strategy<Value = (ParameterStyle, bool)> {
+    let styles = vec![ParameterStyle::Simple, ParameterStyle::Label, ParameterStyle::Matrix, ParameterStyle::Json];
+    (prop::sample::select(styles), any::<bool>())
+}
+
+proptest! {
+    /// Whatever the value, the path has the segments of the template, and a plain string comes back as it was.
+    #[test]
+    fn one_segment_stays_one(text in any::<String>(), (style, explode) in any_style()) {
+        let mut binding = path("/a/{b}/c");
+        binding.parameters = vec![HttpParameter::path("b").with_style(style, explode)].into();
+        match uri(&binding, &json!({ "b": text.as_str() })) {
+            Ok(found) => {
+                let url = url::Url::parse(&found).unwrap();
+                let segments: Vec<_> = url.path_segments().unwrap().collect();
+                prop_assert_eq!(segments.len(), 4);
+                prop_assert_eq!((segments[0], segments[1], segments[3]), ("base", "a", "c"));
+                prop_assert_eq!((url.host_str(), url.query(), url.fragment()), (Some("h.test"), None, None));
+                if style == ParameterStyle::Simple {
+                    let decoded = percent_encoding::percent_decode_str(segments[2]).decode_utf8().unwrap();
+                    prop_assert_eq!(decoded, text);
+                }
+            }
+            Err(error) => {
+                prop_assert!(matches!(text.as_str(), "" | "." | ".."), "{:?}: {}", text, error);
+            }
+        }
+    }
+
+    /// Whatever the names and values, the server reads the same pairs.
+    #[test]
+    fn queries_are_read_as_they_were_meant(name in "[^\u{0}]{1,8}", text in any::<String>(), more in any::<String>()) {
+        let mut binding = path("/a?fixed=1");
+        let mut first = HttpParameter::query("");
+        first.name = name.clone().into();
+        first.property = "v".into();
+        let second = HttpParameter::query("w").with_reserved();
+        binding.parameters = vec![first, second].into();
+        let found = uri(&binding, &json!({ "v": [text.as_str(), "x"], "w": more.as_str() })).unwrap();
+        let url = url::Url::parse(&found).unwrap();
+        let pairs: Vec<_> = url.query_pairs().into_owned().collect();
+        let mut expected = vec![("fixed", "1"), (&name, &text), (&name, "x")];
+        // Escapes in a reserved value are the caller's.
+        if more.contains('%') {
+            prop_assert_eq!(pairs.len(), 4);
+        } else {
+            expected.push(("w", &more));
+            prop_assert_eq!(pairs, expected.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! From a response to an envelope or an error.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{Bytes, BytesMut};
+use encoding_rs::{Encoding, UTF_8};
+use http::header::{CONTENT_TYPE, SET_COOKIE};
+use http::response::Parts;
+use http_body::Body;
+use http_body_util::BodyExt;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Value, json};
+
+use super::engine::{EngineResponse, failure};
+use super::media::{self, Described, Form, charset, essence};
+use crate::{CallError, HttpMeta, Payload, ResponseEnvelope};
+
+#[cfg(test)]
+mod tests;
+
+/// How much of the body of an error is kept.
+const MAX_ERROR: usize = 1024 * 1024;
+
+/// The facts of a response.
+pub(super) fn meta(parts: &Parts) -> HttpMeta {
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let content_type = parts.headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
+    let mut meta = HttpMeta::new(parts.status.as_u16(), content_type);
+    for name in parts.headers.keys() {
+        let mut values = parts.headers.get_all(name).iter().map(text);
+        if name == SET_COOKIE {
+            meta.set_cookie.extend(values);
+        } else if let Some(mut joined) = values.next() {
+            for value in values {
+                joined.push_str(", ");
+                joined.push_str(&value);
+            }
+            meta.headers.insert(name.as_str().to_owned(), joined);
+        }
+    }
+    meta
+}
+
+/// Reads a response that is not a stream.
+///
+/// # Errors
+/// If its status is not a success, if its body is too large, or if the connection breaks.
+pub(super) async fn read(
+    response: EngineResponse,
+    described: &Described,
+    limit: usize,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let (parts, body) = response.into_parts();
+    let meta = meta(&parts);
+    if !parts.status.is_success() {
+        return Err(status_error(meta, body, limit).await);
+    }
+    match collect(body, limit).await {
+        Collected::Whole(bytes) => {
+            let data = payload(&meta, described, bytes);
+            Ok(ResponseEnvelope::http(data, meta))
+        }
+        Collected::Cut(_) => Err(too_large(limit)),
+        Collected::Broken(error) => Err(error),
+    }
+}
+
+pub(super) fn too_large(limit: usize) -> CallError {
+    CallError::execution(format!("the response is larger than {limit} bytes"))
+}
+
+/// What became of a body.
+pub(super) enum Collected {
+    /// All of it.
+    Whole(Bytes),
+    /// As much as the limit allows.
+    Cut(Bytes),
+    /// The connection broke.
+    Broken(CallError),
+}
+
+/// Reads a body up to a limit, and nothing beyond.
+pub(super) async fn collect<B>(mut body: B, limit: usize) -> Collected
+where
+    B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Unpin,
+{
+    // Most bodies come in one piece, which is kept as it is.
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let data = match frame.map(http_body::Frame::into_data) {
+            Ok(Ok(data)) => data,
+            Ok(Err(_trailers)) => continue,
+            Err(error) => return Collected::Broken(failure("the response broke off", &*error)),
+        };
+        if first.is_empty() && rest.is_empty() {
+            first = data;
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&std::mem::take(&mut first));
+            }
+            rest.extend_from_slice(&data);
+        }
+        if first.len() + rest.len() > limit {
+            let mut read = if rest.is_empty() { first } else { rest.freeze() };
+            read.truncate(limit);
+            return Collected::Cut(read);
+        }
+    }
+    Collected::Whole(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+/// The data of a success.
+///
+/// The content type that the server sent decides, with three exceptions: where the document describes bytes only, the
+/// body is bytes; where it describes JSON and the server named no type of its own (none, `text/plain` or
+/// `application/octet-stream`), a body that is JSON is taken as such; an empty body is `null` unless text or bytes are
+/// described.
+fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
+    let essence = essence(&meta.content_type);
+    let forms = described.forms(meta.status_code);
+    let all = |wanted: Form| forms.clone().next().is_some() && forms.clone().all(|form| form == wanted);
+    if bytes.is_empty() {
+        let empty = meta.status_code != 204 && (all(Form::Text) || all(Form::Bytes));
+        return Payload::Value(if empty { Value::String(String::new()) } else { Value::Null });
+    }
+    if all(Form::Bytes) {
+        return base64(&bytes);
+    }
+    let vague = matches!(essence.as_str(), "" | "text/plain" | "application/octet-stream");
+    match media::form(&essence) {
+        Form::Json => return Payload::Json(json_text(meta, bytes)),
+        form if vague => {
+            let json = forms.clone().any(|form| form == Form::Json) || (essence.is_empty() && !all(Form::Text));
+            if json && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok() {
+                return Payload::Json(bytes);
+            }
+            let text = form == Form::Text || essence.is_empty() || all(Form::Text);
+            if form == Form::Text || (text && std::str::from_utf8(&bytes).is_ok()) {
+                return text_of(meta, &bytes);
+            }
+        }
+        Form::Text => return text_of(meta, &bytes),
+        Form::Bytes => {}
+    }
+    base64(&bytes)
+}
+
+fn base64(bytes: &Bytes) -> Payload {
+    Payload::Value(Value::String(STANDARD.encode(bytes)))
+}
+
+fn text_of(meta: &HttpMeta, bytes: &[u8]) -> Payload {
+    Payload::Value(Value::String(decode(meta, bytes)))
+}
+
+/// The text in the charset that the server names, UTF-8 by default; what is not text in it becomes U+FFFD.
+pub(super) fn decode(meta: &HttpMeta, bytes: &[u8]) -> String {
+    encoding(meta).decode(bytes).0.into_owned()
+}
+
+fn encoding(meta: &HttpMeta) -> &'static Encoding {
+    charset(&meta.content_type).and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8)
+}
+
+/// JSON as a parser reads it: UTF-8 without a byte order mark (RFC 8259, section 8.1).
+fn json_text(meta: &HttpMeta, bytes: Bytes) -> Bytes {
+    if encoding(meta) != UTF_8 {
+        return decode(meta, &bytes).into();
+    }
+    if bytes.starts_with(b"\xEF\xBB\xBF") { bytes.slice(3..) } else { bytes }
+}
+
+/// The error of a status that is not a success, with as much of the body as can be read.
+pub(super) async fn status_error<B>(meta: HttpMeta, body: B, limit: usize) -> CallError
+where
+    B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Unpin,
+{
+    let (bytes, cut) = match collect(body, limit.min(MAX_ERROR)).await {
+        Collected::Whole(bytes) => (bytes, false),
+        Collected::Cut(bytes) => (bytes, true),
+        Collected::Broken(_) => (Bytes::new(), true),
+    };
+    let status = meta.status_code;
+    let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    let message = reason.map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"));
+    let mut details = json!({
+        "statusCode": status,
+        "headers": meta.headers,
+        "contentType": meta.content_type,
+        "body": error_value(&meta, &bytes, cut),
+    });
+    if cut && let Some(details) = details.as_object_mut() {
+        details.insert("truncated".to_owned(), Value::Bool(true));
+    }
+    CallError::execution(message).with_details(details)
+}
+
+fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {
+    if bytes.is_empty() {
+        return Value::Null;
+    }
+    let essence = essence(&meta.content_type);
+    let may_be_json = media::is_json(&essence)
+        || (!essence.contains("html")
+            && bytes.iter().find(|b| !b.is_ascii_whitespace()).is_some_and(|b| b"{[".contains(b)));
+    if may_be_json && !cut {
+        let text = json_text(meta, bytes.clone());
+        if let Ok(value) = serde_json::from_slice(&text) {
+            return value;
+        }
+    }
+    Value::String(decode(meta, bytes))
+}
+
+/// Reads the body of an HTTP error as a type: what the document describes for its status.
+///
+/// ```
+/// use ops_runtime::CallError;
+/// use ops_runtime::http::error_body;
+/// use serde_json::{Value, json};
+///
+/// let error = CallError::execution("HTTP 409: Conflict").with_details(json!({ "statusCode": 409, "body": { "by": 7 } }));
+/// let body: Value = error_body(&error)?;
+/// assert_eq!(body["by"], 7);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// # Errors
+/// If the body is not of that type, or if the error is not that of an HTTP response.
+pub fn error_body<E: DeserializeOwned>(error: &CallError) -> Result<E, serde_json::Error> {
+    E::deserialize(error.details().get("body").unwrap_or(&Value::Null))
+}
+
+/// The status of the HTTP response that an error stands for.
+///
+/// ```
+/// use ops_runtime::CallError;
+/// use ops_runtime::http::error_status;
+/// use serde_json::json;
+///
+/// let error = CallError::execution("HTTP 409: Conflict").with_details(json!({ "statusCode": 409 }));
+/// assert_eq!(error_status(&error), Some(409));
+/// assert_eq!(error_status(&CallError::execution("no connection")), None);
+/// ```
+pub fn error_status(error: &CallError) -> Option<u16> {
+    error.details().get("statusCode")?.as_u64()?.try_into().ok()
+}

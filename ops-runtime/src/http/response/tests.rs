@@ -1,0 +1,143 @@
+//! What becomes of bodies, by what the server says and the document describes.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures_util::{FutureExt, stream};
+use http::Response;
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody};
+use serde_json::{Value, json};
+
+use super::{error_body, error_status, read};
+use crate::http::fake::respond;
+use crate::http::media::Described;
+use crate::{CallError, HttpBinding, HttpResponse, Payload, ResponseEnvelope, StatusRange};
+
+fn described(types: &[&'static str]) -> Described {
+    let mut binding = HttpBinding::new("GET", "/");
+    binding.responses = types.iter().map(|t| HttpResponse::new(StatusRange::Exact(200), t)).collect();
+    Described::new(&binding)
+}
+
+fn run(
+    response: Response<Full<Bytes>>,
+    types: &[&'static str],
+    limit: usize,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let response = response.map(|body| body.map_err(|never: Infallible| match never {}).boxed_unsync());
+    read(response, &described(types), limit).now_or_never().unwrap()
+}
+
+#[test]
+fn payloads() {
+    let json = |text: &'static str| Payload::Json(text.into());
+    let text = |text: &str| Payload::Value(json!(text));
+    let null = || Payload::Value(Value::Null);
+    const JSON: &str = "application/json";
+    const BYTES: &str = "application/octet-stream";
+    let table: &[(&str, &[&str], &[u8], Payload)] = &[
+        ("application/json", &[], b"{\"a\": 1}", json("{\"a\": 1}")),
+        ("application/json", &[], b"not json", json("not json")),
+        ("application/hal+json; charset=utf-8", &[JSON], b"[1]", json("[1]")),
+        ("application/json", &[], b"\xEF\xBB\xBF1", json("1")),
+        ("application/json; charset=iso-8859-1", &[], b"\"\xE9\"", json("\"é\"")),
+        ("application/json", &["text/plain"], b"\"a\"", json("\"a\"")),
+        ("text/plain", &[], b"1", text("1")),
+        ("text/plain", &[JSON], b"{\"a\":1}", json("{\"a\":1}")),
+        ("text/plain", &[JSON], b"hello", text("hello")),
+        ("text/plain; charset=latin1", &[], b"\xE9", text("é")),
+        ("text/plain", &[], b"a\xFFb", text("a\u{fffd}b")),
+        ("text/html", &[JSON], b"1", text("1")),
+        ("image/svg+xml", &[], b"<svg/>", text("<svg/>")),
+        ("image/png", &[], b"\x00\xFF", text("AP8=")),
+        ("image/png", &["text/plain"], b"abc", text("YWJj")),
+        (BYTES, &[], b"abc", text("YWJj")),
+        (BYTES, &[JSON], b"[1]", json("[1]")),
+        (BYTES, &[JSON], b"abc", text("YWJj")),
+        (BYTES, &["text/csv"], b"a,b", text("a,b")),
+        ("text/csv", &[BYTES], b"a,b", text("YSxi")),
+        (JSON, &["application/zip"], b"{}", text("e30=")),
+        (JSON, &["application/zip", JSON], b"{}", json("{}")),
+        ("", &[], b"{}", json("{}")),
+        ("", &[], b"abc", text("abc")),
+        ("", &["text/plain"], b"1", text("1")),
+        ("", &[], b"\xFF", text("/w==")),
+        (JSON, &[JSON], b"", null()),
+        ("", &[], b"", null()),
+        ("text/plain", &["text/plain"], b"", text("")),
+        (BYTES, &[BYTES], b"", text("")),
+    ];
+    for (content_type, types, body, expected) in table {
+        let headers: &[_] = if content_type.is_empty() { &[] } else { &[("content-type", *content_type)] };
+        let found = run(respond(200, headers, body), types, 100).unwrap();
+        assert_eq!(found.data, *expected, "{content_type:?} where {types:?}");
+    }
+    assert_eq!(run(respond(204, &[], b""), &["text/plain"], 100).unwrap().data, null());
+}
+
+#[test]
+fn facts() {
+    let headers = [
+        ("Content-Type", "text/plain;  charset=utf-8"),
+        ("X-A", "1"),
+        ("x-a", "2"),
+        ("Set-Cookie", "a=1"),
+        ("set-cookie", "b=2, c"),
+    ];
+    let envelope = run(respond(203, &headers, b"x"), &[], 100).unwrap();
+    let meta = envelope.meta.as_http().unwrap();
+    assert_eq!((meta.status_code, meta.content_type.as_str()), (203, "text/plain;  charset=utf-8"));
+    assert_eq!(meta.headers.len(), 2);
+    assert_eq!(meta.headers["x-a"], "1, 2");
+    assert_eq!(meta.set_cookie, ["a=1", "b=2, c"]);
+}
+
+#[test]
+fn errors() {
+    let problem = br#"{"title":"gone fishing"}"#;
+    let json = [("content-type", "application/problem+json"), ("retry-after", "9"), ("set-cookie", "s=1")];
+    let error = run(respond(503, &json, problem), &[], 100).unwrap_err();
+    assert_eq!((error.code().as_str(), error.message()), ("EXECUTION_ERROR", "HTTP 503: Service Unavailable"));
+    assert_eq!(
+        *error.details(),
+        json!({
+            "statusCode": 503,
+            "headers": { "content-type": "application/problem+json", "retry-after": "9" },
+            "contentType": "application/problem+json",
+            "body": { "title": "gone fishing" },
+        })
+    );
+    assert_eq!(error_body::<BTreeMap<String, String>>(&error).unwrap()["title"], "gone fishing");
+    assert!(error_body::<Vec<u8>>(&error).is_err());
+    assert_eq!(error_status(&error), Some(503));
+
+    let table: &[(u16, &str, &[u8], &str, Value)] = &[
+        (404, "text/plain", b"no such pet", "HTTP 404: Not Found", json!("no such pet")),
+        (404, "text/plain", b" {\"a\":1}", "HTTP 404: Not Found", json!({ "a": 1 })),
+        (404, "text/html", b"{\"a\":1}", "HTTP 404: Not Found", json!("{\"a\":1}")),
+        (499, "application/json", b"{oops", "HTTP 499", json!("{oops")),
+        (302, "", b"", "HTTP 302: Found", json!(null)),
+        (500, "application/json", &[b'1'; 101], "HTTP 500: Internal Server Error", json!("1".repeat(100))),
+    ];
+    for (status, content_type, body, message, expected) in table {
+        let error = run(respond(*status, &[("content-type", *content_type)], body), &[], 100).unwrap_err();
+        assert_eq!(error.message(), *message);
+        assert_eq!(error.details()["body"], *expected);
+        assert_eq!(error.details().get("truncated").is_some(), body.len() > 100);
+    }
+}
+
+#[test]
+fn a_limit_holds_for_bodies_of_unknown_length() {
+    let body = |pieces: usize| {
+        let pieces = (0..pieces).map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"12345"))));
+        let body = StreamBody::new(stream::iter(pieces.collect::<Vec<_>>()));
+        let response = Response::new(body.map_err(|never| match never {}).boxed_unsync());
+        read(response, &Described::default(), 20).now_or_never().unwrap()
+    };
+    assert_eq!(body(4).unwrap().data, Payload::Json("12345123451234512345".into()));
+    assert_eq!(body(5).unwrap_err().message(), "the response is larger than 20 bytes");
+    assert!(run(respond(200, &[], b"123456"), &[], 5).is_err());
+}

@@ -1,0 +1,212 @@
+//! Parameter styles: how a value is written in a path, a query, a header or a cookie.
+//!
+//! The expectations are those of OpenAPI 3.1, section 4.8.12.3 and 4.8.12.4, which follow RFC 6570. What they leave
+//! undefined is decided here: items and properties that are `null` are left out; values nested deeper than a style can
+//! say are written as JSON; a list in a deep object gets indices; exploded cookies are pairs of their own.
+
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value};
+
+use crate::{HttpParameter, ParameterLocation, ParameterStyle};
+
+/// Everything but the unreserved characters of RFC 3986.
+pub(super) const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What must be escaped even where reserved characters are allowed: what would end the value or the query.
+///
+/// A plus sign is escaped because most servers read it as a space.
+const RESERVED: &AsciiSet = &COMPONENT
+    .remove(b':')
+    .remove(b'/')
+    .remove(b'?')
+    .remove(b'[')
+    .remove(b']')
+    .remove(b'@')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=');
+
+/// A deep object is nested no deeper than this; what lies below is written as JSON.
+const MAX_DEPTH: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Escape {
+    /// Nothing, in headers.
+    None,
+    Component,
+    Reserved,
+}
+
+impl Escape {
+    fn apply(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::None => Cow::Borrowed(text),
+            Self::Component => utf8_percent_encode(text, COMPONENT).into(),
+            Self::Reserved => reserved(text),
+        }
+    }
+}
+
+/// Escapes what cannot stand in a query, and leaves reserved characters and escapes alone (RFC 6570, section 3.2.3).
+fn reserved(text: &str) -> Cow<'_, str> {
+    let is_escape =
+        |rest: &str| matches!(rest.as_bytes(), [b'%', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        let (before, after) = rest.split_at(at);
+        out.extend(utf8_percent_encode(before, RESERVED));
+        out.push_str(if is_escape(after) { "%" } else { "%25" });
+        rest = after.strip_prefix('%').unwrap_or_default();
+    }
+    if out.is_empty() {
+        return utf8_percent_encode(rest, RESERVED).into();
+    }
+    out.extend(utf8_percent_encode(rest, RESERVED));
+    Cow::Owned(out)
+}
+
+/// The text that stands for a path parameter in the path; `None` for a value that is undefined.
+pub(super) fn path(parameter: &HttpParameter, value: &Value) -> Option<String> {
+    let (first, separator) = match parameter.style {
+        ParameterStyle::Label => (".", "."),
+        ParameterStyle::Matrix => (";", ";"),
+        _ => ("", ","),
+    };
+    let named = parameter.style == ParameterStyle::Matrix;
+    // Reserved characters are never allowed here: a slash would make another path.
+    let pieces = Writer { parameter, named, escape: Escape::Component }.pieces(value);
+    (!pieces.is_empty()).then(|| format!("{first}{}", pieces.join(separator)))
+}
+
+/// The pairs `name=value` that a query parameter adds to the query.
+pub(super) fn query(parameter: &HttpParameter, value: &Value) -> Vec<String> {
+    let escape = if parameter.allow_reserved { Escape::Reserved } else { Escape::Component };
+    Writer { parameter, named: true, escape }.pieces(value)
+}
+
+/// The value of a header; `None` for a value that is undefined.
+pub(super) fn header(parameter: &HttpParameter, value: &Value) -> Option<String> {
+    let pieces = Writer { parameter, named: false, escape: Escape::None }.pieces(value);
+    (!pieces.is_empty()).then(|| pieces.join(","))
+}
+
+/// The pairs `name=value` that a cookie parameter adds to the `Cookie` header.
+pub(super) fn cookie(parameter: &HttpParameter, value: &Value) -> Vec<String> {
+    Writer { parameter, named: true, escape: Escape::Component }.pieces(value)
+}
+
+/// The parameter that stands for a field of a form that nothing more is said about.
+pub(super) fn form_field(name: &str, value: &Value) -> HttpParameter {
+    let nested = match value {
+        Value::Array(items) => items.iter().any(|item| item.is_object() || item.is_array()),
+        value => value.is_object(),
+    };
+    let style = if nested { ParameterStyle::DeepObject } else { ParameterStyle::Form };
+    let name: crate::Text = Cow::Owned(name.to_owned());
+    let location = ParameterLocation::Query;
+    HttpParameter { property: name.clone(), name, location, style, explode: true, allow_reserved: false }
+}
+
+struct Writer<'a> {
+    parameter: &'a HttpParameter,
+    /// Whether a piece starts with the parameter's name.
+    named: bool,
+    escape: Escape,
+}
+
+impl Writer<'_> {
+    /// The pieces that a value is written as, escaped, to be joined by the style's separator.
+    fn pieces(&self, value: &Value) -> Vec<String> {
+        use ParameterStyle::{DeepObject, Json};
+        match (value, self.parameter.style) {
+            (Value::Null, _) => Vec::new(),
+            (value, Json) => vec![self.pair(&self.escape.apply(&value.to_string()))],
+            (Value::Array(_) | Value::Object(_), DeepObject) => self.deep(value),
+            (Value::Array(items), _) => {
+                let items = items.iter().filter(|item| !item.is_null()).map(|item| self.scalar(item));
+                if self.parameter.explode { items.map(|item| self.pair(&item)).collect() } else { self.joined(items) }
+            }
+            (Value::Object(members), _) if self.parameter.explode => {
+                defined(members).map(|(k, v)| format!("{}={}", self.name(k), self.scalar(v))).collect()
+            }
+            (Value::Object(members), _) => {
+                self.joined(defined(members).flat_map(|(k, v)| [self.escape.apply(k).into_owned(), self.scalar(v)]))
+            }
+            (scalar, _) => vec![self.pair(&self.scalar(scalar))],
+        }
+    }
+
+    fn joined(&self, parts: impl Iterator<Item = String>) -> Vec<String> {
+        // The delimiters are written escaped where a URL cannot hold them as they are.
+        let delimiter = match self.parameter.style {
+            ParameterStyle::SpaceDelimited => "%20",
+            ParameterStyle::PipeDelimited => "%7C",
+            _ => ",",
+        };
+        let parts: Vec<_> = parts.collect();
+        if parts.is_empty() { Vec::new() } else { vec![self.pair(&parts.join(delimiter))] }
+    }
+
+    fn pair(&self, value: &str) -> String {
+        if !self.named {
+            return value.to_owned();
+        }
+        let name = self.name(&self.parameter.name);
+        if value.is_empty() && self.parameter.style == ParameterStyle::Matrix {
+            return name.into_owned();
+        }
+        format!("{name}={value}")
+    }
+
+    /// A name, in which reserved characters are never allowed.
+    fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        if self.escape == Escape::None { Cow::Borrowed(name) } else { Escape::Component.apply(name) }
+    }
+
+    fn scalar(&self, value: &Value) -> String {
+        match value {
+            Value::String(text) => self.escape.apply(text).into_owned(),
+            value => self.escape.apply(&value.to_string()).into_owned(),
+        }
+    }
+
+    /// `name[key][key]=value` for every value inside.
+    fn deep(&self, value: &Value) -> Vec<String> {
+        let mut pieces = Vec::new();
+        self.deep_into(&self.name(&self.parameter.name), value, MAX_DEPTH, &mut pieces);
+        pieces
+    }
+
+    fn deep_into(&self, name: &str, value: &Value, depth: usize, pieces: &mut Vec<String>) {
+        match value {
+            Value::Null => {}
+            Value::Object(members) if depth > 0 => {
+                for (key, value) in members {
+                    self.deep_into(&format!("{name}%5B{}%5D", self.name(key)), value, depth - 1, pieces);
+                }
+            }
+            Value::Array(items) if depth > 0 => {
+                for (index, value) in items.iter().enumerate() {
+                    self.deep_into(&format!("{name}%5B{index}%5D"), value, depth - 1, pieces);
+                }
+            }
+            value => pieces.push(format!("{name}={}", self.scalar(value))),
+        }
+    }
+}
+
+fn defined(members: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    members.iter().filter(|(_, value)| !value.is_null())
+}
+
+#[cfg(test)]
+mod tests;

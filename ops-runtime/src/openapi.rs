@@ -1,0 +1,135 @@
+//! Reading OpenAPI documents into operations.
+//!
+//! ```
+//! use ops_runtime::openapi::{self, ReadOptions};
+//!
+//! let document = serde_json::json!({
+//!     "openapi": "3.1.0",
+//!     "info": { "title": "Pet shop", "version": "2.0.0" },
+//!     "paths": { "/pets/{id}": { "get": {
+//!         "operationId": "showPet",
+//!         "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } }],
+//!         "responses": { "200": {
+//!             "description": "A pet",
+//!             "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } },
+//!         } },
+//!     } } },
+//!     "components": { "schemas": { "Pet": { "type": "object" } } },
+//! });
+//! let (api, diagnostics) = openapi::read(&document, &ReadOptions::new()).unwrap();
+//! assert_eq!(api.operations[0].id, "pet_shop.showPet");
+//! assert_eq!(api.definitions.as_slice()[0].name, "Pet");
+//! assert!(diagnostics.is_empty());
+//! ```
+//!
+//! What cannot be read costs itself alone and is named in a diagnostic: no document fails because of one schema or
+//! one operation. Schemas keep their names and refer to each other as `#/$defs/Name`, in JSON Schema 2020-12.
+//!
+//! The input of an operation is an object with a property for each parameter, under the parameter's name, and one for
+//! the request body, `body`. Of two parameters with one name the later is `{name}_{location}`; beside a parameter
+//! called `body`, the request body is `request_body`.
+
+// An error ends the reading of a document, so nothing is gained by keeping it small.
+#![allow(clippy::result_large_err)]
+
+mod body;
+mod definition;
+mod document;
+mod media;
+mod name;
+mod operation;
+mod parameter;
+mod pointer;
+mod position;
+mod reader;
+mod schema;
+mod text;
+mod version;
+mod yaml;
+
+use serde_json::Value;
+
+use self::document::Documents;
+use self::reader::Reader;
+use self::version::Version;
+use crate::source::Source;
+use crate::{Api, Definitions, Diagnostic};
+
+/// How a document is read.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// The namespace of the operations; by default the name of the document's file, or its title.
+    pub namespace: Option<String>,
+}
+
+impl ReadOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the namespace of the operations. What cannot stand in a namespace becomes `_`.
+    #[must_use]
+    pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+}
+
+/// Reads the document at a location, and all that it refers to.
+///
+/// # Errors
+/// If there is no such document, or if it is not an OpenAPI document.
+pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Result<(Api, Vec<Diagnostic>), Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let documents = Documents::load(location, source, &mut diagnostics)?;
+    read_documents(&documents, options, diagnostics).map_err(|error| error.with_document(location))
+}
+
+/// The value of a JSON or YAML text, told apart by content, as [`read`] takes it.
+///
+/// It holds no value nested deeper than 512 levels, and of several values with one key the last.
+///
+/// # Errors
+/// If the text is neither.
+pub fn parse(text: &str) -> Result<Value, Diagnostic> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text::parse(text, &mut Vec::new()).map(|(value, _)| value)
+}
+
+/// Reads a document that is a JSON value already. References to other documents lead nowhere.
+///
+/// # Errors
+/// If the value is not an OpenAPI document.
+pub fn read(document: &Value, options: &ReadOptions) -> Result<(Api, Vec<Diagnostic>), Diagnostic> {
+    read_documents(&Documents::of(document), options, Vec::new())
+}
+
+fn read_documents(
+    documents: &Documents<'_>,
+    options: &ReadOptions,
+    diagnostics: Vec<(usize, Diagnostic)>,
+) -> Result<(Api, Vec<Diagnostic>), Diagnostic> {
+    let root = documents.root();
+    let version = Version::of(root.value)?;
+    let has = |key: &str| root.value.get(key).is_some_and(Value::is_object);
+    if !has("paths") && (version == Version::V30 || !has("webhooks") && !has("components")) {
+        let error = Diagnostic::error("/paths", "the document has no `paths`, so it describes no operations");
+        return Err(error.with_help("write `paths: {}` if that is meant"));
+    }
+    let mut reader = Reader::new(documents, version);
+    reader.diagnostics = diagnostics;
+    let location = documents.get(0).and_then(|root| root.location.as_deref());
+    let info = root.get("info");
+    let title = info.as_ref().and_then(|info| info.text("title"));
+    let namespace = match options.namespace.as_deref().map(|name| name.replace('.', "_")) {
+        Some(namespace) if !namespace.is_empty() => namespace,
+        _ => name::namespace(location, title),
+    };
+    reader.define_components();
+    let operations = reader.operations(&namespace);
+    reader.read_definitions();
+    let api = Api::new(Definitions::new(std::mem::take(&mut reader.definitions)), operations);
+    Ok((api, reader.finished_diagnostics()))
+}

@@ -1,0 +1,309 @@
+//! The documents that a description is spread over, and `$ref`s between and within them.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::pointer::{self, percent_decoded, tokens};
+use super::text;
+use crate::Diagnostic;
+use crate::source::Source;
+
+/// How many `$ref`s may be followed to find one place.
+const MAX_HOPS: usize = 64;
+
+/// How many documents one description may be spread over.
+const MAX_DOCUMENTS: usize = 2_000;
+
+/// A document as it was read.
+pub(super) struct Document<'v> {
+    /// Where it was read; none for a value that the caller had.
+    pub(super) location: Option<String>,
+    /// Its text and whether that is JSON, for the positions of diagnostics.
+    pub(super) text: Option<(String, bool)>,
+    /// Its content.
+    pub(super) value: Cow<'v, Value>,
+}
+
+/// A description: its root document first, then all that it refers to.
+#[derive(Default)]
+pub(super) struct Documents<'v> {
+    list: Vec<Document<'v>>,
+    /// The number of each document, by location; or why it could not be read.
+    locations: BTreeMap<String, Result<usize, String>>,
+    /// The locations that the relative references of a document mean, by its number and the reference.
+    references: BTreeMap<(usize, String), String>,
+}
+
+/// A place in a document.
+#[derive(Debug, Clone)]
+pub(super) struct Node<'a> {
+    pub(super) document: usize,
+    pub(super) pointer: String,
+    pub(super) value: &'a Value,
+}
+
+impl<'a> Node<'a> {
+    /// The member of an object.
+    pub(super) fn get(&self, key: &str) -> Option<Self> {
+        self.value.get(key).map(|value| self.child(key, value))
+    }
+
+    /// A member that is text.
+    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
+        self.value.get(key)?.as_str()
+    }
+
+    /// A member that is `true`.
+    pub(super) fn is(&self, key: &str) -> bool {
+        self.value.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The members of an object; none of anything else.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
+        let node = self.clone();
+        let members = self.value.as_object().into_iter().flatten();
+        members.map(move |(key, value)| (key.as_str(), node.child(key, value)))
+    }
+
+    /// The items of a list; none of anything else.
+    pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
+        let node = self.clone();
+        let items = self.value.as_array().into_iter().flatten().enumerate();
+        items.map(move |(at, value)| node.child(&at.to_string(), value))
+    }
+
+    fn child(&self, key: &str, value: &'a Value) -> Self {
+        let mut pointer = String::with_capacity(self.pointer.len() + key.len() + 1);
+        pointer.push_str(&self.pointer);
+        pointer::push(&mut pointer, key);
+        Self { document: self.document, pointer, value }
+    }
+}
+
+impl<'v> Documents<'v> {
+    /// A value that the caller has; references to other documents lead nowhere.
+    pub(super) fn of(value: &'v Value) -> Self {
+        let document = Document { location: None, text: None, value: Cow::Borrowed(value) };
+        Self { list: vec![document], ..Self::default() }
+    }
+
+    /// Reads a document and all that it refers to, directly or not.
+    pub(super) fn load(
+        location: &str,
+        source: &dyn Source,
+        diagnostics: &mut Vec<(usize, Diagnostic)>,
+    ) -> Result<Self, Diagnostic> {
+        let mut documents = Self::default();
+        let failed = |message: String| Diagnostic::error("", message).with_document(location);
+        let text = source.read(location, location).map_err(|error| failed(error.message))?;
+        documents.add(location, text, diagnostics).map_err(|error| error.with_document(location))?;
+        // References lead back to the root under the plain form of its location.
+        let name = location.rsplit(['/', '\\']).next().unwrap_or(location);
+        documents.locations.insert(source.resolve(location, name), Ok(0));
+        let mut next = 0;
+        while let Some(document) = documents.list.get(next) {
+            let base = document.location.clone().unwrap_or_default();
+            for reference in foreign_references(&document.value) {
+                let location = source.resolve(&base, &percent_decoded(&reference));
+                documents.references.insert((next, reference), location.clone());
+                if documents.locations.contains_key(&location) {
+                    continue;
+                }
+                let read = if documents.list.len() < MAX_DOCUMENTS {
+                    source.read(&location, documents.root_location()).map_err(|error| error.message)
+                } else {
+                    Err(format!("more than {MAX_DOCUMENTS} documents"))
+                };
+                let added = read.and_then(|text| documents.add(&location, text, diagnostics).map_err(|e| e.message));
+                if let Err(message) = added {
+                    documents.locations.insert(location, Err(message));
+                }
+            }
+            next += 1;
+        }
+        Ok(documents)
+    }
+
+    fn add(
+        &mut self,
+        location: &str,
+        text: String,
+        diagnostics: &mut Vec<(usize, Diagnostic)>,
+    ) -> Result<(), Diagnostic> {
+        let number = self.list.len();
+        let mut found = Vec::new();
+        // A byte order mark says nothing in UTF-8.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let (value, is_json) = text::parse(&text, &mut found)?;
+        diagnostics.extend(found.into_iter().map(|diagnostic| (number, diagnostic)));
+        self.list.push(Document {
+            location: Some(location.to_owned()),
+            text: Some((text, is_json)),
+            value: Cow::Owned(value),
+        });
+        self.locations.insert(location.to_owned(), Ok(number));
+        Ok(())
+    }
+
+    fn root_location(&self) -> &str {
+        self.get(0).and_then(|root| root.location.as_deref()).unwrap_or_default()
+    }
+
+    /// The document of that number; the root is number 0.
+    pub(super) fn get(&self, number: usize) -> Option<&Document<'v>> {
+        self.list.get(number)
+    }
+
+    /// The whole root document.
+    pub(super) fn root(&self) -> Node<'_> {
+        let value = self.get(0).map_or(&Value::Null, |root| root.value.as_ref());
+        Node { document: 0, pointer: String::new(), value }
+    }
+
+    /// What a reference in a document means.
+    pub(super) fn find(&self, document: usize, reference: &str) -> Result<Node<'_>, String> {
+        self.find_within(document, reference, &mut MAX_HOPS.clone())
+    }
+
+    fn find_within(&self, document: usize, reference: &str, hops: &mut usize) -> Result<Node<'_>, String> {
+        let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let document = if file.is_empty() { document } else { self.foreign(document, file)? };
+        let value = self.get(document).map_or(&Value::Null, |document| document.value.as_ref());
+        let root = Node { document, pointer: String::new(), value };
+        let decoded = percent_decoded(fragment);
+        if !(fragment.is_empty() || decoded.starts_with('/')) {
+            return Err(format!("`{reference}` is not a JSON pointer"));
+        }
+        let found = self.walk(root.clone(), &decoded, hops);
+        // A `%` that somebody forgot to encode.
+        let found = found.or_else(|| if decoded == fragment { None } else { self.walk(root, fragment, hops) });
+        found.ok_or_else(|| format!("`{reference}` does not exist"))
+    }
+
+    fn foreign(&self, document: usize, file: &str) -> Result<usize, String> {
+        let location = self.references.get(&(document, file.to_owned()));
+        match location.and_then(|location| self.locations.get(location)) {
+            Some(Ok(number)) => Ok(*number),
+            Some(Err(message)) => Err(message.clone()),
+            None => Err(format!("`{file}` is another document, and there is no source to read it from")),
+        }
+    }
+
+    /// The place that a pointer leads to; where it does not, because the way goes through a `$ref`, that is followed.
+    fn walk<'a>(&'a self, root: Node<'a>, pointer: &str, hops: &mut usize) -> Option<Node<'a>> {
+        let mut node = root;
+        for token in tokens(pointer) {
+            let step = |node: &Node<'a>| match node.value {
+                Value::Array(_) => token.parse().ok().and_then(|at| node.items().nth(at)),
+                _ => node.get(&token),
+            };
+            node = match step(&node) {
+                Some(next) => next,
+                None => step(&self.follow(node, hops).ok()?)?,
+            };
+        }
+        Some(node)
+    }
+
+    /// The node itself, or what it refers to if it is a `$ref`.
+    pub(super) fn resolve<'a>(&'a self, node: Node<'a>) -> Result<Node<'a>, String> {
+        self.follow(node, &mut MAX_HOPS.clone())
+    }
+
+    fn follow<'a>(&'a self, mut node: Node<'a>, hops: &mut usize) -> Result<Node<'a>, String> {
+        while let Some(reference) = node.text("$ref") {
+            *hops = hops.checked_sub(1).ok_or_else(|| format!("`{reference}` leads in a circle"))?;
+            node = self.find_within(node.document, reference, hops)?;
+        }
+        Ok(node)
+    }
+}
+
+/// The documents that a document refers to, as they stand in its `$ref`s and discriminator mappings.
+fn foreign_references(value: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut add = |reference: &Value| {
+        let file = reference.as_str().map(|text| text.split_once('#').map_or(text, |(file, _)| file));
+        if let Some(file) = file.filter(|file| !file.is_empty() && !found.contains(*file)) {
+            found.insert(file.to_owned());
+        }
+    };
+    // An explicit stack: the value may be nested deeper than the thread's stack allows.
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Object(map) => {
+                map.get("$ref").into_iter().for_each(&mut add);
+                if let (Some(_), Some(Value::Object(mapping))) = (map.get("propertyName"), map.get("mapping")) {
+                    // A mapping also takes bare names of schemas.
+                    mapping
+                        .values()
+                        .filter(|v| v.as_str().is_some_and(|v| v.contains(['/', '.', '#'])))
+                        .for_each(&mut add);
+                }
+                stack.extend(map.values());
+            }
+            Value::Array(items) => stack.extend(items),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn references_lead_anywhere() {
+        let value = json!({
+            "paths": { "/pets/{id}": { "get": { "x": [{ "found": 1 }] } } },
+            "a~b": { "found": 2 },
+            "alias": { "$ref": "#/chain" },
+            "chain": { "$ref": "#/a~0b" },
+            "circle": { "$ref": "#/circle" },
+            "100%": { "found": 3 },
+        });
+        let documents = Documents::of(&value);
+        for (reference, found) in [
+            ("#/paths/~1pets~1%7Bid%7D/get/x/0", Ok(1)),
+            ("#/paths/~1pets~1{id}/get/x/0", Ok(1)),
+            ("#/a~0b", Ok(2)),
+            ("#/alias", Ok(2)),
+            ("#/100%", Ok(3)),
+            ("#/alias/found/nothing", Err("`#/alias/found/nothing` does not exist")),
+            ("#/circle/x", Err("`#/circle/x` does not exist")),
+            ("#/circle", Err("`#/circle` leads in a circle")),
+            ("#name", Err("`#name` is not a JSON pointer")),
+            ("x.yaml#/a", Err("`x.yaml` is another document, and there is no source to read it from")),
+        ] {
+            let node = documents.find(0, reference).and_then(|node| documents.resolve(node));
+            let node = node.map(|node| node.value["found"].as_u64().unwrap());
+            assert_eq!(node, found.map_err(str::to_owned), "{reference}");
+        }
+        let through = documents.find(0, "#/alias/found").unwrap();
+        assert_eq!((through.pointer.as_str(), through.value), ("/a~0b/found", &json!(2)));
+    }
+
+    #[test]
+    fn documents_are_read_with_all_that_they_refer_to() {
+        let source = BTreeMap::from([
+            ("specs/api.yaml".to_owned(), "a: {$ref: 'parts/one.json#/b'}\nc: {$ref: gone.yaml}\n".to_owned()),
+            ("specs/parts/one.json".to_owned(), r##"{"b": {"$ref": "../api.yaml#/d"}}"##.to_owned()),
+            ("specs/../specs/api.yaml".to_owned(), "a: {$ref: 'parts/one.json#/b'}".to_owned()),
+        ]);
+        let mut diagnostics = Vec::new();
+        let documents = Documents::load("specs/../specs/api.yaml", &source, &mut diagnostics).unwrap();
+        assert_eq!(documents.list.len(), 2);
+        let documents = Documents::load("specs/api.yaml", &source, &mut diagnostics).unwrap();
+        assert_eq!(documents.list.len(), 2);
+        assert_eq!(documents.find(0, "parts/one.json#/b").unwrap().document, 1);
+        assert_eq!(documents.find(0, "gone.yaml").unwrap_err(), "there is no document `specs/gone.yaml`");
+        let error = documents.resolve(documents.root().get("a").unwrap()).unwrap_err();
+        assert_eq!(error, "`../api.yaml#/d` does not exist");
+    }
+}

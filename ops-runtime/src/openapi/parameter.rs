@@ -1,0 +1,241 @@
+//! Parameters: where each property of the input goes in the request.
+
+use serde_json::{Map, Value, json};
+
+use super::document::Node;
+use super::media::{self, Media};
+use super::reader::{Names, Reader};
+use crate::{HttpParameter, ParameterLocation, ParameterStyle, Text};
+
+/// A parameter, and the property of the input that holds its value.
+pub(super) struct Parameter {
+    pub(super) http: HttpParameter,
+    pub(super) schema: Value,
+    pub(super) required: bool,
+}
+
+/// Headers that a parameter cannot set: other parts of the description say what they hold.
+const RESERVED_HEADERS: &[&str] = &["accept", "content-type", "authorization"];
+
+impl<'a> Reader<'a> {
+    /// The parameters of an operation, those of its path included, in the order of the document.
+    pub(super) fn parameters(&mut self, item: &Node<'a>, operation: &Node<'a>, path: &str) -> Vec<Parameter> {
+        let mut nodes: Vec<((ParameterLocation, String), Node<'a>)> = Vec::new();
+        for (of_operation, place) in [(false, item), (true, operation)] {
+            let shared = if of_operation { nodes.len() } else { 0 };
+            for node in self.list(place, "parameters") {
+                let Some(node) = self.resolve(&node, "the parameter") else { continue };
+                let Some(key) = self.parameter_key(&node) else { continue };
+                match nodes.iter().position(|(other, _)| *other == key) {
+                    // An operation's own parameter replaces its path's.
+                    Some(at) if of_operation && at < shared => {
+                        if let Some(slot) = nodes.get_mut(at) {
+                            slot.1 = node;
+                        }
+                    }
+                    Some(_) => self.warn(&node, format!("a second parameter `{}`", key.1), "the first was taken"),
+                    None => nodes.push((key, node)),
+                }
+            }
+        }
+        let mut templates = template_names(path);
+        let mut parameters: Vec<Parameter> = Vec::new();
+        let mut properties = Names::default();
+        for ((location, _), node) in nodes {
+            let name = node.text("name").unwrap_or_default();
+            if location == ParameterLocation::Path {
+                let Some(at) = templates.iter().position(|template| *template == name) else {
+                    self.warn(&node, format!("`{path}` has no `{{{name}}}`"), "the parameter was left out");
+                    continue;
+                };
+                templates.swap_remove(at);
+            }
+            let mut parameter = self.parameter(&node, location);
+            if !properties.take(name) {
+                let property = properties.allot(&format!("{name}_{}", location_name(location)));
+                self.note(
+                    &node,
+                    format!("two parameters are called `{name}`"),
+                    format!("this one is `{property}` in the input"),
+                );
+                parameter.http.property = property.into();
+            }
+            parameters.push(parameter);
+        }
+        for name in templates {
+            self.warn(operation, format!("the path parameter `{name}` is not described"), "it is taken to be text");
+            let mut http = HttpParameter::path("");
+            http.name = Text::Owned(name.to_owned());
+            let is_new = properties.take(name);
+            http.property = if is_new { name.to_owned() } else { properties.allot(&format!("{name}_path")) }.into();
+            parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
+        }
+        parameters
+    }
+
+    /// What tells a parameter from others; none of one that cannot be sent.
+    fn parameter_key(&mut self, node: &Node<'a>) -> Option<(ParameterLocation, String)> {
+        let Some(name) = node.text("name").filter(|name| !name.is_empty()) else {
+            self.warn(node, "a parameter without `name`", "it was left out");
+            return None;
+        };
+        let location = match node.text("in") {
+            Some("path") => ParameterLocation::Path,
+            Some("query") => ParameterLocation::Query,
+            Some("header") => ParameterLocation::Header,
+            Some("cookie") => ParameterLocation::Cookie,
+            other => {
+                let message = format!("the parameter `{name}` is in `{}`", other.unwrap_or_default());
+                self.warn(node, message, "it was left out: it should be in `path`, `query`, `header` or `cookie`");
+                return None;
+            }
+        };
+        if location != ParameterLocation::Header {
+            return Some((location, name.to_owned()));
+        }
+        let name = name.to_ascii_lowercase();
+        if RESERVED_HEADERS.contains(&name.as_str()) {
+            self.note(node, format!("the header `{name}` is not a parameter"), "the client sets it");
+            return None;
+        }
+        Some((location, name))
+    }
+
+    /// The fields of a form that say how they are written.
+    pub(super) fn fields(&mut self, content: &Node<'a>) -> Vec<HttpParameter> {
+        let mut fields = Vec::new();
+        for (name, encoding) in self.map(content, "encoding") {
+            let is_json = encoding.text("contentType").is_some_and(|text| Media::of(text) == Media::Json);
+            if is_json || ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
+                let mut field = self.written(name, &encoding, ParameterLocation::Query);
+                field.style = if is_json { ParameterStyle::Json } else { field.style };
+                fields.push(field);
+            }
+        }
+        fields
+    }
+
+    fn parameter(&mut self, node: &Node<'a>, location: ParameterLocation) -> Parameter {
+        let mut http = self.written(node.text("name").unwrap_or_default(), node, location);
+        let schema = match media::contents(node).into_iter().next() {
+            Some(content) => {
+                if content.media != Media::Json {
+                    let message = format!("a parameter cannot be written as `{}`", content.content_type);
+                    self.warn(&content.node, message, "it is written as JSON");
+                }
+                http.style = ParameterStyle::Json;
+                content.node.get("schema")
+            }
+            None => node.get("schema"),
+        };
+        let schema = match schema {
+            Some(schema) => self.schema(&schema),
+            None => {
+                self.note(node, "a parameter without a schema", "it is taken to be text");
+                json!({ "type": "string" })
+            }
+        };
+        let required = location == ParameterLocation::Path || node.is("required");
+        Parameter { http, schema: described(schema, node), required }
+    }
+
+    /// How a value is written, by the members `style`, `explode` and `allowReserved` of a node.
+    fn written(&mut self, name: &str, node: &Node<'a>, location: ParameterLocation) -> HttpParameter {
+        let (default, styles) = styles(location);
+        let style = match node.text("style") {
+            None => default,
+            Some(name) => match styles.iter().find(|(known, _)| *known == name) {
+                Some((_, style)) => *style,
+                None => {
+                    self.warn(
+                        node,
+                        format!("`{name}` is not a style of such a parameter"),
+                        "the default style was taken",
+                    );
+                    default
+                }
+            },
+        };
+        let explode = node.value.get("explode").and_then(Value::as_bool).unwrap_or(style == ParameterStyle::Form);
+        let mut http = HttpParameter::query("").with_style(style, explode || style == ParameterStyle::DeepObject);
+        http.location = location;
+        http.name = Text::Owned(name.to_owned());
+        http.property = http.name.clone();
+        http.allow_reserved = node.is("allowReserved");
+        http
+    }
+}
+
+/// The default style at a location, and all that are possible there.
+fn styles(location: ParameterLocation) -> (ParameterStyle, &'static [(&'static str, ParameterStyle)]) {
+    use ParameterStyle::{DeepObject, Form, Label, Matrix, PipeDelimited, Simple, SpaceDelimited};
+    match location {
+        ParameterLocation::Path => (Simple, &[("simple", Simple), ("label", Label), ("matrix", Matrix)]),
+        ParameterLocation::Query => (
+            Form,
+            &[
+                ("form", Form),
+                ("spaceDelimited", SpaceDelimited),
+                ("pipeDelimited", PipeDelimited),
+                ("deepObject", DeepObject),
+            ],
+        ),
+        ParameterLocation::Header => (Simple, &[("simple", Simple)]),
+        ParameterLocation::Cookie => (Form, &[("form", Form)]),
+    }
+}
+
+fn location_name(location: ParameterLocation) -> &'static str {
+    match location {
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
+    }
+}
+
+/// The schema with what its surroundings say about the value; that is closer to the point than its own words.
+pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
+    let description = node.text("description").filter(|text| !text.trim().is_empty());
+    let deprecated = node.is("deprecated");
+    if description.is_none() && !deprecated {
+        return schema;
+    }
+    let mut schema = match schema {
+        Value::Object(schema) => schema,
+        Value::Bool(true) => Map::new(),
+        other => return other,
+    };
+    if let Some(text) = description {
+        schema.insert("description".into(), text.into());
+    }
+    if deprecated {
+        schema.insert("deprecated".into(), true.into());
+    }
+    Value::Object(schema)
+}
+
+/// The names in the braces of a path, each once.
+fn template_names(path: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = path;
+    while let Some((_, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        rest = after;
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_templates() {
+        assert_eq!(template_names("/a/{b}/{c}.{d}/{b}"), ["b", "c", "d"]);
+        assert_eq!(template_names("/a/{b"), [""; 0]);
+    }
+}

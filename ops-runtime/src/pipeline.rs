@@ -1,0 +1,279 @@
+//! What happens to every call: look up, check access and input, run, then detect, wrap, normalise and validate.
+//!
+//! The typed functions are thin; what they share is not generic, so that an operation costs little to compile.
+
+mod guard;
+mod output;
+
+use std::any::{Any, TypeId};
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::handler::{BoxStream, Payload, PayloadStream, TypedCall, TypedStream};
+use crate::record::DecodeError;
+use crate::registry::Entry;
+use crate::{
+    Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationSpec, OutputPolicy,
+    Registry, Reply, ResponseEnvelope, Subscribe,
+};
+use guard::{Guard, Limits, StreamGuard};
+
+/// The items of a subscription.
+pub type EnvelopeStream<T> = BoxStream<'static, Result<ResponseEnvelope<T>, CallError>>;
+
+/// A call on its way: everything but the operation and its input.
+pub(crate) struct Invocation {
+    pub(crate) context: Context,
+    pub(crate) policy: OutputPolicy,
+    /// Whether access rules apply: not to the owner of the registry, nor to nested calls.
+    pub(crate) checked: bool,
+}
+
+impl Invocation {
+    /// The trusted owner's call, which says nothing beside its input.
+    #[inline]
+    pub(crate) fn plain(registry: &Registry) -> Self {
+        Self { policy: registry.policy(), context: Context::plain(registry.clone()), checked: false }
+    }
+
+    /// The trusted owner's call; an identity in the options has it checked.
+    pub(crate) fn with(registry: &Registry, options: CallOptions) -> Self {
+        let policy = options.policy.unwrap_or(registry.policy());
+        let checked = options.identity.is_some();
+        Self { context: Context::new(registry.clone(), options, None), policy, checked }
+    }
+
+    /// A call in somebody's name.
+    pub(crate) fn scoped(registry: &Registry, mut options: CallOptions, identity: &Arc<Identity>) -> Self {
+        let policy = options.policy.unwrap_or(registry.policy());
+        // The scope decides who calls; options can't widen it.
+        options.identity = None;
+        Self { context: Context::new(registry.clone(), options, Some(identity.clone())), policy, checked: true }
+    }
+
+    /// A call that a handler makes.
+    pub(crate) fn nested(context: &Context, options: CallOptions) -> Self {
+        let policy = options.policy.unwrap_or(context.registry.policy());
+        Self { context: context.nested(options), policy, checked: false }
+    }
+
+    /// Finds the operation's handler, checks access and takes over the operation's own timeout.
+    #[inline]
+    fn admit<'e>(
+        &mut self,
+        id: &str,
+        entry: Option<&'e Arc<Entry>>,
+    ) -> Result<(&'e Arc<Entry>, &'e Handler), CallError> {
+        let entry = entry.ok_or_else(|| not_found(id, "operation not found"))?;
+        let handler =
+            entry.handler.as_ref().ok_or_else(|| not_found(id, "no handler is registered for the operation"))?;
+        if self.checked {
+            self.authorise(entry)?;
+        }
+        if entry.spec.timeout.is_some() {
+            self.context.limit(entry.spec.timeout);
+        }
+        Ok((entry, handler))
+    }
+
+    fn authorise(&self, entry: &Entry) -> Result<(), CallError> {
+        let access = &entry.spec.access;
+        let allowed = match self.context.identity() {
+            Some(identity) => access.allows(identity),
+            None => access.is_open(),
+        };
+        if allowed {
+            return Ok(());
+        }
+        let message = format!("access to `{}` denied", entry.spec.id);
+        let mut details = Map::from_iter([("requiredScopes".to_owned(), json!(access.required_scopes))]);
+        if !access.required_scopes_any.is_empty() {
+            details.insert("requiredScopesAny".to_owned(), json!(access.required_scopes_any));
+        }
+        Err(CallError::new(ErrorCode::AccessDenied, message).with_details(details))
+    }
+
+    /// The operation's schemas, if the policy wants even typed values checked against them.
+    #[inline]
+    fn strict(&self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
+        (self.policy == OutputPolicy::Strict).then(|| entry.clone())
+    }
+
+    #[inline]
+    fn limits(&self) -> Limits {
+        Limits::new(self.context.deadline(), self.context.cancel_token().cloned())
+    }
+}
+
+pub(crate) fn not_found(id: &str, what: &str) -> CallError {
+    CallError::new(ErrorCode::OperationNotFound, format!("{what}: `{id}`")).with_details(json!({ "operationId": id }))
+}
+
+/// The error of an input that the operation's type refuses.
+pub(crate) fn invalid_input(spec: &OperationSpec, error: &DecodeError) -> CallError {
+    let violation = json!({ "pointer": error.pointer, "message": error.message });
+    CallError::new(ErrorCode::ValidationError, format!("the input of `{}` is invalid: {error}", spec.id))
+        .with_details(json!({ "violations": [violation] }))
+}
+
+/// A value as JSON.
+pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
+    serde_json::to_value(value)
+        .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
+}
+
+/// A call that runs: in the operation's own types, or as JSON.
+enum Started<T> {
+    // With the schemas, if the policy does not rely on types.
+    Typed(T, Option<Arc<Entry>>),
+    Erased(Guard<ResponseEnvelope<Payload>>, Arc<Entry>),
+}
+
+/// Runs a query or a mutation by its type.
+pub(crate) async fn execute<Op: Call>(
+    call: Result<Invocation, CallError>,
+    input: Op::Input,
+) -> Result<ResponseEnvelope<Op::Output>, CallError> {
+    let call = call?;
+    let policy = call.policy;
+    match start::<Op>(call, input)? {
+        Started::Typed(guard, strict) => {
+            let reply = guard.await.map_err(|error| error.with_declared_code(&Op::SPEC.errors))?;
+            wrap::<Op>(reply, strict.as_deref())
+        }
+        Started::Erased(guard, entry) => {
+            let envelope = guard.await.map_err(|error| error.with_declared_code(&entry.spec.errors))?;
+            output::typed(&entry, policy, envelope)
+        }
+    }
+}
+
+fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Started<Guard<Reply<Op::Output>>>, CallError> {
+    let table = call.context.registry.table();
+    if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
+        let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
+        if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
+            check_typed_input::<Op>(entry, &input)?;
+            let (limits, strict) = (call.limits(), call.strict(entry));
+            return Ok(Started::Typed(Guard::start(limits, || (typed.0)(input, call.context))?, strict));
+        }
+    }
+    let (entry, _) = call.admit(&Op::SPEC.id, table.get(&Op::SPEC.id))?;
+    check_typed_input::<Op>(entry, &input)?;
+    let input = to_value(&input)?;
+    Ok(Started::Erased(start_erased(call, entry, input)?, entry.clone()))
+}
+
+/// Checks what the type does not: the schema's constraints, if it has any.
+fn check_typed_input<Op: Operation>(entry: &Entry, input: &Op::Input) -> Result<(), CallError> {
+    if entry.schemas.input_is_constrained() {
+        entry.schemas.check_input(&entry.spec, &to_value(input)?)?;
+    }
+    Ok(())
+}
+
+fn start_erased(call: Invocation, entry: &Entry, input: Value) -> Result<Guard<ResponseEnvelope<Payload>>, CallError> {
+    let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
+    Guard::start(call.limits(), || handler.erased.call(&entry.spec, input, call.context))
+}
+
+/// Wraps the answer of a handler of this process; its type is its schema, unless `strict` asks for a check.
+fn wrap<Op: Operation>(
+    reply: Reply<Op::Output>,
+    strict: Option<&Entry>,
+) -> Result<ResponseEnvelope<Op::Output>, CallError> {
+    let envelope = match reply {
+        Reply::Value(data) => ResponseEnvelope::local(data, Op::SPEC.id.clone()),
+        Reply::Envelope(envelope) => envelope,
+    };
+    if let Some(entry) = strict {
+        output::check_strictly(entry, &to_value(&envelope.data)?)?;
+    }
+    Ok(envelope)
+}
+
+/// Runs a query or a mutation by its id.
+pub(crate) async fn call(call: Invocation, id: &str, input: Value) -> Result<ResponseEnvelope<Value>, CallError> {
+    let policy = call.policy;
+    let (guard, entry) = start_dynamic(call, id, input)?;
+    let envelope = guard.await.map_err(|error| error.with_declared_code(&entry.spec.errors))?;
+    output::dynamic(&entry, policy, envelope)
+}
+
+fn start_dynamic(
+    mut call: Invocation,
+    id: &str,
+    input: Value,
+) -> Result<(Guard<ResponseEnvelope<Payload>>, Arc<Entry>), CallError> {
+    let table = call.context.registry.table();
+    let (entry, _) = call.admit(id, table.get(id))?;
+    entry.schemas.check_input(&entry.spec, &input)?;
+    Ok((start_erased(call, entry, input)?, entry.clone()))
+}
+
+/// Starts a subscription by its type.
+pub(crate) async fn subscribe<Op: Subscribe>(
+    call: Result<Invocation, CallError>,
+    input: Op::Input,
+) -> Result<EnvelopeStream<Op::Output>, CallError> {
+    let mut call = call?;
+    let policy = call.policy;
+    let registry = call.context.registry.clone();
+    // A block of its own, so that the table is not held while the handler runs.
+    let (entry, typed) = {
+        let table = registry.table();
+        if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
+            let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
+            check_typed_input::<Op>(entry, &input)?;
+            (entry.clone(), Some(handler.erased.clone()))
+        } else {
+            let (entry, _) = call.admit(&Op::SPEC.id, table.get(&Op::SPEC.id))?;
+            check_typed_input::<Op>(entry, &input)?;
+            (entry.clone(), None)
+        }
+    };
+    let typed = typed.as_deref().and_then(|handler| (handler as &dyn Any).downcast_ref::<TypedStream<Op>>());
+    if let Some(handler) = typed {
+        let (first, rest, strict) = (call.limits(), call.limits(), call.strict(&entry));
+        let stream = Guard::start(first, || (handler.0)(input, call.context))?
+            .await
+            .map_err(|error| error.with_declared_code(&Op::SPEC.errors))?;
+        return Ok(StreamGuard::new(stream, rest)
+            .map(move |item| match item {
+                Ok(reply) => wrap::<Op>(reply, strict.as_deref()),
+                Err(error) => Err(error.with_declared_code(&Op::SPEC.errors)),
+            })
+            .boxed());
+    }
+    let input = to_value(&input)?;
+    let stream = open(call, &entry, input).await?;
+    Ok(stream.map(move |item| output::typed(&entry, policy, item?)).boxed())
+}
+
+/// Starts a subscription by its id.
+pub(crate) async fn stream(mut call: Invocation, id: &str, input: Value) -> Result<EnvelopeStream<Value>, CallError> {
+    let policy = call.policy;
+    let registry = call.context.registry.clone();
+    let entry = {
+        let table = registry.table();
+        let (entry, _) = call.admit(id, table.get(id))?;
+        entry.clone()
+    };
+    entry.schemas.check_input(&entry.spec, &input)?;
+    let stream = open(call, &entry, input).await?;
+    Ok(stream.map(move |item| output::dynamic(&entry, policy, item?)).boxed())
+}
+
+/// Starts an erased subscription under its limits.
+async fn open(call: Invocation, entry: &Arc<Entry>, input: Value) -> Result<PayloadStream, CallError> {
+    let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
+    let (first, rest) = (call.limits(), call.limits());
+    let declared = entry.clone();
+    let map = move |error: CallError| error.with_declared_code(&declared.spec.errors);
+    let stream =
+        Guard::start(first, || handler.erased.subscribe(&entry.spec, input, call.context))?.await.map_err(&map)?;
+    Ok(StreamGuard::new(stream, rest).map(move |item| item.map_err(&map)).boxed())
+}

@@ -1,0 +1,168 @@
+//! The one layer between a caller and a handler: panics, deadline and cancellation.
+//!
+//! One hand-written future instead of nested async blocks, because each layer costs every call.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context as Task, Poll, ready};
+use std::time::Instant;
+
+use futures_core::Stream;
+use tokio::time::Sleep;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use crate::handler::{BoxFuture, BoxStream};
+use crate::{CallError, CancelToken, ErrorCode};
+
+/// What ends a call from outside; the timer and the listener are made only when the handler has to wait.
+pub(crate) struct Limits {
+    deadline: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+    cancel: Option<CancelToken>,
+    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+}
+
+impl Limits {
+    #[inline]
+    pub(crate) fn new(deadline: Option<Instant>, cancel: Option<CancelToken>) -> Self {
+        Self { deadline, timer: None, cancel, cancelled: None }
+    }
+
+    /// Whether the call was cancelled before it began.
+    #[inline]
+    fn check(&self) -> Result<(), CallError> {
+        match &self.cancel {
+            Some(token) if token.is_cancelled() => Err(aborted()),
+            _ => Ok(()),
+        }
+    }
+
+    fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
+        if let Some(token) = &self.cancel {
+            let cancelled = self.cancelled.get_or_insert_with(|| Box::pin(token.0.clone().cancelled_owned()));
+            if cancelled.as_mut().poll(task).is_ready() {
+                return Poll::Ready(aborted());
+            }
+        }
+        if let Some(deadline) = self.deadline {
+            let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline.into())));
+            if timer.as_mut().poll(task).is_ready() {
+                return Poll::Ready(timed_out());
+            }
+        }
+        Poll::Pending
+    }
+}
+
+pub(crate) fn timed_out() -> CallError {
+    CallError::new(ErrorCode::Timeout, "the deadline passed before the operation was done")
+}
+
+fn aborted() -> CallError {
+    CallError::new(ErrorCode::Aborted, "the call was cancelled")
+}
+
+/// The error of a handler that panicked; what it said goes to the log only, for it may hold anything.
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> CallError {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = message.unwrap_or("(not text)"), "a handler panicked");
+    CallError::new(ErrorCode::UnknownError, "the handler panicked")
+}
+
+/// A handler's future under its limits.
+pub(crate) struct Guard<T> {
+    work: Option<BoxFuture<'static, Result<T, CallError>>>,
+    limits: Limits,
+}
+
+impl<T> Guard<T> {
+    /// Starts a handler; what it does before its first await is guarded like the rest.
+    pub(crate) fn start(
+        limits: Limits,
+        start: impl FnOnce() -> BoxFuture<'static, Result<T, CallError>>,
+    ) -> Result<Self, CallError> {
+        limits.check()?;
+        match catch_unwind(AssertUnwindSafe(start)) {
+            Ok(work) => Ok(Self { work: Some(work), limits }),
+            Err(panic) => Err(panicked(&*panic)),
+        }
+    }
+}
+
+impl<T> Future for Guard<T> {
+    type Output = Result<T, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(work) = &mut this.work else { return Poll::Ready(Err(aborted())) };
+        let limits = &mut this.limits;
+        let polled = catch_unwind(AssertUnwindSafe(|| match work.as_mut().poll(task) {
+            Poll::Pending => limits.poll(task).map(Err),
+            ready => ready,
+        }));
+        let output = match polled {
+            Ok(polled) => ready!(polled),
+            Err(panic) => Err(panicked(&*panic)),
+        };
+        drop_guarded(this.work.take());
+        Poll::Ready(output)
+    }
+}
+
+impl<T> Drop for Guard<T> {
+    fn drop(&mut self) {
+        drop_guarded(self.work.take());
+    }
+}
+
+/// Drops a handler's future or stream, whose locals may panic when they go.
+fn drop_guarded<T>(work: Option<T>) {
+    if let Some(work) = work
+        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work)))
+    {
+        panicked(&*panic);
+    }
+}
+
+/// A handler's stream under its limits: the deadline is of the stream as a whole.
+pub(crate) struct StreamGuard<T> {
+    work: Option<BoxStream<'static, Result<T, CallError>>>,
+    limits: Limits,
+}
+
+impl<T> StreamGuard<T> {
+    pub(crate) fn new(work: BoxStream<'static, Result<T, CallError>>, limits: Limits) -> Self {
+        Self { work: Some(work), limits }
+    }
+}
+
+impl<T> Stream for StreamGuard<T> {
+    type Item = Result<T, CallError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(work) = &mut this.work else { return Poll::Ready(None) };
+        let limits = &mut this.limits;
+        // The limits come first: a stream that always has an item ready must end, too.
+        let polled = catch_unwind(AssertUnwindSafe(|| match limits.poll(task) {
+            Poll::Ready(error) => Poll::Ready(Some(Err(error))),
+            Poll::Pending => work.as_mut().poll_next(task).map(|item| item.map(Ok)),
+        }));
+        let end = match polled {
+            Ok(Poll::Ready(Some(Ok(item)))) => return Poll::Ready(Some(item)),
+            Ok(Poll::Ready(Some(Err(error)))) => Some(error),
+            Ok(Poll::Ready(None)) => None,
+            Ok(Poll::Pending) => return Poll::Pending,
+            Err(panic) => Some(panicked(&*panic)),
+        };
+        drop_guarded(this.work.take());
+        Poll::Ready(end.map(Err))
+    }
+}
+
+impl<T> Drop for StreamGuard<T> {
+    fn drop(&mut self) {
+        drop_guarded(self.work.take());
+    }
+}

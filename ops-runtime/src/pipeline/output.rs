@@ -1,0 +1,117 @@
+//! The end of the pipeline: giving an answer its type, normalising and validating it.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::handler::Payload;
+use crate::record::{self, DecodeError};
+use crate::registry::Entry;
+use crate::{CallError, ErrorCode, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
+
+/// Gives an answer the operation's output type, repairing it only if it does not fit as it came.
+pub(super) fn typed<T: DeserializeOwned>(
+    entry: &Entry,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Payload>,
+) -> Result<ResponseEnvelope<T>, CallError> {
+    let ResponseEnvelope { data, meta, warnings } = envelope;
+    let meta = match meta {
+        ResponseMeta::Mcp(meta) if meta.is_error => return Err(tool_error(*meta)),
+        meta => meta,
+    };
+    let with = |data, more: Vec<Warning>| {
+        let mut envelope = ResponseEnvelope::new(data, meta);
+        envelope.warnings = [warnings, more].concat();
+        envelope
+    };
+    if policy == OutputPolicy::Repair
+        && let Ok(data) = decode(&data)
+    {
+        return Ok(with(data, Vec::new()));
+    }
+    let (value, more) = repair(entry, policy, parse(&entry.spec, data)?)?;
+    match record::from_value(&value) {
+        Ok(data) => Ok(with(data, more)),
+        Err(error) => Err(mismatch(&entry.spec, &error)),
+    }
+}
+
+/// Normalises an answer whose type is not known to the program.
+pub(super) fn dynamic(
+    entry: &Entry,
+    policy: OutputPolicy,
+    envelope: ResponseEnvelope<Payload>,
+) -> Result<ResponseEnvelope<Value>, CallError> {
+    let ResponseEnvelope { data, meta, mut warnings } = envelope;
+    let value = parse(&entry.spec, data)?;
+    let is_error = matches!(&meta, ResponseMeta::Mcp(meta) if meta.is_error);
+    // What a tool says when it fails is not of the output's type.
+    let value = if is_error {
+        value
+    } else {
+        let (value, more) = repair(entry, policy, value)?;
+        warnings.extend(more);
+        value
+    };
+    let mut envelope = ResponseEnvelope::new(value, meta);
+    envelope.warnings = warnings;
+    Ok(envelope)
+}
+
+/// Checks a value of this process against its schema, for a policy that does not rely on types.
+pub(super) fn check_strictly(entry: &Entry, value: &Value) -> Result<(), CallError> {
+    match entry.schemas.output_mismatches(value)? {
+        warnings if warnings.is_empty() => Ok(()),
+        warnings => Err(strict(&entry.spec, &warnings, value)),
+    }
+}
+
+fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
+    match data {
+        Payload::Json(bytes) => record::from_slice(bytes),
+        Payload::Value(value) => record::from_value(value),
+    }
+}
+
+fn parse(spec: &OperationSpec, data: Payload) -> Result<Value, CallError> {
+    match data {
+        Payload::Value(value) => Ok(value),
+        Payload::Json(bytes) => record::from_slice(&bytes).map_err(|error: DecodeError| {
+            let raw = String::from_utf8_lossy(&bytes).into_owned();
+            CallError::execution(format!("the answer to `{}` is not JSON: {error}", spec.id))
+                .with_details(json!({ "raw": raw }))
+        }),
+    }
+}
+
+/// Normalises a value and validates it; what was amiss is logged, or fails the call if the policy says so.
+fn repair(entry: &Entry, policy: OutputPolicy, value: Value) -> Result<(Value, Vec<Warning>), CallError> {
+    let raw = (policy == OutputPolicy::Strict).then(|| value.clone());
+    let (value, warnings) = entry.schemas.normalise_output(value)?;
+    match raw {
+        Some(raw) if !warnings.is_empty() => return Err(strict(&entry.spec, &warnings, &raw)),
+        _ => {}
+    }
+    for Warning { pointer, expected, found } in &warnings {
+        let operation = entry.spec.id.as_ref();
+        tracing::warn!(operation, pointer, expected, %found, "a result does not match its schema");
+    }
+    Ok((value, warnings))
+}
+
+fn strict(spec: &OperationSpec, warnings: &[Warning], raw: &Value) -> CallError {
+    let message = format!("the output of `{}` does not match its schema", spec.id);
+    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": warnings, "value": raw }))
+}
+
+fn mismatch(spec: &OperationSpec, error: &DecodeError) -> CallError {
+    let message = format!("the output of `{}` does not fit its type: {error}", spec.id);
+    let violation = json!({ "pointer": error.pointer, "message": error.message });
+    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation] }))
+}
+
+fn tool_error(meta: crate::McpMeta) -> CallError {
+    let text: Vec<_> = meta.content.iter().filter_map(crate::ContentBlock::as_text).collect();
+    let message = if text.is_empty() { "the tool answered with an error".to_owned() } else { text.join("\n") };
+    CallError::new(ErrorCode::ToolError, message).with_mcp_meta(meta)
+}

@@ -1,0 +1,170 @@
+//! What expansions of `#[operation]` name. No public API: it changes together with the macro.
+
+mod generate;
+
+use std::fmt::Debug;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+pub use crate::{__submit as submit, __texts as texts};
+pub use crate::{AccessControl, Call, ErrorDefinition, Operation, OperationSpec, Registration, Subscribe};
+pub use generate::{Sink, generate};
+#[cfg(feature = "discover")]
+pub use inventory;
+pub use {schemars, serde};
+
+use crate::{CallError, Reply, ResponseEnvelope, Schema};
+
+/// The schema of what an input may be.
+pub const fn input_schema<T: Described>() -> Schema {
+    Schema::make(|| schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize()))
+}
+
+/// The schema of what an output will be: a property that only serde's `default` makes optional is always there.
+pub const fn output_schema<T: Described>() -> Schema {
+    Schema::make(|| schema_of::<T>(SchemaSettings::draft2020_12().for_serialize()))
+}
+
+/// Compiles if the type can be that of a parameter.
+pub const fn is_parameter<T: Parameter>() {}
+
+fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| settings.meta_schema = None);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    // The name of the Rust type, which says nothing to others.
+    schema.remove("title");
+    schema.to_value()
+}
+
+/// The reply of a handler that gives plain data.
+pub fn value<T>(data: T) -> Result<Reply<T>, CallError> {
+    Ok(Reply::Value(data))
+}
+
+/// The reply of a handler that gives plain data or an error.
+pub fn result<T, E: OperationError>(result: Result<T, E>) -> Result<Reply<T>, CallError> {
+    result.map(Reply::Value).map_err(E::into_call_error)
+}
+
+/// The reply of a handler that makes its own envelope.
+pub fn envelope<T>(envelope: ResponseEnvelope<T>) -> Result<Reply<T>, CallError> {
+    Ok(Reply::Envelope(envelope))
+}
+
+/// The reply of a handler that makes its own envelope or gives an error.
+pub fn result_envelope<T, E: OperationError>(result: Result<ResponseEnvelope<T>, E>) -> Result<Reply<T>, CallError> {
+    result.map(Reply::Envelope).map_err(E::into_call_error)
+}
+
+/// The stream of a subscription that may fail before it begins.
+pub fn opened<S, E: OperationError>(stream: Result<S, E>) -> Result<S, CallError> {
+    stream.map_err(E::into_call_error)
+}
+
+/// An error that a handler can return.
+// A trait of our own over `Into<CallError>`, for its message.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of an operation",
+    label = "no `CallError` can be made from `{Self}`",
+    note = "implement `From<{Self}>` for `ops_runtime::CallError`"
+)]
+pub trait OperationError {
+    /// The error as callers get it.
+    fn into_call_error(self) -> CallError;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<CallError>> OperationError for E {
+    fn into_call_error(self) -> CallError {
+        self.into()
+    }
+}
+
+/// A type with a schema.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no JSON Schema",
+    note = "add `#[derive(schemars::JsonSchema)]` to `{Self}`, of schemars 1"
+)]
+pub trait Described: JsonSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema> Described for T {}
+
+/// A type that a property of an input can have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of an operation",
+    label = "this type cannot be data",
+    note = "add `#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]` to `{Self}`"
+)]
+pub trait Parameter {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Debug + Clone + serde::Serialize + serde::de::DeserializeOwned + JsonSchema + Send + 'static> Parameter for T {}
+
+/// A list of texts in a const.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __texts {
+    ($($text:literal),*) => {
+        const { &[$($crate::Text::Borrowed($text)),*] }
+    };
+}
+
+/// Makes an operation known to `Registry::discover`.
+#[cfg(feature = "discover")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __submit {
+    ($operation:ident) => {
+        $crate::__private::inventory::submit!($crate::__private::Discovered(|| $operation.into()));
+    };
+}
+
+/// Does nothing without the feature `discover`.
+#[cfg(not(feature = "discover"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __submit {
+    ($operation:ident) => {};
+}
+
+/// An operation that is linked into the program.
+#[cfg(feature = "discover")]
+pub struct Discovered(pub fn() -> Registration);
+
+#[cfg(feature = "discover")]
+inventory::collect!(Discovered);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[derive(serde::Serialize, serde::Deserialize, JsonSchema)]
+    #[serde(default)]
+    struct Page {
+        size: u8,
+        next: Option<Box<Page>>,
+    }
+
+    impl Default for Page {
+        fn default() -> Self {
+            Self { size: 10, next: None }
+        }
+    }
+
+    #[test]
+    fn schemas_stand_alone() {
+        let schema = input_schema::<Page>().to_value().unwrap().into_owned();
+        assert_eq!(schema["properties"]["size"]["default"], 10);
+        assert!(schema.get("required").is_none() && schema.get("title").is_none() && schema.get("$schema").is_none());
+        let schema = output_schema::<Page>().to_value().unwrap().into_owned();
+        assert_eq!(schema["required"], json!(["size", "next"]));
+        assert_eq!(output_schema::<()>().to_value().unwrap().into_owned(), json!({ "type": "null" }));
+        let schema = output_schema::<Vec<Page>>().to_value().unwrap().into_owned();
+        assert_eq!(schema["items"]["$ref"], "#/$defs/Page");
+        assert!(schema["$defs"]["Page"].is_object());
+    }
+}

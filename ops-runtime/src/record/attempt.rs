@@ -1,0 +1,77 @@
+//! Trying the variants of a union on a buffered value.
+
+use std::cell::Cell;
+
+use serde::de::Error;
+
+use super::buffer::Buffer;
+use super::reader::short;
+use super::untagged::{Kind, Untagged, candidates};
+
+/// The work that any value may cost, in units of [`Buffer::work`].
+const WORK: usize = 100_000;
+
+/// How many times its own work a value may cost on top.
+const TIMES: usize = 64;
+
+thread_local! {
+    /// The work that is left to the outermost union that is being tried, if any.
+    ///
+    /// A union in a union is tried again for each variant of the outer one: a hostile value would take time exponential
+    /// in its depth. Decoding runs on one thread, which is what lets the levels share their account here.
+    static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Opens the account for the outermost union and closes it however the attempts end.
+struct Account {
+    outermost: bool,
+}
+
+impl Account {
+    fn open(work: usize) -> Self {
+        let outermost = LEFT.get().is_none();
+        if outermost {
+            LEFT.set(Some(work.saturating_mul(TIMES).saturating_add(WORK)));
+        }
+        Self { outermost }
+    }
+
+    fn charge(work: usize) -> bool {
+        let left = LEFT.get().and_then(|left| left.checked_sub(work));
+        LEFT.set(Some(left.unwrap_or(0)));
+        left.is_some()
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if self.outermost {
+            LEFT.set(None);
+        }
+    }
+}
+
+/// Reads a buffered array or object as the first variant that takes it.
+///
+/// # Errors
+///
+/// When none does: the error of the likeliest one.
+pub(super) fn read<U: Untagged, E: Error>(kind: Kind, value: &Buffer<'_>) -> Result<U, E> {
+    let candidates = candidates::<U>(kind, value);
+    if let [variant] = candidates[..] {
+        return U::read(variant, value.reader());
+    }
+    let work = value.work();
+    let _account = Account::open(work);
+    let mut failure = None;
+    for variant in candidates {
+        if !Account::charge(work) {
+            return Err(E::custom(format_args!("too many ways to read this as {}", short(U::NAME))));
+        }
+        match U::read(variant, value.reader()) {
+            Ok(read) => return Ok(read),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Err(failure.unwrap_or_else(|| E::custom(format_args!("no variant of {} takes this", short(U::NAME)))))
+}

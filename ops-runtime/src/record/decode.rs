@@ -1,0 +1,121 @@
+//! Decoding with errors that say where.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::{DeserializeOwned, Error};
+use serde_json::Value;
+use serde_json::error::Category;
+
+use super::pointer;
+
+/// The characters of a message that are kept on the way out of a buffer.
+const MESSAGE: usize = 500;
+
+/// Why a JSON text or value is not one of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DecodeError {
+    /// The JSON pointer of the value that is wrong; of missing properties, of the object that lacks them.
+    pub pointer: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pointer.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.pointer, self.message)
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Decodes a JSON text.
+///
+/// # Errors
+///
+/// When `text` is no JSON, or not a `T`.
+pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Result<T, DecodeError> {
+    serde_json::from_slice(text).map_err(|error| locate(text, &error))
+}
+
+/// Decodes a JSON text.
+///
+/// # Errors
+///
+/// When `text` is no JSON, or not a `T`.
+pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, DecodeError> {
+    // Not `serde_json::from_str`: it would compile every type a second time.
+    from_slice(text.as_bytes())
+}
+
+/// Decodes a JSON value.
+///
+/// # Errors
+///
+/// When `value` is not a `T`.
+pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
+    T::deserialize(value).or_else(|error| {
+        // A value has no positions to find the pointer by; its text has.
+        match serde_json::to_vec(value) {
+            Ok(text) => from_slice(&text),
+            Err(_) => Err(DecodeError { pointer: String::new(), message: error.to_string() }),
+        }
+    })
+}
+
+/// Encodes a value as JSON.
+///
+/// # Errors
+///
+/// When a `Serialize` of the caller's own fails, or a map has keys that are no strings.
+pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, serde_json::Error> {
+    serde_json::to_value(value)
+}
+
+/// Finds the pointer of an error by its position, and of one in a buffered value by what its message says.
+#[cold]
+fn locate(text: &[u8], error: &serde_json::Error) -> DecodeError {
+    let mut message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    if let Some(bare) = message.strip_suffix(&position) {
+        message.truncate(bare.len());
+    }
+    let mut offset = pointer::offset(text, error.line(), error.column());
+    if error.classify() != Category::Data {
+        // A syntax error points behind the byte that is wrong, which closes or separates nothing.
+        offset = offset.saturating_sub(1);
+    }
+    match split_below(&message) {
+        Some((below, message)) => {
+            let pointer = pointer::of_container(text, offset) + &below.replace("~2", ":");
+            DecodeError { pointer, message: message.to_owned() }
+        }
+        None => DecodeError { pointer: pointer::of_value(text, offset), message },
+    }
+}
+
+/// Says in an error in which part of a buffered value it is: a position in the text tells only where the buffer was.
+#[cold]
+pub(super) fn below<E: Error>(step: &str, error: &E) -> E {
+    let message = error.to_string();
+    let mut pointer = String::new();
+    pointer::push(&mut pointer, step);
+    // A colon ends the pointer.
+    let pointer = pointer.replace(':', "~2");
+    let (deeper, message) = split_below(&message).unwrap_or(("", &message));
+    // Every level copies the message, which may quote a long string.
+    let end = message.char_indices().nth(MESSAGE).map_or(message.len(), |(end, _)| end);
+    let message = message.get(..end).unwrap_or(message);
+    E::custom(format_args!("in {pointer}{deeper}: {message}"))
+}
+
+/// Takes apart what [`below`] put together.
+fn split_below(message: &str) -> Option<(&str, &str)> {
+    let pointer = message.strip_prefix("in ").filter(|pointer| pointer.starts_with('/'))?;
+    pointer.split_once(": ")
+}

@@ -1,0 +1,231 @@
+//! The macros that connect generated types with serde, and what they expand to calls of.
+//!
+//! Every path is absolute, so that a user's type may be called `Result`. What is more than a call is in the generic code.
+
+pub use serde::de::{Deserialize, Deserializer, MapAccess};
+pub use serde::ser::{Serialize, SerializeMap, Serializer};
+pub use serde_json::Value;
+
+pub use super::names::{from_str, is, read_name, read_value, write_name, write_scalar, write_value};
+pub use super::reader::{read_record, write_record};
+pub use super::tagged::{put_other, put_variant};
+pub use super::untagged::{no_variant, read_untagged, write_untagged};
+
+/// Makes a serde type of a type that implements [`Record`](crate::record::Record).
+///
+/// The [module](mod@crate::record) shows the impl.
+#[macro_export]
+macro_rules! record {
+    ($t:ty) => {
+        $crate::__serde!($t, |d| $crate::record::glue::read_record(d), |value, s| {
+            $crate::record::glue::write_record(value, s)
+        });
+    };
+}
+
+/// Makes a serde type of an enum of strings whose last variant, a `String`, keeps any other.
+///
+/// Adds `as_str`, `Display` and `From<&str>`. A variant may be read from several strings; it is written as the first.
+///
+/// ```
+/// #[derive(Debug, PartialEq)]
+/// enum Status { New, Paid, Other(String) }
+/// ops_runtime::names!(Status { "new" => New, "paid" | "settled" => Paid, _ => Other });
+///
+/// assert_eq!(serde_json::from_str::<Status>(r#""settled""#).unwrap(), Status::Paid);
+/// assert_eq!(Status::from("lost").as_str(), "lost");
+/// ```
+#[macro_export]
+macro_rules! names {
+    ($t:ty { $($first:literal $(| $more:literal)* => $variant:ident,)* _ => $other:ident $(,)? }) => {
+        impl $crate::record::Names for $t {
+            fn known(text: &str) -> ::std::option::Option<Self> {
+                ::std::option::Option::Some(match text {
+                    $($first $(| $more)* => Self::$variant,)*
+                    _ => return ::std::option::Option::None,
+                })
+            }
+            fn other(text: ::std::string::String) -> Self {
+                Self::$other(text)
+            }
+            fn text(&self) -> &str {
+                match self {
+                    $(Self::$variant => $first,)*
+                    Self::$other(text) => text,
+                }
+            }
+        }
+        impl $t {
+            /// Returns the string that this stands for.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                $crate::record::Names::text(self)
+            }
+        }
+        impl ::std::fmt::Display for $t {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+        impl ::std::convert::From<&str> for $t {
+            fn from(text: &str) -> Self {
+                $crate::record::glue::from_str(text)
+            }
+        }
+        $crate::__serde!($t, |d| $crate::record::glue::read_name(d), |value, s| $crate::record::glue::write_name(value, s));
+    };
+}
+
+/// Makes a serde type of an enum of scalars of any kind whose last variant, a `serde_json::Value`, keeps any other value.
+///
+/// ```
+/// #[derive(Debug, PartialEq)]
+/// enum Level { One, Auto, Off, Other(serde_json::Value) }
+/// ops_runtime::values!(Level { 1 => One, "auto" => Auto, false => Off, _ => Other });
+///
+/// assert_eq!(serde_json::from_str::<Vec<Level>>(r#"[1, "auto"]"#).unwrap(), [Level::One, Level::Auto]);
+/// ```
+#[macro_export]
+macro_rules! values {
+    ($t:ty { $($literal:literal => $variant:ident,)* _ => $other:ident $(,)? }) => {
+        impl $crate::record::Values for $t {
+            fn of(value: $crate::record::glue::Value) -> Self {
+                $(if $crate::record::glue::is(&value, $literal) {
+                    return Self::$variant;
+                })*
+                Self::$other(value)
+            }
+            fn write<S: $crate::record::glue::Serializer>(&self, s: S) -> ::std::result::Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant => $crate::record::glue::write_scalar($literal, s),)*
+                    Self::$other(value) => $crate::record::glue::Serialize::serialize(value, s),
+                }
+            }
+        }
+        $crate::__serde!($t, |d| $crate::record::glue::read_value(d), |value, s| $crate::record::glue::write_value(value, s));
+    };
+}
+
+/// Makes a serde type, and a [`Record`](crate::record::Record), of a union that is told apart by the value of one
+/// property, the tag; its last variant, a `serde_json::Value`, keeps an object whose tag is not known.
+///
+/// Each other variant holds a `Record`, which may declare the tag as one of its own properties. Tags are strings,
+/// integers or booleans, and may come anywhere in the object: only what precedes them is buffered.
+#[macro_export]
+macro_rules! tagged {
+    ($t:ty [$tag:literal] { $($first:literal $(| $more:literal)* => $variant:ident,)* _ => $other:ident $(,)? }) => {
+        impl $crate::record::Record for $t {
+            const NAME: &'static str = ::std::stringify!($t);
+            const FIELDS: &'static [&'static str] = &[$tag];
+            fn index(name: &str) -> usize {
+                ::std::primitive::usize::from(name != $tag)
+            }
+            fn read<'de, A: $crate::record::glue::MapAccess<'de>>(
+                m: &mut $crate::record::Reader<A, Self>,
+            ) -> ::std::result::Result<Self, A::Error> {
+                let object = m.tagged($tag)?;
+                $(if object.is($first) $(|| object.is($more))* {
+                    return object.read().map(Self::$variant);
+                })*
+                object.other().map(Self::$other)
+            }
+            fn write<M: $crate::record::glue::SerializeMap>(&self, m: &mut M) -> ::std::result::Result<(), M::Error> {
+                match self {
+                    $(Self::$variant(value) => $crate::record::glue::put_variant(m, $tag, $first, value),)*
+                    Self::$other(value) => $crate::record::glue::put_other(m, value),
+                }
+            }
+        }
+        $crate::record!($t);
+    };
+}
+
+/// Makes a serde type of a union that is told apart by the shape of the value.
+///
+/// Each variant is given with the [kinds](crate::record::Kind) of JSON that it takes, and `Object` with the names of the
+/// properties that it requires and, behind a semicolon, of the others that it declares.
+///
+/// A value of a kind that one variant takes is read as it comes. If several take it, it is buffered and tried, first as
+/// the variant that declares most of its properties. One that no variant takes is an error, unless one of them takes
+/// `Any`: there is no telling what it was meant to be, and whoever reads it may want to repair it.
+///
+/// ```
+/// #[derive(Debug, PartialEq)]
+/// enum Id { Number(i64), Text(String) }
+/// ops_runtime::untagged!(Id { Integer => Number, String => Text });
+///
+/// assert_eq!(serde_json::from_str::<Id>("7").unwrap(), Id::Number(7));
+/// ```
+#[macro_export]
+macro_rules! untagged {
+    ($t:ty { $(
+        $($kind:ident $([$($needs:literal),* $(; $($knows:literal),*)?])?)|+ => $variant:ident
+    ),+ $(,)? }) => {
+        impl $crate::record::Untagged for $t {
+            const NAME: &'static str = ::std::stringify!($t);
+            const SHAPES: &'static [&'static [$crate::record::Shape]] = &[$(&[$(
+                $crate::record::Shape::new(
+                    $crate::record::Kind::$kind,
+                    &[$($($needs),*)?],
+                    &[$($($($knows),*)?)?],
+                ),
+            )+],)+];
+            fn read<'de, D: $crate::record::glue::Deserializer<'de>>(
+                variant: usize,
+                d: D,
+            ) -> ::std::result::Result<Self, D::Error> {
+                enum Variant { $($variant),+ }
+                $(if variant == Variant::$variant as usize {
+                    return $crate::record::glue::Deserialize::deserialize(d).map(Self::$variant);
+                })+
+                $crate::record::glue::no_variant(d)
+            }
+            fn write<S: $crate::record::glue::Serializer>(&self, s: S) -> ::std::result::Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(value) => $crate::record::glue::Serialize::serialize(value, s),)+
+                }
+            }
+        }
+        $crate::__serde!($t, |d| $crate::record::glue::read_untagged(d), |value, s| $crate::record::glue::write_untagged(value, s));
+    };
+}
+
+/// Makes a serde type of a tuple struct of one field, which is read and written as that field.
+///
+/// For what an alias cannot do: to hold itself.
+///
+/// ```
+/// #[derive(Debug, PartialEq)]
+/// struct Tree(Vec<Tree>);
+/// ops_runtime::newtype!(Tree);
+///
+/// assert_eq!(serde_json::from_str::<Tree>("[[], []]").unwrap(), Tree(vec![Tree(vec![]), Tree(vec![])]));
+/// ```
+#[macro_export]
+macro_rules! newtype {
+    ($t:ty) => {
+        $crate::__serde!($t, |d| $crate::record::glue::Deserialize::deserialize(d).map(Self), |value, s| {
+            $crate::record::glue::Serialize::serialize(&value.0, s)
+        });
+    };
+}
+
+/// The impls that every generated type has.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __serde {
+    ($t:ty, |$d:ident| $read:expr, |$value:ident, $s:ident| $write:expr) => {
+        impl<'de> $crate::record::glue::Deserialize<'de> for $t {
+            #[inline]
+            fn deserialize<D: $crate::record::glue::Deserializer<'de>>($d: D) -> ::std::result::Result<Self, D::Error> {
+                $read
+            }
+        }
+        impl $crate::record::glue::Serialize for $t {
+            fn serialize<S: $crate::record::glue::Serializer>(&self, $s: S) -> ::std::result::Result<S::Ok, S::Error> {
+                let $value = self;
+                $write
+            }
+        }
+    };
+}

@@ -1,0 +1,87 @@
+//! Maps, boxes and values as records, so that they can be variants of a tagged union.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::{DeserializeOwned, Error, MapAccess};
+use serde::ser::SerializeMap;
+use serde_json::{Map, Value};
+
+use super::tagged::put_other;
+use super::{Reader, Record};
+
+impl<T: Record> Record for Box<T> {
+    const NAME: &'static str = T::NAME;
+    const FIELDS: &'static [&'static str] = T::FIELDS;
+
+    fn index(name: &str) -> usize {
+        T::index(name)
+    }
+
+    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+        T::read(&mut Reader::new(&mut m.map)).map(Self::new)
+    }
+
+    fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+        T::write(self, m)
+    }
+}
+
+impl<T: DeserializeOwned + Serialize> Record for BTreeMap<String, T> {
+    const NAME: &'static str = "map";
+    const FIELDS: &'static [&'static str] = &[];
+
+    fn index(_: &str) -> usize {
+        0
+    }
+
+    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+        let mut map = Self::new();
+        match m.next_or(&mut map)? {
+            None => Ok(map),
+            Some(_) => Err(A::Error::custom("a map declares no property")),
+        }
+    }
+
+    fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+        self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
+    }
+}
+
+impl Record for Map<String, Value> {
+    const NAME: &'static str = "map";
+    const FIELDS: &'static [&'static str] = &[];
+
+    fn index(_: &str) -> usize {
+        0
+    }
+
+    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+        let mut map = Self::new();
+        match m.next_or(&mut map)? {
+            None => Ok(map),
+            Some(_) => Err(A::Error::custom("a map declares no property")),
+        }
+    }
+
+    fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+        self.iter().try_for_each(|(key, value)| m.serialize_entry(key, value))
+    }
+}
+
+impl Record for Value {
+    const NAME: &'static str = "object";
+    const FIELDS: &'static [&'static str] = &[];
+
+    fn index(_: &str) -> usize {
+        0
+    }
+
+    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+        Map::read(&mut Reader::new(&mut m.map)).map(Self::Object)
+    }
+
+    fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+        put_other(m, self)
+    }
+}

@@ -1,0 +1,182 @@
+//! Enums of strings, and of any scalars.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::ser::Serializer;
+use serde_json::Value;
+
+/// An enum whose JSON is one of several strings, with a variant that keeps any other.
+///
+/// Implemented by [`names!`](crate::names!).
+pub trait Names: Sized {
+    /// Returns the variant of one of the known strings.
+    fn known(text: &str) -> Option<Self>;
+
+    /// Wraps a string that is not known.
+    fn other(text: String) -> Self;
+
+    /// Returns the string that this stands for.
+    fn text(&self) -> &str;
+}
+
+/// Returns the variant of any string, known or not.
+pub fn from_str<T: Names>(text: &str) -> T {
+    T::known(text).unwrap_or_else(|| T::other(text.to_owned()))
+}
+
+/// Reads a string enum; the body of the `Deserialize` that [`names!`](crate::names!) writes.
+///
+/// # Errors
+///
+/// When the input is no string.
+#[inline]
+pub fn read_name<'de, T: Names, D: Deserializer<'de>>(d: D) -> Result<T, D::Error> {
+    d.deserialize_str(NameVisitor(PhantomData))
+}
+
+/// Writes a string enum; the body of the `Serialize` that [`names!`](crate::names!) writes.
+///
+/// # Errors
+///
+/// When the serializer fails.
+#[inline]
+pub fn write_name<T: Names, S: Serializer>(value: &T, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(value.text())
+}
+
+struct NameVisitor<T>(PhantomData<fn() -> T>);
+
+impl<T: Names> Visitor<'_> for NameVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    #[inline]
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        Ok(from_str(text))
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<T, E> {
+        Ok(T::known(&text).unwrap_or_else(|| T::other(text)))
+    }
+}
+
+/// An enum whose JSON is one of several scalars, with a variant that keeps any other value.
+///
+/// Implemented by [`values!`](crate::values!).
+pub trait Values: Sized {
+    /// Returns the variant of a value.
+    fn of(value: Value) -> Self;
+
+    /// Writes the value that this stands for.
+    ///
+    /// # Errors
+    ///
+    /// When the serializer fails.
+    fn write<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error>;
+}
+
+/// Reads an enum of scalars; the body of the `Deserialize` that [`values!`](crate::values!) writes.
+///
+/// # Errors
+///
+/// When the input is not JSON.
+pub fn read_value<'de, T: Values, D: Deserializer<'de>>(d: D) -> Result<T, D::Error> {
+    Value::deserialize(d).map(T::of)
+}
+
+/// Writes an enum of scalars; the body of the `Serialize` that [`values!`](crate::values!) writes.
+///
+/// # Errors
+///
+/// When the serializer fails.
+pub fn write_value<T: Values, S: Serializer>(value: &T, s: S) -> Result<S::Ok, S::Error> {
+    value.write(s)
+}
+
+/// A scalar that an enum or a tag is compared with.
+#[derive(Debug, Clone, Copy)]
+pub enum Literal<'a> {
+    /// A string.
+    Text(&'a str),
+    /// A boolean.
+    Boolean(bool),
+    /// An integer.
+    Integer(i64),
+    /// Any number.
+    Number(f64),
+}
+
+impl PartialEq for Literal<'_> {
+    /// Compares as JSON does: `1` is `1.0`.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (*self, *other) {
+            (Literal::Text(a), Literal::Text(b)) => a == b,
+            (Literal::Boolean(a), Literal::Boolean(b)) => a == b,
+            (Literal::Integer(a), Literal::Integer(b)) => a == b,
+            (Literal::Number(a), Literal::Number(b)) => a == b,
+            (Literal::Integer(a), Literal::Number(b)) | (Literal::Number(b), Literal::Integer(a)) => a as f64 == b,
+            _ => false,
+        }
+    }
+}
+
+/// The Rust literals that [`values!`](crate::values!) and [`tagged!`](crate::tagged!) take.
+pub trait Scalar: Copy + Serialize {
+    /// Returns the scalar.
+    fn literal(&self) -> Literal<'_>;
+}
+
+impl Scalar for &str {
+    #[inline]
+    fn literal(&self) -> Literal<'_> {
+        Literal::Text(self)
+    }
+}
+
+impl Scalar for bool {
+    #[inline]
+    fn literal(&self) -> Literal<'_> {
+        Literal::Boolean(*self)
+    }
+}
+
+impl Scalar for i64 {
+    #[inline]
+    fn literal(&self) -> Literal<'_> {
+        Literal::Integer(*self)
+    }
+}
+
+impl Scalar for f64 {
+    #[inline]
+    fn literal(&self) -> Literal<'_> {
+        Literal::Number(*self)
+    }
+}
+
+/// Tells whether `value` is the scalar `literal`.
+pub fn is<L: Scalar>(value: &Value, literal: L) -> bool {
+    let value = match value {
+        Value::Bool(value) => Some(Literal::Boolean(*value)),
+        Value::String(value) => Some(Literal::Text(value)),
+        Value::Number(value) => value.as_i64().map(Literal::Integer).or_else(|| value.as_f64().map(Literal::Number)),
+        _ => None,
+    };
+    value == Some(literal.literal())
+}
+
+/// Writes a scalar.
+///
+/// # Errors
+///
+/// When the serializer fails.
+pub fn write_scalar<L: Scalar, S: Serializer>(literal: L, s: S) -> Result<S::Ok, S::Error> {
+    literal.serialize(s)
+}

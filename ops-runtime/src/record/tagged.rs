@@ -1,0 +1,185 @@
+//! Unions told apart by the value of one property.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::vec;
+
+use serde::Deserialize;
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde_json::{Map, Value};
+
+use super::buffer::{Buffer, Key};
+use super::decode::below;
+use super::names::Scalar;
+use super::reader::{declares, short};
+use super::{Reader, Record};
+
+/// An open object whose tag is known, ready to be read as the variant that the tag selects.
+pub struct Tagged<'de, 'a, A> {
+    name: &'static str,
+    tag: Buffer<'de>,
+    before: Vec<(Key<'de>, Buffer<'de>)>,
+    rest: &'a mut A,
+}
+
+impl<A, T: Record> Reader<A, T> {
+    /// Reads up to the property `name` and keeps what precedes it.
+    ///
+    /// # Errors
+    ///
+    /// When the object has no such property, or the input fails.
+    pub fn tagged<'de>(&mut self, name: &'static str) -> Result<Tagged<'de, '_, A>, A::Error>
+    where
+        A: MapAccess<'de>,
+    {
+        let mut before = Vec::new();
+        while let Some(key) = self.map.next_key_seed(TagOrKey(name))? {
+            match key {
+                Some(key) => before.push((key, self.map.next_value()?)),
+                None => {
+                    return Ok(Tagged { name, tag: self.map.next_value()?, before, rest: &mut self.map });
+                }
+            }
+        }
+        Err(A::Error::custom(format_args!("missing property `{name}` of {}", short(T::NAME))))
+    }
+}
+
+impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
+    /// Tells whether the tag is `literal`.
+    #[inline]
+    pub fn is<L: Scalar>(&self, literal: L) -> bool {
+        self.tag.literal() == Some(literal.literal())
+    }
+
+    /// Reads the object as the variant `T`, which sees the tag if it declares a property of that name.
+    ///
+    /// # Errors
+    ///
+    /// When the object is not a `T`.
+    pub fn read<T: Record>(self) -> Result<T, A::Error> {
+        let tag = declares::<T>(self.name).then_some(self.tag);
+        let chain = Chain { name: self.name, tag, before: self.before.into_iter(), rest: self.rest, next: Next::Rest };
+        T::read(&mut Reader::new(chain))
+    }
+
+    /// Keeps the whole object of a tag that no variant has.
+    ///
+    /// # Errors
+    ///
+    /// When the input fails.
+    pub fn other(self) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        map.insert(self.name.to_owned(), Value::deserialize(self.tag.reader())?);
+        for (key, value) in self.before {
+            map.insert(key.0.into_owned(), Value::deserialize(value.reader())?);
+        }
+        while let Some((key, value)) = self.rest.next_entry()? {
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// Writes the variant `value` of a union, and its tag if `value` does not hold it itself.
+///
+/// # Errors
+///
+/// When the serializer fails.
+#[inline]
+pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
+    m: &mut M,
+    name: &'static str,
+    literal: L,
+    value: &T,
+) -> Result<(), M::Error> {
+    if !declares::<T>(name) {
+        m.serialize_entry(name, &literal)?;
+    }
+    value.write(m)
+}
+
+/// Writes the entries of an object that was kept because its tag is not known.
+///
+/// # Errors
+///
+/// When `value` is no object, or the serializer fails.
+pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Error> {
+    match value {
+        Value::Object(map) => map.iter().try_for_each(|(key, value)| m.serialize_entry(key, value)),
+        _ => Err(serde::ser::Error::custom("a variant of a tagged union is an object")),
+    }
+}
+
+/// What precedes the tag, the tag, and the rest of the object, as one object.
+struct Chain<'de, 'a, A> {
+    name: &'static str,
+    tag: Option<Buffer<'de>>,
+    before: vec::IntoIter<(Key<'de>, Buffer<'de>)>,
+    rest: &'a mut A,
+    next: Next<'de>,
+}
+
+/// Where the value that belongs to the current key is.
+enum Next<'de> {
+    Tag(Buffer<'de>),
+    Before(Key<'de>, Buffer<'de>),
+    Rest,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Chain<'de, '_, A> {
+    type Error = A::Error;
+
+    #[inline]
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        if let Some(tag) = self.tag.take() {
+            self.next = Next::Tag(tag);
+            return seed.deserialize(BorrowedStrDeserializer::new(self.name)).map(Some);
+        }
+        if let Some((key, value)) = self.before.next() {
+            let read = key.read(seed);
+            self.next = Next::Before(key, value);
+            return read.map(Some);
+        }
+        self.rest.next_key_seed(seed)
+    }
+
+    #[inline]
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        let (key, value) = match std::mem::replace(&mut self.next, Next::Rest) {
+            Next::Rest => return self.rest.next_value_seed(seed),
+            Next::Tag(value) => (Key(Cow::Borrowed(self.name)), value),
+            Next::Before(key, value) => (key, value),
+        };
+        seed.deserialize(value.reader()).map_err(|error: A::Error| below(&key.0, &error))
+    }
+}
+
+/// Recognises the tag's key and keeps every other.
+struct TagOrKey(&'static str);
+
+impl<'de> DeserializeSeed<'de> for TagOrKey {
+    type Value = Option<Key<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
+        d.deserialize_identifier(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TagOrKey {
+    type Value = Option<Key<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a property name")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
+        Ok((key != self.0).then(|| Key(Cow::Owned(key.to_owned()))))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, key: &'de str) -> Result<Self::Value, E> {
+        Ok((key != self.0).then_some(Key(Cow::Borrowed(key))))
+    }
+}

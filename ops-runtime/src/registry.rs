@@ -1,0 +1,299 @@
+//! The registry: which operations there are, and the code that runs them.
+//!
+//! ```
+//! use ops_runtime::{Call, Operation, OperationSpec, Registration, Registry, Reply};
+//!
+//! struct Double;
+//! impl Operation for Double {
+//!     type Input = i64;
+//!     type Output = i64;
+//!     const SPEC: &'static OperationSpec = &OperationSpec::query("math.double");
+//! }
+//! impl Call for Double {}
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = Registry::new();
+//! registry.register(Registration::call::<Double, _, _>(|n, _| async move { Ok(Reply::Value(2 * n)) }))?;
+//! assert_eq!(registry.execute::<Double>(21).await?.data, 42);
+//! # Ok(()) }
+//! ```
+
+mod entry;
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+pub(crate) use entry::{Entry, Table};
+
+use crate::schemas::DefinitionCache;
+use crate::{Handler, Identity, OperationSpec, OutputPolicy, Registration, Scoped, SpecRef};
+
+/// Which operations there are, and the code that runs them.
+///
+/// A clone is the same registry. Reading takes no lock; a change replaces the table as a whole, so calls that are
+/// running go on with the handlers that they have.
+#[derive(Clone)]
+pub struct Registry(Arc<Inner>);
+
+struct Inner {
+    table: ArcSwap<Table>,
+    state: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    policy: OutputPolicy,
+    definitions: DefinitionCache,
+}
+
+/// Collects what a registry is made with.
+#[derive(Default)]
+pub struct RegistryBuilder {
+    state: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    policy: OutputPolicy,
+}
+
+impl RegistryBuilder {
+    /// Adds application state, which handlers reach as `context.state::<T>()`; one value a type.
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(mut self, state: T) -> Self {
+        self.state.insert(TypeId::of::<T>(), Arc::new(state));
+        self
+    }
+
+    /// Says what to do with results that do not match their schema.
+    #[must_use]
+    pub fn policy(mut self, policy: OutputPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Makes the registry.
+    pub fn build(self) -> Registry {
+        Registry(Arc::new(Inner {
+            table: ArcSwap::default(),
+            state: self.state,
+            policy: self.policy,
+            definitions: DefinitionCache::default(),
+        }))
+    }
+}
+
+impl Registry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Starts a registry with application state or another policy.
+    pub fn builder() -> RegistryBuilder {
+        RegistryBuilder::default()
+    }
+
+    /// Adds an operation with its handler.
+    ///
+    /// # Errors
+    /// If the id is taken or not an id, if the handler does not fit the operation, or if state that it declares
+    /// is missing.
+    pub fn register(&self, registration: impl Into<Registration>) -> Result<(), RegistryError> {
+        self.register_all([registration])
+    }
+
+    /// Adds operations with their handlers: all of them, or none.
+    ///
+    /// # Errors
+    /// Those of [`register`](Self::register), for the first that can't be added.
+    pub fn register_all<R: Into<Registration>>(
+        &self,
+        registrations: impl IntoIterator<Item = R>,
+    ) -> Result<(), RegistryError> {
+        let entries = registrations
+            .into_iter()
+            .map(|registration| self.entry(registration.into()))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.change(|table| entries.iter().try_for_each(|entry| table.add(entry)))
+    }
+
+    /// Adds an operation, or puts it in the place of the one with the same id.
+    ///
+    /// # Errors
+    /// Those of [`register`](Self::register), but for a taken id.
+    pub fn replace(&self, registration: impl Into<Registration>) -> Result<(), RegistryError> {
+        let entry = self.entry(registration.into())?;
+        self.change(|table| {
+            table.remove(&entry.spec.id);
+            table.add(&entry)
+        })
+    }
+
+    /// Adds an operation whose handler comes later.
+    ///
+    /// # Errors
+    /// If the id is taken or not an id.
+    pub fn register_spec(&self, spec: impl Into<SpecRef>) -> Result<(), RegistryError> {
+        let entry = Arc::new(Entry::new(spec.into(), None, &self.0.definitions)?);
+        self.change(|table| table.add(&entry))
+    }
+
+    /// Gives an operation its handler.
+    ///
+    /// # Errors
+    /// If there is no such operation, if it has a handler, or if the handler does not fit.
+    // By value, as everything that is registered.
+    #[allow(clippy::needless_pass_by_value)]
+    pub fn register_handler(&self, id: &str, handler: Handler) -> Result<(), RegistryError> {
+        self.change(|table| {
+            let spec = table.get(id).ok_or_else(|| RegistryError::NotFound { id: id.to_owned() })?;
+            if spec.handler.is_some() {
+                return Err(RegistryError::Duplicate { id: id.to_owned() });
+            }
+            let entry = Arc::new(Entry::new(spec.spec.clone(), Some(handler.clone()), &self.0.definitions)?);
+            table.remove(id);
+            table.add(&entry)
+        })
+    }
+
+    /// Adds every `#[operation]` that is linked into the program.
+    ///
+    /// # Errors
+    /// Those of [`register_all`](Self::register_all).
+    #[cfg(feature = "discover")]
+    pub fn discover(&self) -> Result<(), RegistryError> {
+        self.register_all(crate::discover::registrations())
+    }
+
+    /// Takes an operation out; calls that are running go on.
+    pub fn remove(&self, id: &str) -> Option<SpecRef> {
+        let mut removed = None;
+        let changed = self.change(|table| {
+            removed = table.remove(id).map(|entry| entry.spec.clone());
+            Ok(())
+        });
+        debug_assert!(changed.is_ok());
+        removed
+    }
+
+    /// The operation of that id.
+    pub fn spec(&self, id: &str) -> Option<SpecRef> {
+        self.0.table.load().get(id).map(|entry| entry.spec.clone())
+    }
+
+    /// The handler of the operation of that id.
+    pub fn handler(&self, id: &str) -> Option<Handler> {
+        self.0.table.load().get(id)?.handler.clone()
+    }
+
+    /// All operations, in the order of their ids.
+    pub fn list(&self) -> Vec<SpecRef> {
+        self.0.table.load().iter().map(|entry| entry.spec.clone()).collect()
+    }
+
+    /// The registry as somebody may use it: every call is checked against the identity.
+    pub fn scoped(&self, identity: Identity) -> Scoped {
+        Scoped::new(self.clone(), identity)
+    }
+
+    pub(crate) fn state<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.state.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    #[inline]
+    pub(crate) fn policy(&self) -> OutputPolicy {
+        self.0.policy
+    }
+
+    /// The table as it is now; keep it no longer than it takes to start a call.
+    #[inline]
+    pub(crate) fn table(&self) -> arc_swap::Guard<Arc<Table>> {
+        self.0.table.load()
+    }
+
+    fn entry(&self, registration: Registration) -> Result<Arc<Entry>, RegistryError> {
+        let Registration { spec, handler, requires } = registration;
+        if let Some((_, state)) = requires.iter().find(|(id, _)| !self.0.state.contains_key(id)) {
+            return Err(RegistryError::MissingState { id: spec.id.clone().into_owned(), state });
+        }
+        Ok(Arc::new(Entry::new(spec, Some(handler), &self.0.definitions)?))
+    }
+
+    /// Replaces the table by a changed copy, unless the change fails.
+    fn change(&self, mut change: impl FnMut(&mut Table) -> Result<(), RegistryError>) -> Result<(), RegistryError> {
+        let mut result = Ok(());
+        // Run again if another thread was faster, hence `FnMut`.
+        self.0.table.rcu(|table| {
+            let mut changed = Table::clone(table);
+            result = change(&mut changed);
+            if result.is_ok() { Arc::new(changed) } else { table.clone() }
+        });
+        result
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<_> = self.list().iter().map(|spec| OperationSpec::clone(spec).id).collect();
+        f.debug_tuple("Registry").field(&ids).finish()
+    }
+}
+
+/// Why an operation can't be registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The id, or the handler of the operation, is there already.
+    Duplicate {
+        /// The id.
+        id: String,
+    },
+    /// There is no such operation.
+    NotFound {
+        /// The id.
+        id: String,
+    },
+    /// The id is not `namespace.name`.
+    InvalidId(crate::InvalidId),
+    /// The handler declares application state that the registry was built without.
+    MissingState {
+        /// The id of the operation.
+        id: String,
+        /// The type of the state.
+        state: &'static str,
+    },
+    /// The handler streams and the operation doesn't, or the other way round.
+    KindMismatch {
+        /// The id of the operation.
+        id: String,
+    },
+}
+
+impl fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duplicate { id } => {
+                write!(f, "`{id}` is registered already: use `replace` to put another in its place")
+            }
+            Self::NotFound { id } => write!(f, "`{id}` is not registered: register its spec first"),
+            Self::InvalidId(error) => error.fmt(f),
+            Self::MissingState { id, state } => {
+                write!(f, "`{id}` needs state of type `{state}`: build the registry with `.state(..)`")
+            }
+            Self::KindMismatch { id } => {
+                write!(f, "the handler of `{id}` does not fit: a subscription's gives a stream, any other's one result")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RegistryError {}
+
+impl From<crate::InvalidId> for RegistryError {
+    fn from(error: crate::InvalidId) -> Self {
+        Self::InvalidId(error)
+    }
+}

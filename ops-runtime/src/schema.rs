@@ -1,0 +1,253 @@
+//! JSON Schemas as specs hold them: text that is parsed on first use, a function that is run once, or a value.
+//!
+//! ```
+//! use ops_runtime::{Definition, Definitions, Schema};
+//!
+//! static DEFINITIONS: &[Definition] = &[Definition::new("Pet", r#"{"type":"object"}"#)];
+//! let schema = Schema::text(r##"{"$ref":"#/$defs/Pet"}"##);
+//! let whole = schema.self_contained(&Definitions::Static(DEFINITIONS)).unwrap();
+//! assert_eq!(whole["$defs"]["Pet"]["type"], "object");
+//! ```
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::Text;
+
+/// A JSON Schema (draft 2020-12), whose `$ref`s name definitions of its API as `#/$defs/Name`.
+///
+/// It can be written in a const: nothing is parsed until somebody asks for the value, and whoever asks keeps it.
+#[derive(Clone)]
+pub struct Schema(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Any,
+    Text(Text),
+    Make(fn() -> Value),
+    Json(Arc<Value>),
+}
+
+impl Schema {
+    /// The schema that accepts every value.
+    pub const ANY: Self = Self(Repr::Any);
+
+    /// A schema given as JSON text, parsed on first use.
+    pub const fn text(json: &'static str) -> Self {
+        Self(Repr::Text(Cow::Borrowed(json)))
+    }
+
+    /// A schema that a function makes, such as one derived from a Rust type.
+    pub const fn make(make: fn() -> Value) -> Self {
+        Self(Repr::Make(make))
+    }
+
+    /// Whether this schema accepts every value, so that there is nothing to check or repair.
+    pub fn is_any(&self) -> bool {
+        match &self.0 {
+            Repr::Any => true,
+            Repr::Json(value) => is_any(value),
+            Repr::Text(text) => matches!(text.trim(), "true" | "{}"),
+            Repr::Make(_) => false,
+        }
+    }
+
+    /// The schema as JSON.
+    ///
+    /// # Errors
+    /// If the schema was given as text that is not JSON.
+    pub fn to_value(&self) -> Result<Cow<'_, Value>, serde_json::Error> {
+        Ok(match &self.0 {
+            Repr::Any => Cow::Owned(Value::Object(Map::new())),
+            Repr::Text(text) => Cow::Owned(serde_json::from_str(text)?),
+            Repr::Make(make) => Cow::Owned(make()),
+            Repr::Json(value) => Cow::Borrowed(value),
+        })
+    }
+
+    /// The schema as JSON with every definition that it reaches under `$defs`.
+    ///
+    /// # Errors
+    /// If the schema or a definition was given as text that is not JSON.
+    pub fn self_contained(&self, definitions: &Definitions) -> Result<Value, serde_json::Error> {
+        let mut root = self.to_value()?.into_owned();
+        let mut found: Map<String, Value> = Map::new();
+        let mut queue = Vec::new();
+        references(&root, &mut queue);
+        while let Some(name) = queue.pop() {
+            if found.contains_key(&name) || own_definition(&root, &name) {
+                continue;
+            }
+            if let Some(definition) = definitions.get(&name) {
+                let value = definition.schema.to_value()?.into_owned();
+                references(&value, &mut queue);
+                found.insert(name, value);
+            }
+        }
+        if !found.is_empty() {
+            found.sort_keys();
+            if let Value::Bool(true) = root {
+                root = Value::Object(Map::new());
+            }
+            if let Some(object) = root.as_object_mut() {
+                match object.entry("$defs").or_insert_with(|| Value::Object(Map::new())) {
+                    Value::Object(own) => own.extend(found),
+                    other => *other = Value::Object(found),
+                }
+            }
+        }
+        Ok(root)
+    }
+}
+
+fn is_any(value: &Value) -> bool {
+    match value {
+        Value::Bool(accepts) => *accepts,
+        Value::Object(object) => object.is_empty(),
+        _ => false,
+    }
+}
+
+fn own_definition(root: &Value, name: &str) -> bool {
+    root.get("$defs").and_then(|defs| defs.get(name)).is_some()
+}
+
+/// Collects the names of all definitions that a schema refers to.
+fn references(schema: &Value, names: &mut Vec<String>) {
+    // An explicit stack: a schema may be nested deeper than the thread's stack allows.
+    let mut stack = vec![schema];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Object(object) => {
+                if let Some(name) = object.get("$ref").and_then(Value::as_str).and_then(definition_name) {
+                    names.push(name);
+                }
+                stack.extend(object.values());
+            }
+            Value::Array(items) => stack.extend(items),
+            _ => {}
+        }
+    }
+}
+
+/// The name in `#/$defs/Name`, with the escapes of JSON pointers undone.
+fn definition_name(reference: &str) -> Option<String> {
+    let name = reference.strip_prefix("#/$defs/")?;
+    let name = name.split('/').next().unwrap_or(name);
+    Some(name.replace("~1", "/").replace("~0", "~"))
+}
+
+impl From<Value> for Schema {
+    fn from(value: Value) -> Self {
+        if is_any(&value) { Self::ANY } else { Self(Repr::Json(Arc::new(value))) }
+    }
+}
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self::ANY
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.to_value(), other.to_value()) {
+            (Ok(a), Ok(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_value() {
+            Ok(value) => write!(f, "Schema({value})"),
+            Err(error) => write!(f, "Schema(not JSON: {error})"),
+        }
+    }
+}
+
+/// A schema in the canonical reading, for a validator that knows draft 2020-12 only.
+#[cfg(feature = "validate")]
+pub(crate) fn canonical(schema: Value) -> Value {
+    schema
+}
+
+/// A named schema of an API's one table of definitions.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Definition {
+    /// The name that `#/$defs/Name` refers to, verbatim.
+    pub name: Text,
+    /// The schema under that name.
+    pub schema: Schema,
+}
+
+impl Definition {
+    /// A definition given as JSON text.
+    pub const fn new(name: &'static str, json: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), schema: Schema::text(json) }
+    }
+
+    /// A definition met at run time.
+    pub fn from_value(name: impl Into<Text>, schema: Value) -> Self {
+        Self { name: name.into(), schema: schema.into() }
+    }
+}
+
+/// The definitions that the schemas of an API share, sorted by name (byte order).
+///
+/// All operations of one API point to the same table, so that a schema used by a thousand operations exists once.
+#[derive(Debug, Clone)]
+pub enum Definitions {
+    /// A table in generated code, sorted by name.
+    Static(&'static [Definition]),
+    /// A table made at run time, sorted by name; see [`Definitions::new`].
+    Shared(Arc<[Definition]>),
+}
+
+impl Definitions {
+    /// The empty table.
+    pub const EMPTY: Self = Self::Static(&[]);
+
+    /// A table of the given definitions, which it sorts; of two with the same name the first stays.
+    pub fn new(mut definitions: Vec<Definition>) -> Self {
+        definitions.sort_by(|a, b| a.name.cmp(&b.name));
+        definitions.dedup_by(|later, first| later.name == first.name);
+        if definitions.is_empty() { Self::EMPTY } else { Self::Shared(definitions.into()) }
+    }
+
+    /// The definition of that name.
+    pub fn get(&self, name: &str) -> Option<&Definition> {
+        let table = self.as_slice();
+        table.binary_search_by(|d| d.name.as_ref().cmp(name)).ok().and_then(|i| table.get(i))
+    }
+
+    /// All definitions, in the order of their names.
+    pub fn as_slice(&self) -> &[Definition] {
+        match self {
+            Self::Static(table) => table,
+            Self::Shared(table) => table,
+        }
+    }
+
+    /// Whether both are the same table in memory, so that what was compiled for one serves the other.
+    pub fn same_table(&self, other: &Self) -> bool {
+        std::ptr::eq(self.as_slice(), other.as_slice())
+    }
+}
+
+impl Default for Definitions {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl PartialEq for Definitions {
+    fn eq(&self, other: &Self) -> bool {
+        self.same_table(other) || self.as_slice() == other.as_slice()
+    }
+}

@@ -1,0 +1,238 @@
+//! Where documents come from: one small trait that all reading goes through.
+//!
+//! A document may refer to others, so a source also says what a reference means and whether it may be followed.
+//! Documents held in memory are a source too:
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use ops_runtime::source::Source;
+//!
+//! let documents = BTreeMap::from([("api/common.yaml".to_owned(), "components: {}".to_owned())]);
+//! let location = documents.resolve("api/petstore.yaml", "./common.yaml");
+//! assert_eq!(location, "api/common.yaml");
+//! assert_eq!(documents.read(&location, "api/petstore.yaml").unwrap(), "components: {}");
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Gives the text of documents.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a source of documents",
+    note = "use `FileSource`, a `BTreeMap` from location to text, or implement `Source`"
+)]
+pub trait Source {
+    /// The text of the document at a location.
+    ///
+    /// `root` is the location of the document that the user asked for. When `location` is another one, a reference in
+    /// a document led there, and the source decides whether to follow it.
+    ///
+    /// # Errors
+    /// If there is no such document, if it is not UTF-8 text, or if the reference is not followed.
+    fn read(&self, location: &str, root: &str) -> Result<String, SourceError>;
+
+    /// The location that a relative reference means in the document at `base`.
+    fn resolve(&self, base: &str, reference: &str) -> String {
+        join(base, reference)
+    }
+}
+
+/// Why a document could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceError {
+    /// What went wrong, and what to do where that is known.
+    pub message: String,
+}
+
+impl SourceError {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+/// Documents in memory, by location.
+impl Source for BTreeMap<String, String> {
+    fn read(&self, location: &str, _root: &str) -> Result<String, SourceError> {
+        self.get(location).cloned().ok_or_else(|| SourceError::new(format!("there is no document `{location}`")))
+    }
+}
+
+/// Documents in files.
+///
+/// References are followed within the folder of the document that the user asked for, and nowhere else unless
+/// [`FileSource::within`] names a wider one. It remembers what it read, so that a build script can print one
+/// `rerun-if-changed` line for each file.
+#[derive(Debug, Default)]
+pub struct FileSource {
+    within: Option<PathBuf>,
+    // A lock and not a cell, so that a source can be shared with whatever loads documents in the background.
+    files: Mutex<Vec<PathBuf>>,
+}
+
+impl FileSource {
+    /// A source that follows references within the folder of the document asked for.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Follows references within this folder instead, wherever in it the document lies.
+    #[must_use]
+    pub fn within(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.within = Some(folder.into());
+        self
+    }
+
+    /// The files that were read, each once, in the order of their first reading.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn check(&self, location: &str, root: &str) -> Result<(), SourceError> {
+        if has_scheme(location) {
+            let message = format!("`{location}` is not a file, and a file source reads nothing else");
+            return Err(SourceError::new(message));
+        }
+        if location == root {
+            return Ok(());
+        }
+        let folder = match &self.within {
+            Some(folder) => folder.clone(),
+            None => Path::new(root).parent().unwrap_or(Path::new("")).to_owned(),
+        };
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        // Real paths, so that neither `..` nor a symbolic link leads out.
+        let real = |path: &Path| path.canonicalize().map_err(|error| unreadable(path, &error));
+        if real(Path::new(location))?.starts_with(real(&folder)?) {
+            return Ok(());
+        }
+        Err(SourceError::new(format!(
+            "`{location}` lies outside `{}`: allow a wider folder to read it",
+            folder.display()
+        )))
+    }
+}
+
+impl Source for FileSource {
+    fn read(&self, location: &str, root: &str) -> Result<String, SourceError> {
+        self.check(location, root)?;
+        let path = Path::new(location);
+        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if !files.iter().any(|file| file == path) {
+            files.push(path.to_owned());
+        }
+        String::from_utf8(bytes).map_err(|_| SourceError::new(format!("`{location}` is not UTF-8 text")))
+    }
+
+    fn resolve(&self, base: &str, reference: &str) -> String {
+        // References have slashes everywhere; paths have them everywhere but on Windows.
+        if cfg!(windows) { join(&base.replace('\\', "/"), reference) } else { join(base, reference) }
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> SourceError {
+    SourceError::new(format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// Whether a location is a URL rather than a path (`C:\` has a scheme of one letter).
+fn has_scheme(location: &str) -> bool {
+    location.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    })
+}
+
+/// A relative reference against the location of the document that it stands in; both may be paths or URLs.
+fn join(base: &str, reference: &str) -> String {
+    if has_scheme(reference) {
+        return reference.to_owned();
+    }
+    // What no reference can climb above: nothing of a path, scheme and host of a URL.
+    let top = match base.find("://") {
+        Some(at) if has_scheme(base) => {
+            base.get(at + 3..).and_then(|rest| rest.find('/')).map_or(base.len(), |n| at + 3 + n)
+        }
+        _ => 0,
+    };
+    let (top, path) = base.split_at(top);
+    let path = if reference.starts_with('/') {
+        reference.to_owned()
+    } else {
+        let folder = path.rfind('/').and_then(|at| path.get(..=at)).unwrap_or("");
+        format!("{folder}{reference}")
+    };
+    format!("{top}{}", normal(&path, !top.is_empty()))
+}
+
+/// The path without `.` and without `name/..`.
+fn normal(path: &str, is_url: bool) -> String {
+    let absolute = path.starts_with('/') || is_url;
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/').filter(|s| !s.is_empty() && *s != ".") {
+        match (segment, segments.last()) {
+            ("..", Some(last)) if *last != ".." => _ = segments.pop(),
+            ("..", None) if absolute => {}
+            _ => segments.push(segment),
+        }
+    }
+    format!("{}{}", if absolute { "/" } else { "" }, segments.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_joined() {
+        for (base, reference, location) in [
+            ("api.yaml", "common.yaml", "common.yaml"),
+            ("specs/api.yaml", "./common.yaml", "specs/common.yaml"),
+            ("specs/api.yaml", "../common.yaml", "common.yaml"),
+            ("specs/api.yaml", "../../common.yaml", "../common.yaml"),
+            ("../specs/api.yaml", "a/../b.yaml", "../specs/b.yaml"),
+            ("/srv/api.yaml", "../../../etc/passwd", "/etc/passwd"),
+            ("/srv/api.yaml", "/etc/passwd", "/etc/passwd"),
+            ("api.yaml", "https://example.com/a.yaml", "https://example.com/a.yaml"),
+            ("https://example.com/v1/api.yaml", "common.yaml", "https://example.com/v1/common.yaml"),
+            ("https://example.com/v1/api.yaml", "/common.yaml", "https://example.com/common.yaml"),
+            ("https://example.com/v1/api.yaml", "../../../common.yaml", "https://example.com/common.yaml"),
+            ("https://example.com", "common.yaml", "https://example.com/common.yaml"),
+        ] {
+            assert_eq!(join(base, reference), location, "{reference} in {base}");
+        }
+    }
+
+    #[test]
+    fn files_are_read_within_the_folder_of_the_document() {
+        let folder = std::env::temp_dir().join(format!("ops-source-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("inner")).unwrap();
+        for (name, text) in [("outer.yaml", "outer"), ("inner/api.yaml", "api"), ("inner/part.yaml", "part")] {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        let at = |name: &str| folder.join(name).display().to_string();
+        let (root, part, outer) = (at("inner/api.yaml"), at("inner/part.yaml"), at("outer.yaml"));
+
+        let source = FileSource::new();
+        assert_eq!(source.read(&root, &root).unwrap(), "api");
+        assert_eq!(source.read(&source.resolve(&root, "part.yaml"), &root).unwrap(), "part");
+        assert_eq!(source.read(&part, &root).unwrap(), "part");
+        assert!(source.read(&source.resolve(&root, "../outer.yaml"), &root).unwrap_err().message.contains("outside"));
+        assert!(source.read("https://example.com/a.yaml", &root).unwrap_err().message.contains("not a file"));
+        assert_eq!(source.files(), [PathBuf::from(&root), PathBuf::from(&part)]);
+
+        let wider = FileSource::new().within(&folder);
+        assert_eq!(wider.read(&outer, &root).unwrap(), "outer");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,102 @@
+//! The definitions of call events.
+
+/// The JSON text of one of the definitions.
+macro_rules! definition {
+    (CallEvent) => {
+        r##"{
+            "description": "An event of the call protocol.",
+            "type": "object",
+            "properties": { "id": { "description": "The payload's `requestId`.", "type": "string" } },
+            "required": ["type", "id", "payload"],
+            "oneOf": [
+                { "properties": { "type": { "const": "call.requested" }, "payload": { "$ref": "#/$defs/CallRequested" } } },
+                { "properties": { "type": { "const": "call.responded" }, "payload": { "$ref": "#/$defs/CallResponded" } } },
+                { "properties": { "type": { "const": "call.completed" }, "payload": { "$ref": "#/$defs/CallCompleted" } } },
+                { "properties": { "type": { "const": "call.aborted" }, "payload": { "$ref": "#/$defs/CallAborted" } } },
+                { "properties": { "type": { "const": "call.error" }, "payload": { "$ref": "#/$defs/CallErrorEvent" } } }
+            ]
+        }"##
+    };
+    (CallRequested) => {
+        r##"{
+            "description": "A caller asks for an operation to be run.",
+            "type": "object",
+            "properties": {
+                "requestId": { "type": "string" },
+                "operationId": { "description": "`namespace.name`.", "type": "string" },
+                "input": { "description": "Any JSON." },
+                "parentRequestId": { "description": "Of the call that this one is part of.", "type": "string" },
+                "deadline": { "description": "Of a call, in milliseconds since the Unix epoch.", "type": "number" },
+                "idleTimeout": {
+                    "description": "Of a subscription, the time that it may stay silent in milliseconds.",
+                    "type": "number"
+                },
+                "identity": { "$ref": "#/$defs/Identity" },
+                "metadata": { "type": "object" }
+            },
+            "required": ["requestId", "operationId", "input"]
+        }"##
+    };
+    (CallResponded) => {
+        r##"{
+            "description": "The result of a call, or one item of a subscription.",
+            "type": "object",
+            "properties": {
+                "requestId": { "type": "string" },
+                "output": { "$ref": "#/$defs/ResponseEnvelope" }
+            },
+            "required": ["requestId", "output"]
+        }"##
+    };
+    (CallCompleted) => {
+        r##"{
+            "description": "A subscription ended normally.",
+            "type": "object",
+            "properties": {
+                "requestId": { "type": "string" }
+            },
+            "required": ["requestId"]
+        }"##
+    };
+    (CallAborted) => {
+        r##"{
+            "description": "Either side gave up the request.",
+            "type": "object",
+            "properties": {
+                "requestId": { "type": "string" }
+            },
+            "required": ["requestId"]
+        }"##
+    };
+    (CallErrorEvent) => {
+        r##"{
+            "description": "The call failed.",
+            "type": "object",
+            "properties": {
+                "requestId": { "type": "string" },
+                "code": { "type": "string" },
+                "message": { "type": "string" },
+                "details": { "description": "Any JSON." }
+            },
+            "required": ["requestId", "code", "message"]
+        }"##
+    };
+    (Identity) => {
+        r##"{
+            "description": "Who calls.",
+            "type": "object",
+            "properties": {
+                "id": { "type": "string" },
+                "scopes": { "type": "array", "items": { "type": "string" } },
+                "resources": {
+                    "description": "Actions by resource, keyed `type:id`.",
+                    "type": "object",
+                    "additionalProperties": { "type": "array", "items": { "type": "string" } }
+                }
+            },
+            "required": ["id", "scopes"]
+        }"##
+    };
+}
+
+pub(super) use definition;

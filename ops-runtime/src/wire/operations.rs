@@ -1,0 +1,152 @@
+//! The definitions of specs.
+
+/// The JSON text of one of the definitions.
+macro_rules! definition {
+    (OperationSpec) => {
+        r##"{
+            "description": "An operation as data.",
+            "type": "object",
+            "properties": {
+                "name": { "description": "Any text, unique in the namespace.", "type": "string", "minLength": 1 },
+                "namespace": { "type": "string", "pattern": "^[^.]+$" },
+                "version": { "type": "string" },
+                "type": { "enum": ["query", "mutation", "subscription"] },
+                "title": { "type": "string" },
+                "description": { "type": "string" },
+                "tags": { "type": "array", "items": { "type": "string" } },
+                "inputSchema": { "$ref": "#/$defs/Schema" },
+                "outputSchema": {
+                    "description": "Of the data; of a subscription, of the data of one item.",
+                    "$ref": "#/$defs/Schema"
+                },
+                "errorSchemas": { "type": "array", "items": { "$ref": "#/$defs/ErrorDefinition" } },
+                "accessControl": { "$ref": "#/$defs/AccessControl" },
+                "deprecated": { "type": "boolean" },
+                "timeout": { "description": "In milliseconds.", "type": "number", "minimum": 0 },
+                "binding": { "$ref": "#/$defs/Binding" },
+                "_meta": { "description": "What an adapter or a user wants to keep.", "type": "object" }
+            },
+            "required": [
+                "name", "namespace", "version", "type", "description", "inputSchema", "outputSchema", "accessControl"
+            ]
+        }"##
+    };
+    (AccessControl) => {
+        r##"{
+            "description": "What a caller needs.",
+            "type": "object",
+            "properties": {
+                "requiredScopes": { "description": "All of these.", "type": "array", "items": { "type": "string" } },
+                "requiredScopesAny": { "description": "One of these.", "type": "array", "items": { "type": "string" } },
+                "resourceType": { "type": "string" },
+                "resourceAction": { "type": "string" }
+            },
+            "required": ["requiredScopes"]
+        }"##
+    };
+    (ErrorDefinition) => {
+        r##"{
+            "description": "An error that an operation declares.",
+            "type": "object",
+            "properties": {
+                "code": { "type": "string" },
+                "description": { "type": "string" },
+                "schema": { "$ref": "#/$defs/Schema" },
+                "httpStatus": { "type": "integer", "minimum": 0, "maximum": 65535 }
+            },
+            "required": ["code", "description", "schema"]
+        }"##
+    };
+    (Schema) => {
+        r##"{
+            "description": "A JSON Schema (draft 2020-12) with its definitions.",
+            "type": ["object", "boolean"]
+        }"##
+    };
+    (Binding) => {
+        r##"{
+            "description": "How an operation is reached, told apart by `type`; by a handler of its process if absent.",
+            "type": "object",
+            "required": ["type"],
+            "oneOf": [
+                { "properties": { "type": { "const": "local" } } },
+                { "properties": { "type": { "const": "http" } }, "$ref": "#/$defs/HttpBinding" }
+            ]
+        }"##
+    };
+    (HttpBinding) => {
+        r##"{
+            "description": "The HTTP request of an operation and the answers that it can get.",
+            "type": "object",
+            "properties": {
+                "method": { "description": "In upper case.", "type": "string" },
+                "path": { "description": "Below the server's URL, with `{name}` for each path parameter.", "type": "string" },
+                "server": { "type": "string" },
+                "parameters": { "type": "array", "items": { "$ref": "#/$defs/HttpParameter" } },
+                "bodies": {
+                    "description": "One for each content type, preferred first.",
+                    "type": "array",
+                    "items": { "$ref": "#/$defs/HttpBody" }
+                },
+                "responses": { "type": "array", "items": { "$ref": "#/$defs/HttpResponse" } }
+            },
+            "required": ["method", "path"]
+        }"##
+    };
+    (HttpParameter) => {
+        r##"{
+            "description": "Where a property of the input goes, with the defaults of OpenAPI.",
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "in": { "enum": ["path", "query", "header", "cookie"] },
+                "property": { "description": "The property of the input, if it is not `name`.", "type": "string" },
+                "style": {
+                    "description": "Absent: `simple` in paths and headers, `form` in queries and cookies.",
+                    "enum": [
+                        "simple", "form", "label", "matrix", "spaceDelimited", "pipeDelimited", "deepObject", "json"
+                    ]
+                },
+                "explode": { "description": "Absent: whether the style is `form`.", "type": "boolean" },
+                "allowReserved": { "description": "Absent: false.", "type": "boolean" }
+            },
+            "required": ["name", "in"]
+        }"##
+    };
+    (HttpBody) => {
+        r##"{
+            "description": "The request body in one content type.",
+            "type": "object",
+            "properties": {
+                "contentType": { "type": "string" },
+                "property": { "description": "The property of the input, if it is not `body`.", "type": "string" },
+                "fields": {
+                    "description": "How fields of a form are written, of those that are not like query parameters.",
+                    "type": "array",
+                    "items": { "$ref": "#/$defs/HttpParameter" }
+                }
+            },
+            "required": ["contentType"]
+        }"##
+    };
+    (HttpResponse) => {
+        r##"{
+            "description": "An answer that the document describes.",
+            "type": "object",
+            "properties": {
+                "status": {
+                    "description": "A status, a class of statuses such as `4XX`, or `default`.",
+                    "type": "string",
+                    "pattern": "^([0-9]{1,5}|[0-9]+XX|default)$"
+                },
+                "contentType": { "description": "Absent: no body.", "type": "string" }
+            },
+            "required": ["status"]
+        }"##
+    };
+    ($($other:tt)*) => {
+        $crate::wire::events::definition!($($other)*)
+    };
+}
+
+pub(super) use definition;

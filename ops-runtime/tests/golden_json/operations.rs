@@ -1,0 +1,171 @@
+//! Specs and bindings.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use ops_runtime::record::{from_value, to_value};
+use ops_runtime::{
+    AccessControl, Binding, Definition, ErrorDefinition, HttpBinding, HttpBody, HttpParameter, HttpResponse,
+    OperationKind, OperationSpec, ParameterStyle, Schema, StatusRange, wire,
+};
+use serde_json::json;
+
+use super::golden::{check, refused};
+
+const LIST: HttpBinding = HttpBinding::new("POST", "/pets/{petId}/toys")
+    .with_server("https://pets.example/v1")
+    .with_parameters(
+        const {
+            &[
+                HttpParameter::path("petId"),
+                HttpParameter::path("label").with_style(ParameterStyle::Label, true),
+                HttpParameter::path("matrix").with_style(ParameterStyle::Matrix, false),
+                HttpParameter::query("tags"),
+                HttpParameter::query("csv").with_style(ParameterStyle::Form, false).with_reserved(),
+                HttpParameter::query("space").with_style(ParameterStyle::SpaceDelimited, false),
+                HttpParameter::query("pipe").with_style(ParameterStyle::PipeDelimited, true),
+                HttpParameter::query("deep").with_style(ParameterStyle::DeepObject, true),
+                HttpParameter::query("filter").with_style(ParameterStyle::Json, false),
+                HttpParameter::header("X-Trace").with_property("trace"),
+                HttpParameter::cookie("session"),
+            ]
+        },
+    )
+    .with_bodies(const { &[HttpBody::new("application/json"), HttpBody::new("text/plain").with_property("text")] })
+    .with_responses(
+        const {
+            &[
+                HttpResponse::new(StatusRange::Exact(200), "application/json"),
+                HttpResponse::empty(StatusRange::Exact(204)),
+                HttpResponse::new(StatusRange::Class(4), "application/problem+json"),
+                HttpResponse::empty(StatusRange::Default),
+            ]
+        },
+    );
+
+static DEFINITIONS: &[Definition] = &[
+    Definition::new("Pet", r##"{"type":"object","properties":{"parent":{"$ref":"#/$defs/Pet"}}}"##),
+    Definition::new("Problem", r#"{"type":"string"}"#),
+    Definition::new("Unused", "true"),
+];
+
+/// As generated code writes it: its schemas refer to a table.
+static MOST: OperationSpec = OperationSpec::subscription("petstore.toys.list/all")
+    .with_version("2.1.0")
+    .with_title("Toys")
+    .with_description("All toys of a pet.")
+    .with_tags(const { &[Cow::Borrowed("pets"), Cow::Borrowed("toys")] })
+    .with_input(Schema::text(r#"{"properties":{"petId":{"type":"string"}},"type":"object"}"#))
+    .with_output(Schema::text(r##"{"$ref":"#/$defs/Pet"}"##))
+    .with_errors(const { &[ErrorDefinition::new("GONE").with_schema(Schema::text(r##"{"$ref":"#/$defs/Problem"}"##))] })
+    .with_access(AccessControl::NONE.with_scopes(const { &[Cow::Borrowed("pets:read")] }))
+    .with_http(LIST)
+    .with_definitions(DEFINITIONS)
+    .with_timeout(Duration::from_millis(1500))
+    .with_deprecated();
+
+#[test]
+fn specs() {
+    // What is read holds its definitions in its schemas, so the golden value is what was read from the static's JSON.
+    let mut most: OperationSpec = from_value(&to_value(&MOST).unwrap()).unwrap();
+    assert_eq!(most.definitions.as_slice(), []);
+    assert_eq!(most.output.to_value().unwrap()["$defs"]["Pet"]["type"], "object");
+    assert_eq!(most.output.to_value().unwrap()["$defs"].as_object().unwrap().len(), 1);
+    assert_eq!(most.errors[0].schema.to_value().unwrap()["$defs"]["Problem"], json!({ "type": "string" }));
+    assert_eq!((most.id.as_ref(), most.http()), ("petstore.toys.list/all", Some(&LIST)));
+    assert_eq!((most.kind, most.timeout, &most.access), (MOST.kind, MOST.timeout, &MOST.access));
+    most.meta = json!({ "summary": "toys", "x-rank": 1 }).as_object().cloned();
+    check(
+        "operation_spec.json",
+        wire::OPERATION_SPEC_SCHEMA,
+        &[
+            ("least", OperationSpec::query("math.double")),
+            ("mutation", OperationSpec::mutation("math.set")),
+            ("most", most),
+        ],
+    );
+    let least = || to_value(&OperationSpec::query("math.double")).unwrap();
+    let required =
+        ["name", "namespace", "version", "type", "description", "inputSchema", "outputSchema", "accessControl"];
+    for member in required {
+        let mut lacking = least();
+        lacking.as_object_mut().unwrap().remove(member);
+        let error = from_value::<OperationSpec>(&lacking).unwrap_err();
+        assert!(error.message.contains(&format!("`{member}`")), "{error}");
+        refused(wire::OPERATION_SPEC_SCHEMA, &[lacking]);
+    }
+    for (member, value) in [
+        ("namespace", json!("a.b")),
+        ("namespace", json!("")),
+        ("name", json!("")),
+        ("type", json!("QUERY")),
+        ("binding", json!({ "type": "carrier pigeon" })),
+        ("binding", json!({ "type": "http", "method": "GET" })),
+        ("accessControl", json!({})),
+    ] {
+        let mut wrong = least();
+        wrong[member] = value;
+        assert!(from_value::<OperationSpec>(&wrong).is_err(), "{wrong}");
+        refused(wire::OPERATION_SPEC_SCHEMA, &[wrong]);
+    }
+}
+
+#[test]
+fn what_is_no_spec_is_not_written() {
+    assert!(to_value(&OperationSpec::query("no-namespace")).is_err());
+    assert!(to_value(&OperationSpec::query("a.b").with_input(Schema::text("{"))).is_err());
+}
+
+#[test]
+fn a_short_timeout_does_not_become_none() {
+    let json = to_value(&OperationSpec::query("a.b").with_timeout(Duration::from_micros(1))).unwrap();
+    assert_eq!(json["timeout"], 1);
+    let json = to_value(&OperationSpec::query("a.b").with_timeout(Duration::MAX)).unwrap();
+    assert_eq!(json["timeout"], u64::MAX);
+}
+
+#[test]
+fn bindings() {
+    check(
+        "binding.json",
+        "{}",
+        &[
+            ("local", Binding::Local),
+            ("least", Binding::Http(HttpBinding::new("GET", "/"))),
+            ("most", Binding::Http(LIST)),
+        ],
+    );
+    check(
+        "status_range.json",
+        "{}",
+        &[("exact", StatusRange::Exact(204)), ("class", StatusRange::Class(5)), ("default", StatusRange::Default)],
+    );
+    for status in [json!("2X"), json!("XX"), json!(""), json!("all"), json!("70000"), json!(200)] {
+        assert!(from_value::<StatusRange>(&status).is_err(), "{status}");
+    }
+    assert_eq!(from_value::<StatusRange>(&json!("4xx")).unwrap(), StatusRange::Class(4));
+}
+
+#[test]
+fn kinds_and_schemas() {
+    check(
+        "operation_kind.json",
+        r#"{"type":"string"}"#,
+        &[
+            ("query", OperationKind::Query),
+            ("mutation", OperationKind::Mutation),
+            ("subscription", OperationKind::Subscription),
+        ],
+    );
+    check(
+        "schema.json",
+        "{}",
+        &[
+            ("any", Schema::ANY),
+            ("none", Schema::text("false")),
+            ("reference", Schema::text(r##"{ "$ref": "#/$defs/Pet" }"##)),
+            ("made", Schema::make(|| json!({ "type": "string" }))),
+        ],
+    );
+    assert!(from_value::<Schema>(&json!(true)).unwrap().is_any());
+}

@@ -1,0 +1,148 @@
+//! What a server sees, and what becomes of its answers.
+
+use ops_runtime::http::{Auth, HttpClient, HttpConfig, RequestBody};
+use ops_runtime::{
+    Call, Caller, HttpBinding, HttpBody, HttpParameter, HttpResponse, Operation, OperationKind, OperationSpec,
+    ParameterStyle, Registry, ResponseEnvelope, StatusRange,
+};
+use serde_json::{Value, json};
+
+use crate::server::{Server, get_of, spec};
+
+const UPDATE: HttpBinding = HttpBinding::new("PUT", "/echo/{id}/notes#full")
+    .with_parameters(
+        const {
+            &[
+                HttpParameter::path("id"),
+                HttpParameter::query("tags"),
+                HttpParameter::query("filter").with_style(ParameterStyle::DeepObject, true),
+                HttpParameter::header("X-Trace"),
+                HttpParameter::cookie("theme"),
+            ]
+        },
+    )
+    .with_bodies(const { &[HttpBody::new("application/json")] })
+    .with_responses(const { &[HttpResponse::new(StatusRange::Exact(200), "application/json")] });
+
+struct Update;
+
+impl Operation for Update {
+    type Input = Value;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("t.update").with_http(UPDATE);
+}
+
+impl Call for Update {}
+
+fn input() -> Value {
+    json!({
+        "id": "a/b ü", "tags": ["x", "y&z"], "filter": { "from": 1 }, "X-Trace": "t-1", "theme": "dark",
+        "body": { "text": "hi" },
+    })
+}
+
+fn check(envelope: &ResponseEnvelope<Value>) {
+    let seen = &envelope.data;
+    assert_eq!(seen["method"], "PUT");
+    assert_eq!(seen["uri"], "/echo/a%2Fb%20%C3%BC/notes?tags=x&tags=y%26z&filter%5Bfrom%5D=1");
+    assert_eq!(seen["body"], r#"{"text":"hi"}"#);
+    let headers = &seen["headers"];
+    assert_eq!(headers["x-trace"], "t-1");
+    assert_eq!(headers["cookie"], "theme=dark");
+    assert_eq!(headers["content-type"], "application/json");
+    assert_eq!(headers["content-length"], "13");
+    assert_eq!(headers["accept"], "application/json");
+    assert_eq!(headers["authorization"], "Bearer t0k");
+    let meta = envelope.meta.as_http().unwrap();
+    assert_eq!((meta.status_code, meta.content_type.as_str()), (200, "application/json"));
+    assert!(meta.headers.contains_key("date"));
+}
+
+#[tokio::test]
+async fn every_way_to_call_sends_the_same_request() {
+    let server = Server::start().await;
+    let config = HttpConfig::new().with_base_url(server.url()).with_auth(Auth::bearer("t0k"));
+    let client = HttpClient::new(config).unwrap();
+
+    check(&client.execute::<Update>(input()).await.unwrap());
+    check(&client.call("t.update", input()).await.unwrap());
+
+    let registry = Registry::new();
+    registry.register_all(client.bind([Update::SPEC])).unwrap();
+    check(&registry.execute::<Update>(input()).await.unwrap());
+    check(&registry.call("t.update", input()).await.unwrap());
+
+    async fn through(caller: &impl Caller) -> ResponseEnvelope<Value> {
+        caller.execute::<Update>(input()).await.unwrap()
+    }
+    check(&through(&client).await);
+}
+
+#[tokio::test]
+async fn answers_of_all_kinds() {
+    let server = Server::start().await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(server.url())).unwrap();
+    let specs = ["text", "bytes", "empty"].map(|name| spec(OperationKind::Query, name, get_of(format!("/{name}"))));
+    client.add(specs).unwrap();
+    for (name, expected) in [("t.text", json!("plain text")), ("t.bytes", json!("AJ+Slg==")), ("t.empty", json!(null))]
+    {
+        assert_eq!(client.call(name, json!({})).await.unwrap().data, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_of_all_kinds() {
+    let server = Server::start().await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(server.url())).unwrap();
+    let table = [
+        ("application/x-www-form-urlencoded", json!({ "a": "b c", "d": [1, 2] }), "a=b%20c&d=1&d=2"),
+        ("text/plain", json!("just text"), "just text"),
+        ("application/octet-stream", json!("aGk="), "hi"),
+        ("application/vnd.api+json", json!(0), "0"),
+    ];
+    for (content_type, value, expected) in table {
+        let mut binding = HttpBinding::new("POST", "/echo/x");
+        let mut body = HttpBody::new("");
+        body.content_type = content_type.into();
+        binding.bodies = vec![body].into();
+        let name = content_type.replace('/', ".");
+        client.add([spec(OperationKind::Mutation, &name, binding)]).unwrap();
+        let seen = client.call(&format!("t.{name}"), json!({ "body": value })).await.unwrap().data;
+        assert_eq!((&seen["body"], &seen["headers"]["content-type"]), (&json!(expected), &json!(content_type)));
+    }
+    client.add([spec(OperationKind::Mutation, "nothing", HttpBinding::new("POST", "/echo/x"))]).unwrap();
+    let seen = client.call("t.nothing", json!({})).await.unwrap().data;
+    assert_eq!((&seen["body"], &seen["headers"]["content-length"]), (&json!(""), &json!("0")));
+    assert!(seen["headers"].get("content-type").is_none());
+}
+
+/// A service of the user's that answers by itself.
+#[derive(Clone)]
+struct Canned;
+
+impl tower_service::Service<http::Request<RequestBody>> for Canned {
+    type Response = http::Response<axum::body::Body>;
+    type Error = std::io::Error;
+    type Future = std::future::Ready<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<RequestBody>) -> Self::Future {
+        std::future::ready(match request.uri().path() {
+            "/fails" => Err(std::io::Error::other("the cable is cut")),
+            path => Ok(http::Response::new(format!("{} {path}", request.method()).into())),
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_service_of_the_users() {
+    let client = HttpClient::new(HttpConfig::new().with_base_url("https://nowhere.test").with_service(Canned)).unwrap();
+    let get = |name: &str| spec(OperationKind::Query, name, get_of(format!("/{name}")));
+    client.add([get("hello"), get("fails")]).unwrap();
+    assert_eq!(client.call("t.hello", json!({})).await.unwrap().data, "GET /hello");
+    let error = client.call("t.fails", json!({})).await.unwrap_err();
+    assert_eq!(error.to_string(), "EXECUTION_ERROR: the request failed: the cable is cut");
+}

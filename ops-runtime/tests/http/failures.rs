@@ -1,0 +1,94 @@
+//! Errors, timeouts, limits and redirects.
+
+use std::time::{Duration, Instant};
+
+use ops_runtime::http::{Auth, HttpClient, HttpConfig, error_body, error_status};
+use ops_runtime::{CallError, CallOptions, OperationKind};
+use serde_json::{Value, json};
+
+use crate::server::{Server, get_of, spec};
+
+fn get(name: &str) -> ops_runtime::OperationSpec {
+    spec(OperationKind::Query, name, get_of(format!("/{name}")))
+}
+
+async fn call(config: HttpConfig, name: &str) -> Result<Value, CallError> {
+    let client = HttpClient::new(config).unwrap();
+    client.add([get(name)]).unwrap();
+    client.call(&format!("t.{name}"), json!({})).await.map(ops_runtime::ResponseEnvelope::into_data)
+}
+
+#[tokio::test]
+async fn a_status_that_is_no_success() {
+    let server = Server::start().await;
+    let config = HttpConfig::new().with_base_url(server.url());
+    let error = call(config.clone(), "conflict").await.unwrap_err();
+    assert_eq!(error.to_string(), "EXECUTION_ERROR: HTTP 409: Conflict");
+    assert_eq!((error_status(&error), &error.details()["contentType"]), (Some(409), &json!("application/json")));
+    assert_eq!(error_body::<Value>(&error).unwrap(), json!({ "by": "ann" }));
+
+    let error = call(config, "missing").await.unwrap_err();
+    assert_eq!((error.message(), &error.details()["body"]), ("HTTP 404: Not Found", &Value::Null));
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers() {
+    let server = Server::start().await;
+    let config = HttpConfig::new().with_base_url(server.url());
+    let start = Instant::now();
+    for name in ["silent", "halfway"] {
+        let error = call(config.clone().with_timeout(Duration::from_millis(80)), name).await.unwrap_err();
+        assert_eq!(error.code().as_str(), "TIMEOUT", "{error}");
+        assert_eq!(error.details()["timeout"], 80);
+    }
+    let client = HttpClient::new(config).unwrap();
+    client.add([get("silent")]).unwrap();
+    let options = CallOptions::new().with_timeout(Duration::from_millis(80));
+    let error = client.call_with("t.silent", json!({}), options).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "TIMEOUT");
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn a_response_without_end() {
+    let server = Server::start().await;
+    let config = HttpConfig::new().with_base_url(server.url()).with_max_response(100_000);
+    let error = call(config, "large").await.unwrap_err();
+    assert_eq!(error.to_string(), "EXECUTION_ERROR: the response is larger than 100000 bytes");
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/?secret=hush", listener.local_addr().unwrap());
+    drop(listener);
+    let error = call(HttpConfig::new().with_base_url(url), "x").await.unwrap_err();
+    assert_eq!(error.code().as_str(), "EXECUTION_ERROR");
+    assert!(error.message().starts_with("the request failed: ") && !error.message().contains("hush"), "{error}");
+}
+
+#[tokio::test]
+async fn redirects_keep_credentials_home() {
+    let (home, abroad) = (Server::start().await, Server::start().await);
+    let config = HttpConfig::new()
+        .with_base_url(home.url())
+        .with_auth(Auth::api_key("k3y"))
+        .with_header("Authorization", "Basic abc")
+        .with_header("Cookie", "sid=1")
+        .with_header("X-Other", "v");
+    let client = HttpClient::new(config).unwrap();
+    let private = ["authorization", "cookie", "x-api-key", "x-other"];
+    let port = home.address.port();
+    let table = [
+        ("stays".to_owned(), "/echo/x".to_owned(), 4),
+        ("port".to_owned(), format!("{}/echo/x", abroad.url()), 0),
+        ("host".to_owned(), format!("http://localhost:{port}/echo/x"), 0),
+    ];
+    for (name, to, kept) in table {
+        client.add([spec(OperationKind::Query, &name, get_of(format!("/to?302,{to}")))]).unwrap();
+        let seen = client.call(&format!("t.{name}"), json!({})).await.unwrap().data;
+        assert_eq!(seen["uri"], "/echo/x");
+        let found = private.iter().filter(|header| seen["headers"].get(**header).is_some()).count();
+        assert_eq!(found, kept, "{name}: {}", seen["headers"]);
+    }
+}

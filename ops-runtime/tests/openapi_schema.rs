@@ -1,0 +1,203 @@
+//! Schemas of the dialects of OpenAPI, and what they become.
+#![cfg(feature = "openapi")]
+
+use ops_runtime::openapi::{self, ReadOptions};
+use serde_json::{Value, json};
+
+fn read(version: &str, schemas: &Value) -> (Value, Vec<String>) {
+    let document = json!({ "openapi": version, "paths": {}, "components": { "schemas": schemas } });
+    let (api, diagnostics) = openapi::read(&document, &ReadOptions::new()).unwrap();
+    let definitions = api.definitions.as_slice().iter();
+    let schemas = definitions.map(|d| (d.name.to_string(), d.schema.to_value().unwrap().into_owned())).collect();
+    (schemas, diagnostics.iter().map(|d| format!("{} {}", d.pointer, d.message)).collect())
+}
+
+#[track_caller]
+fn becomes(version: &str, schema: &Value, expected: &Value) {
+    let (schemas, diagnostics) = read(version, &json!({ "X": schema, "Other": {} }));
+    assert_eq!((&schemas["X"], diagnostics), (expected, Vec::new()), "{version} {schema}");
+}
+
+#[test]
+fn dialects_become_2020_12() {
+    for (schema, expected) in [
+        // null
+        (json!({ "type": "string", "nullable": true }), json!({ "type": ["string", "null"] })),
+        (json!({ "type": "string", "nullable": false }), json!({ "type": "string" })),
+        (
+            json!({ "type": "string", "enum": ["a"], "nullable": true }),
+            json!({ "type": ["string", "null"], "enum": ["a", null] }),
+        ),
+        (json!({ "enum": ["a", null], "nullable": true }), json!({ "enum": ["a", null] })),
+        (
+            json!({ "$ref": "#/components/schemas/Other", "nullable": true }),
+            json!({ "anyOf": [{ "$ref": "#/$defs/Other" }, { "type": "null" }] }),
+        ),
+        (
+            json!({ "allOf": [{ "$ref": "#/components/schemas/Other" }], "nullable": true, "description": "d" }),
+            json!({ "description": "d", "anyOf": [{ "allOf": [{ "$ref": "#/$defs/Other" }] }, { "type": "null" }] }),
+        ),
+        (
+            json!({ "oneOf": [{ "type": "string" }], "nullable": true }),
+            json!({ "oneOf": [{ "type": "string" }, { "type": "null" }] }),
+        ),
+        (
+            json!({ "anyOf": [{ "type": "string", "nullable": true }], "nullable": true }),
+            json!({ "anyOf": [{ "type": ["string", "null"] }] }),
+        ),
+        (json!({ "nullable": true, "description": "any" }), json!({ "description": "any" })),
+        // limits
+        (json!({ "minimum": 1, "exclusiveMinimum": true }), json!({ "exclusiveMinimum": 1 })),
+        (json!({ "exclusiveMaximum": true, "maximum": 1 }), json!({ "exclusiveMaximum": 1 })),
+        (json!({ "minimum": 1, "exclusiveMinimum": false }), json!({ "minimum": 1 })),
+        (json!({ "exclusiveMinimum": 1 }), json!({ "exclusiveMinimum": 1 })),
+        // tuples
+        (
+            json!({ "type": "array", "items": [{ "type": "string" }], "additionalItems": false }),
+            json!({ "type": "array", "items": false, "prefixItems": [{ "type": "string" }] }),
+        ),
+        // what says nothing about values
+        (
+            json!({ "type": "string", "example": "a", "examples": ["a"], "xml": {}, "externalDocs": {}, "x-y": 1 }),
+            json!({ "type": "string" }),
+        ),
+        // what stays
+        (
+            json!({ "type": "string", "format": "binary", "readOnly": true, "deprecated": true, "default": "a" }),
+            json!({ "type": "string", "format": "binary", "readOnly": true, "deprecated": true, "default": "a" }),
+        ),
+        (
+            json!({ "type": "object", "properties": { "example": { "type": "string", "example": 1 }, "x-y": {} } }),
+            json!({ "type": "object", "properties": { "example": { "type": "string" }, "x-y": {} } }),
+        ),
+        (
+            json!({ "additionalProperties": { "nullable": true, "type": "integer" } }),
+            json!({ "additionalProperties": { "type": ["integer", "null"] } }),
+        ),
+        (
+            json!({ "oneOf": [{ "$ref": "#/components/schemas/Other" }], "discriminator": {
+                "propertyName": "kind",
+                "mapping": { "a": "#/components/schemas/Other", "b": "Other" },
+            } }),
+            json!({ "oneOf": [{ "$ref": "#/$defs/Other" }], "discriminator": {
+                "propertyName": "kind",
+                "mapping": { "a": "#/$defs/Other", "b": "#/$defs/Other" },
+            } }),
+        ),
+    ] {
+        becomes("3.0.3", &schema, &expected);
+        becomes("3.1.0", &schema, &expected);
+    }
+}
+
+#[test]
+fn siblings_of_references_count_from_3_1_on() {
+    let schema = json!({ "$ref": "#/components/schemas/Other", "description": "d", "type": "object" });
+    becomes("3.0.3", &schema, &json!({ "$ref": "#/$defs/Other" }));
+    becomes("3.1.0", &schema, &json!({ "$ref": "#/$defs/Other", "description": "d", "type": "object" }));
+    let schema = json!({ "type": ["string", "null"], "const": "a", "prefixItems": [{}], "if": { "const": 1 } });
+    becomes("3.1.0", &schema, &schema);
+}
+
+#[test]
+fn references_lead_to_definitions() {
+    let (schemas, diagnostics) = read(
+        "3.1.0",
+        &json!({
+            "Pet": {
+                "type": "object",
+                "properties": {
+                    "tag": { "type": "string" },
+                    "toys": { "type": "array", "items": { "$ref": "#/$defs/Toy" } },
+                    "parent": { "$ref": "#/components/schemas/Pet" },
+                },
+                "$defs": { "Toy": { "type": "object", "properties": { "pet": { "$ref": "#/components/schemas/Pet" } } } },
+            },
+            "Tag": { "$ref": "#/components/schemas/Pet/properties/tag" },
+            "Odd/Name ~": {},
+            "Odd": { "$ref": "#/components/schemas/Odd~1Name%20~0" },
+        }),
+    );
+    assert_eq!(diagnostics, [""; 0]);
+    assert_eq!(schemas["Pet"]["properties"]["toys"]["items"], json!({ "$ref": "#/$defs/Toy" }));
+    assert_eq!(schemas["Toy"]["properties"]["pet"], json!({ "$ref": "#/$defs/Pet" }));
+    assert_eq!(schemas["Tag"], json!({ "$ref": "#/$defs/Pet_tag" }));
+    assert_eq!(schemas["Pet_tag"], json!({ "type": "string" }));
+    assert_eq!(schemas["Odd"], json!({ "$ref": "#/$defs/Odd~1Name ~0" }));
+    assert!(schemas["Odd/Name ~"].is_object() && schemas["Pet"].get("$defs").is_none());
+}
+
+#[test]
+fn what_is_wrong_costs_the_smallest_part() {
+    for (schema, expected, diagnostic) in [
+        (json!({ "$ref": "#/components/schemas/Gone" }), json!({}), " `#/components/schemas/Gone` does not exist"),
+        (json!({ "$ref": "#/openapi" }), json!({}), " `#/openapi` is text, not a schema"),
+        (
+            json!({ "$ref": "other.yaml" }),
+            json!({}),
+            " `other.yaml` is another document, and there is no source to read it from",
+        ),
+        (json!({ "$ref": "#/components/schemas/X" }), json!(true), " `X` is defined as itself"),
+        (json!("text"), json!(true), " a schema is text, not an object"),
+        (
+            json!({ "type": "object", "properties": [] }),
+            json!({ "type": "object" }),
+            "/properties `properties` is a list",
+        ),
+        (
+            json!({ "properties": { "a": 1 } }),
+            json!({ "properties": { "a": true } }),
+            "/properties/a a schema is a number, not an object",
+        ),
+        (json!({ "type": "date" }), json!({}), "/type `\"date\"` is not a type of JSON"),
+        (
+            json!({ "type": ["string", "x"] }),
+            json!({ "type": "string" }),
+            "/type `[\"string\",\"x\"]` is not a type of JSON",
+        ),
+        (json!({ "required": true }), json!({}), "/required `required` is a boolean"),
+        (json!({ "minimum": "1" }), json!({}), "/minimum `minimum` is text"),
+        (json!({ "discriminator": {} }), json!({}), "/discriminator a discriminator without `propertyName`"),
+    ] {
+        let (schemas, diagnostics) = read("3.1.0", &json!({ "X": schema }));
+        let expected = if expected == json!(true) { json!({}) } else { expected };
+        assert_eq!((&schemas["X"], diagnostics), (&expected, vec![format!("/components/schemas/X{diagnostic}")]));
+    }
+}
+
+#[test]
+fn definitions_that_are_only_names_of_each_other() {
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let (schemas, diagnostics) = read("3.0.0", &json!({ "A": to("B"), "B": to("C"), "C": to("B"), "D": {} }));
+    assert_eq!(schemas, json!({ "A": {}, "B": {}, "C": {}, "D": {} }));
+    assert_eq!(diagnostics.len(), 3);
+}
+
+#[test]
+fn no_depth_overflows() {
+    let mut schema = json!({ "type": "string" });
+    for level in 0..5_003 {
+        let key = match 5_002 - level {
+            0 => "components",
+            1 => "schemas",
+            2 => "Deep",
+            level if level % 2 == 1 => "properties",
+            _ => "a",
+        };
+        // Not by `json!`, which copies what is put into it.
+        schema = Value::Object([(key.to_owned(), schema)].into_iter().collect());
+    }
+    let document = {
+        schema.as_object_mut().unwrap().extend([("openapi".into(), "3.1.0".into()), ("paths".into(), json!({}))]);
+        schema
+    };
+    let (api, _) = openapi::read(&document, &ReadOptions::new()).unwrap();
+    for definition in api.definitions.as_slice() {
+        // What is written can be read again.
+        let text = definition.schema.to_value().unwrap().to_string();
+        serde_json::from_str::<Value>(&text).unwrap();
+    }
+    assert!(api.definitions.as_slice().len() > 50);
+    // Dropping a value takes as much stack as it is deep, which is not what is tested here.
+    std::mem::forget(document);
+}

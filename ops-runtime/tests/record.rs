@@ -1,0 +1,13 @@
+//! The generic serde of generated types, through types as a generator prints them.
+#![allow(unreachable_pub, dead_code)]
+
+#[path = "record/hostile.rs"]
+mod hostile;
+#[path = "record/shadow.rs"]
+mod shadow;
+#[path = "record/shapes.rs"]
+mod shapes;
+#[path = "record/twins.rs"]
+mod twins;
+#[path = "record/types.rs"]
+mod types;

@@ -1,0 +1,141 @@
+//! Types with the names of everything that printed code could name by accident.
+
+#![allow(non_camel_case_types)]
+
+/// A value of this crate's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Result {
+    pub ok: ::std::option::Option<Ok>,
+    pub some: Some,
+    pub record: ::std::option::Option<::std::boxed::Box<Record>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    pub vec: ::std::vec::Vec<String>,
+    pub extra: ::std::collections::BTreeMap<::std::string::String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Some {
+    None,
+    Err,
+    Other(::std::string::String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ok {
+    Self_,
+    Value,
+    Other(::serde_json::Value),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Option {
+    Result(::std::boxed::Box<Result>),
+    Record(Record),
+    Other(::serde_json::Value),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum String {
+    Vec(::std::vec::Vec<Vec>),
+    Option(::std::boxed::Box<Option>),
+    String(::std::string::String),
+    Box(Box),
+}
+
+pub type Box = bool;
+pub type Vec = i64;
+pub type Value = (Box, Vec);
+pub struct Reader;
+pub struct Deserialize;
+pub struct Serialize;
+pub struct None;
+pub struct Err;
+pub trait From {}
+pub mod std {}
+pub mod serde {}
+pub mod serde_json {}
+pub mod core {}
+
+mod impls {
+    use ::ops_runtime::record::prelude::*;
+
+    impl Record for super::Result {
+        const NAME: &'static str = "Result";
+        const FIELDS: &'static [&'static str] = &["ok", "some", "record"];
+        fn index(name: &str) -> usize {
+            match name {
+                "ok" => 0,
+                "some" => 1,
+                "record" => 2,
+                _ => 3,
+            }
+        }
+        #[inline]
+        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+            let mut s = (None, None, None);
+            while let Some(i) = m.next()? {
+                match i {
+                    0 => m.put(&mut s.0),
+                    1 => m.put(&mut s.1),
+                    2 => m.put(&mut s.2),
+                    _ => m.skip(),
+                }?
+            }
+            match s {
+                (ok, Some(some), record) => Ok(Self { ok, some, record }),
+                s => Err(m.missing(&[(1, s.1.is_none())])),
+            }
+        }
+        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+            put_some(m, "ok", &self.ok)?;
+            put(m, "some", &self.some)?;
+            put_some(m, "record", &self.record)
+        }
+    }
+    ::ops_runtime::record!(super::Result);
+
+    impl Record for super::Record {
+        const NAME: &'static str = "Record";
+        const FIELDS: &'static [&'static str] = &["vec"];
+        fn index(name: &str) -> usize {
+            match name {
+                "vec" => 0,
+                _ => 1,
+            }
+        }
+        #[inline]
+        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+            let mut s = (None,);
+            let mut extra = Default::default();
+            while let Some(i) = m.next_or(&mut extra)? {
+                match i {
+                    0 => m.put(&mut s.0),
+                    _ => m.skip(),
+                }?
+            }
+            let (vec,) = s;
+            Ok(Self { vec: vec.unwrap_or_default(), extra })
+        }
+        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+            put(m, "vec", &self.vec)?;
+            put_extra::<Self, _, _>(m, &self.extra)
+        }
+    }
+    ::ops_runtime::record!(super::Record);
+}
+
+// The macros stand the company of these names even beside them.
+::ops_runtime::names!(Some { "none" => None, "err" => Err, _ => Other });
+::ops_runtime::values!(Ok { "self" => Self_, 1 => Value, _ => Other });
+::ops_runtime::tagged!(Option["type"] { "result" => Result, "record" => Record, _ => Other });
+::ops_runtime::untagged!(String { Array => Vec, Object => Option, String => String, Boolean => Box });
+
+#[test]
+fn names_of_the_prelude_are_free() {
+    let text = r#"{"type":"result","ok":1,"some":"err","record":{"vec":["a",[1,2],true],"x":[false,3]}}"#;
+    let option: Option = ::ops_runtime::record::from_str(text).unwrap();
+    assert_eq!(::serde_json::to_string(&option).unwrap(), text);
+}

@@ -1,0 +1,363 @@
+//! The registry and the pipeline: what a call does, and what it does when something is wrong.
+#![cfg(feature = "registry")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use ops_runtime::{
+    AccessControl, Call, CallError, CallOptions, CancelToken, Context, ErrorCode, ErrorDefinition, Handler, Identity,
+    Operation, OperationSpec, OutputPolicy, Registration, Registry, RegistryError, Reply, ResponseEnvelope,
+    ResponseMeta, Schema, Subscribe, Text,
+};
+use serde_json::{Value, json};
+
+macro_rules! operation {
+    ($name:ident: $input:ty => $output:ty, $kind:ident, $spec:expr) => {
+        struct $name;
+        impl Operation for $name {
+            type Input = $input;
+            type Output = $output;
+            const SPEC: &'static OperationSpec = &$spec;
+        }
+        impl $kind for $name {}
+    };
+}
+
+operation!(Double: i64 => i64, Call, OperationSpec::query("math.double")
+    .with_input(Schema::text(r#"{"type":"integer"}"#))
+    .with_output(Schema::text(r#"{"type":"integer"}"#)));
+operation!(Unit: Value => (), Call, OperationSpec::mutation("math.unit"));
+operation!(Count: u32 => u32, Subscribe, OperationSpec::subscription("math.count"));
+operation!(Guarded: Value => i64, Call, OperationSpec::mutation("math.guarded")
+    .with_access(AccessControl::NONE.with_scopes(const { &[Text::Borrowed("math:write")] })));
+operation!(Outer: Value => Value, Call, OperationSpec::query("outer.run"));
+operation!(Bounded: i64 => i64, Call, OperationSpec::query("math.bounded")
+    .with_input(Schema::text(r#"{"type":"integer","maximum":10}"#))
+    .with_output(Schema::text(r#"{"type":"integer","maximum":10}"#)));
+operation!(Failing: Value => i64, Call, OperationSpec::query("math.failing")
+    .with_errors(const { &[ErrorDefinition::new("NotFound").with_http_status(404)] }));
+operation!(Slow: Value => i64, Call, OperationSpec::query("math.slow").with_timeout(Duration::from_millis(20)));
+
+fn double() -> Registration {
+    Registration::call::<Double, _, _>(|n, _| async move { Ok(Reply::Value(2 * n)) })
+}
+
+fn registry() -> Registry {
+    let registry = Registry::new();
+    registry.register(double()).unwrap();
+    registry
+}
+
+#[tokio::test]
+async fn a_call_by_type_and_by_id_gives_the_same() {
+    let registry = registry();
+    let typed = registry.execute::<Double>(21).await.unwrap();
+    let dynamic = registry.call("math.double", json!(21)).await.unwrap();
+    assert_eq!((typed.data, dynamic.data), (42, json!(42)));
+    let ResponseMeta::Local(meta) = typed.meta else { panic!("not local") };
+    assert_eq!(meta.operation_id, "math.double");
+    assert!(meta.timestamp > 1_700_000_000_000);
+}
+
+#[tokio::test]
+async fn unit_is_null() {
+    let registry = Registry::new();
+    registry.register(Registration::call::<Unit, _, _>(|_, _| async { Ok(Reply::Value(())) })).unwrap();
+    let envelope = registry.call("math.unit", json!({})).await.unwrap();
+    assert_eq!(serde_json::to_value(&envelope).unwrap()["data"], Value::Null);
+    registry.execute::<Unit>(json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_envelope_of_the_handler_passes() {
+    let registry = Registry::new();
+    let own = || ResponseEnvelope::http(3, ops_runtime::HttpMeta::new(201, "application/json"));
+    registry
+        .register(Registration::call::<Double, _, _>(move |_, _| async move { Ok(Reply::Envelope(own())) }))
+        .unwrap();
+    assert_eq!(registry.execute::<Double>(0).await.unwrap(), own());
+    assert_eq!(registry.call("math.double", json!(0)).await.unwrap(), own().map(Value::from));
+
+    let envelope =
+        json!({ "data": 1, "meta": { "source": "http", "statusCode": 200, "headers": {}, "contentType": "" } });
+    let returned = envelope.clone();
+    static SPEC: OperationSpec = OperationSpec::query("demo.own");
+    registry
+        .register(Registration::new(&SPEC, Handler::dynamic(move |_, _| std::future::ready(Ok(returned.clone())))))
+        .unwrap();
+    let passed = registry.call("demo.own", Value::Null).await.unwrap();
+    assert_eq!(serde_json::to_value(&passed).unwrap(), envelope);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let registry = Registry::new();
+    let error = registry.execute::<Double>(1).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::OperationNotFound);
+    assert_eq!(error.details(), &json!({ "operationId": "math.double" }));
+    assert_eq!(registry.call("no.such", json!(1)).await.unwrap_err().code(), &ErrorCode::OperationNotFound);
+    assert_eq!(registry.call("nodot", json!(1)).await.unwrap_err().code(), &ErrorCode::OperationNotFound);
+
+    registry.register_spec(Double::SPEC).unwrap();
+    let error = registry.execute::<Double>(1).await.unwrap_err();
+    assert!(error.message().contains("no handler"), "{error}");
+    registry
+        .register_handler("math.double", Handler::typed::<Double, _, _>(|n, _| async move { Ok(Reply::Value(n)) }))
+        .unwrap();
+    assert_eq!(registry.execute::<Double>(1).await.unwrap().data, 1);
+}
+
+#[test]
+fn registering_twice_is_an_error_unless_meant() {
+    let registry = registry();
+    assert_eq!(registry.register(double()), Err(RegistryError::Duplicate { id: "math.double".into() }));
+    registry.replace(double()).unwrap();
+    assert_eq!(registry.list().len(), 1);
+    assert_eq!(registry.remove("math.double").unwrap().id, "math.double");
+    assert!(registry.remove("math.double").is_none());
+    assert!(registry.spec("math.double").is_none());
+    let missing = registry.register_handler("math.double", Handler::dynamic(|v, _| async { Ok(v) }));
+    assert_eq!(missing, Err(RegistryError::NotFound { id: "math.double".into() }));
+}
+
+#[test]
+fn registering_all_is_all_or_nothing() {
+    let registry = Registry::new();
+    assert!(registry.register_all([double(), double()]).is_err());
+    assert!(registry.list().is_empty());
+}
+
+#[test]
+fn a_handler_must_fit_its_operation() {
+    let registry = Registry::new();
+    let stream = Handler::dynamic_stream(|v, _| async { Ok(futures_util::stream::iter([Ok(v)])) });
+    let error = registry.register(Registration::new(Double::SPEC, stream)).unwrap_err();
+    assert_eq!(error, RegistryError::KindMismatch { id: "math.double".into() });
+    static BAD: OperationSpec = OperationSpec::query("no-dot");
+    assert!(matches!(registry.register_spec(&BAD), Err(RegistryError::InvalidId(_))));
+    let error = registry.register(double().requires::<String>()).unwrap_err();
+    assert!(error.to_string().contains("String"), "{error}");
+    Registry::builder().state(String::new()).build().register(double().requires::<String>()).unwrap();
+}
+
+#[tokio::test]
+async fn wrong_input_lists_every_violation() {
+    let registry = Registry::new();
+    static SPEC: OperationSpec = OperationSpec::query("demo.two").with_input(Schema::text(
+        r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string","maxLength":2}},"required":["a","b"]}"#,
+    ));
+    registry.register(Registration::new(&SPEC, Handler::dynamic(|v, _| async { Ok(v) }))).unwrap();
+    let error = registry.call("demo.two", json!({ "a": "x", "b": "long" })).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::ValidationError);
+    let violations = error.details()["violations"].as_array().unwrap();
+    let pointers: Vec<_> = violations.iter().map(|v| v["pointer"].as_str().unwrap()).collect();
+    assert_eq!(pointers, ["/a", "/b"], "{error}");
+}
+
+#[tokio::test]
+async fn a_typed_input_is_checked_against_constraints_beyond_its_type() {
+    let registry = Registry::new();
+    registry.register(Registration::call::<Bounded, _, _>(|n, _| async move { Ok(Reply::Value(n + 1)) })).unwrap();
+    assert_eq!(registry.execute::<Bounded>(11).await.unwrap_err().code(), &ErrorCode::ValidationError);
+    // A typed local result relies on its type, unless the policy is strict.
+    assert_eq!(registry.execute::<Bounded>(10).await.unwrap().data, 11);
+    let strict = CallOptions::new().with_policy(OutputPolicy::Strict);
+    let error = registry.execute_with::<Bounded>(10, strict).await.unwrap_err();
+    assert_eq!((error.code(), &error.details()["value"]), (&ErrorCode::ValidationError, &json!(11)));
+}
+
+#[tokio::test]
+async fn a_result_that_does_not_match_is_repaired_and_said_so() {
+    let registry = Registry::new();
+    static SPEC: OperationSpec = OperationSpec::query("demo.dirty").with_output(Schema::text(
+        r#"{"type":"object","properties":{"id":{"type":"integer"},"n":{"type":"integer","default":3}},"required":["id"]}"#,
+    ));
+    let dirty = || async { Ok(json!({ "id": "x", "more": true })) };
+    registry.register(Registration::new(&SPEC, Handler::dynamic(move |_, _| dirty()))).unwrap();
+    let envelope = registry.call("demo.dirty", Value::Null).await.unwrap();
+    assert_eq!(envelope.data, json!({ "id": 0, "n": 3 }));
+    assert_eq!(envelope.warnings.len(), 1);
+    assert_eq!(envelope.warnings[0].pointer, "/id");
+    assert_eq!(envelope.warnings[0].found, "string");
+    let strict = CallOptions::new().with_policy(OutputPolicy::Strict);
+    let error = registry.call_with("demo.dirty", Value::Null, strict).await.unwrap_err();
+    assert_eq!(error.details()["value"], json!({ "id": "x", "more": true }));
+}
+
+#[tokio::test]
+async fn access_is_checked_for_everybody_but_the_owner() {
+    let registry = Registry::new();
+    registry.register(Registration::call::<Guarded, _, _>(|_, _| async { Ok(Reply::Value(1)) })).unwrap();
+    registry.execute::<Guarded>(json!({})).await.unwrap();
+
+    let ann = Identity::new("ann").with_scope("math:write");
+    registry.scoped(ann.clone()).execute::<Guarded>(json!({})).await.unwrap();
+    let bob = registry.scoped(Identity::new("bob"));
+    let error = bob.call("math.guarded", json!({})).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::AccessDenied);
+    assert_eq!(error.details(), &json!({ "requiredScopes": ["math:write"] }));
+    assert!(bob.list().is_empty());
+    // Options can't widen a scope.
+    let options = CallOptions::new().with_identity(ann);
+    assert!(bob.execute_with::<Guarded>(json!({}), options.clone()).await.is_err());
+    registry.execute_with::<Guarded>(json!({}), options).await.unwrap();
+}
+
+#[tokio::test]
+async fn nested_calls_are_trusted_and_inherit() {
+    let registry = Registry::new();
+    registry
+        .register(Registration::call::<Guarded, _, _>(|_, context: Context| async move {
+            assert!(context.is_trusted());
+            assert!(context.parent_request_id().is_some());
+            assert_eq!(context.identity().map(|i| i.id.as_str()), Some("bob"));
+            assert!(context.deadline().is_some());
+            Ok(Reply::Value(1))
+        }))
+        .unwrap();
+    registry
+        .register(Registration::call::<Outer, _, _>(|_, context: Context| async move {
+            let data = context.env().execute::<Guarded>(json!({})).await?.data;
+            let filtered = context.env_of(["other"]);
+            assert!(filtered.list().is_empty());
+            let refused = filtered.call("math.guarded", json!({})).await.unwrap_err();
+            assert_eq!(refused.code(), &ErrorCode::OperationNotFound);
+            Ok(Reply::Value(json!(data)))
+        }))
+        .unwrap();
+    let bob = registry.scoped(Identity::new("bob"));
+    let options = CallOptions::new().with_timeout(Duration::from_secs(5));
+    assert_eq!(bob.execute_with::<Outer>(json!({}), options).await.unwrap().data, json!(1));
+}
+
+#[tokio::test]
+async fn a_panic_fails_the_call_alone() {
+    let registry = registry();
+    registry.register(Registration::call::<Failing, _, _>(|_, _| async { panic!("boom") })).unwrap();
+    let error = registry.execute::<Failing>(json!({})).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::UnknownError);
+    assert!(!error.to_string().contains("boom"));
+    assert_eq!(registry.execute::<Double>(2).await.unwrap().data, 4);
+    registry
+        .replace(Registration::new(
+            Failing::SPEC,
+            Handler::dynamic(|_, _| -> std::future::Ready<Result<Value, CallError>> { panic!("early") }),
+        ))
+        .unwrap();
+    assert_eq!(registry.call("math.failing", json!({})).await.unwrap_err().code(), &ErrorCode::UnknownError);
+}
+
+#[tokio::test]
+async fn a_declared_code_is_taken_from_the_message() {
+    let registry = Registry::new();
+    registry
+        .register(Registration::call::<Failing, _, _>(|_, _| async { Err(CallError::from("NotFound: no such pet")) }))
+        .unwrap();
+    let error = registry.execute::<Failing>(json!({})).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::Domain("NotFound".into()));
+}
+
+struct Flag(Arc<AtomicBool>);
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_outlives_its_deadline_is_dropped() {
+    let registry = Registry::new();
+    let dropped = Arc::new(AtomicBool::new(false));
+    let flag = dropped.clone();
+    registry
+        .register(Registration::call::<Slow, _, _>(move |_, _| {
+            let flag = Flag(flag.clone());
+            async move {
+                std::future::pending::<()>().await;
+                drop(flag);
+                Ok(Reply::Value(0))
+            }
+        }))
+        .unwrap();
+    let started = Instant::now();
+    let error = registry.execute::<Slow>(json!({})).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::Timeout);
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(dropped.load(Ordering::SeqCst));
+    let cancel = CancelToken::new();
+    let call = registry.execute_with::<Slow>(json!({}), CallOptions::new().with_cancel(cancel.clone()));
+    cancel.cancel();
+    assert_eq!(call.await.unwrap_err().code(), &ErrorCode::Aborted);
+}
+
+#[test]
+fn a_deadline_without_tokio_fails_the_call() {
+    let registry = Registry::new();
+    registry
+        .register(Registration::call::<Slow, _, _>(|_, _| async {
+            std::future::pending::<()>().await;
+            Ok(Reply::Value(0))
+        }))
+        .unwrap();
+    let result = futures_util::FutureExt::now_or_never(registry.execute::<Slow>(json!({})));
+    assert!(result.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_subscription_gives_an_envelope_an_item() {
+    let registry = Registry::new();
+    let running = Arc::new(AtomicUsize::new(0));
+    let count = running.clone();
+    registry
+        .register(Registration::subscription::<Count, _, _, _>(move |n, _| {
+            let count = count.clone();
+            async move {
+                Ok(futures_util::stream::iter(0..n).map(move |i| {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    if i == 2 { Err(CallError::execution("two")) } else { Ok(Reply::Value(i)) }
+                }))
+            }
+        }))
+        .unwrap();
+    let items: Vec<_> = registry.subscribe::<Count>(4).await.unwrap().collect().await;
+    assert_eq!(items.len(), 4);
+    assert_eq!(items[1].as_ref().unwrap().data, 1);
+    assert!(items[2].is_err());
+    assert_eq!(items[3].as_ref().unwrap().data, 3);
+    let items: Vec<_> = registry.stream("math.count", json!(2)).await.unwrap().collect().await;
+    assert_eq!(items[1].as_ref().unwrap().data, json!(1));
+    let wrong = registry.call("math.count", json!(2)).await.unwrap_err();
+    assert!(wrong.message().contains("subscribe"), "{wrong}");
+}
+
+#[tokio::test]
+async fn a_subscription_ends_at_its_deadline() {
+    let registry = Registry::new();
+    registry
+        .register(Registration::subscription::<Count, _, _, _>(|_, _| async {
+            Ok(futures_util::stream::repeat(1).map(|i| Ok(Reply::Value(i))))
+        }))
+        .unwrap();
+    let options = CallOptions::new().with_timeout(Duration::from_millis(20));
+    let mut stream = registry.subscribe_with::<Count>(1, options).await.unwrap();
+    let mut last = None;
+    while let Some(item) = stream.next().await {
+        last = Some(item);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(last.unwrap().unwrap_err().code(), &ErrorCode::Timeout);
+}
+
+#[tokio::test]
+async fn state_is_reached_through_the_context() {
+    let registry = Registry::builder().state(7_i64).build();
+    registry
+        .register(Registration::call::<Double, _, _>(|n, context: Context| async move {
+            Ok(Reply::Value(n * context.state::<i64>()?))
+        }))
+        .unwrap();
+    assert_eq!(registry.execute::<Double>(6).await.unwrap().data, 42);
+}

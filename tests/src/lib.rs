@@ -1,0 +1,4 @@
+//! What the tests share: where the corpora are, and values made from schemas.
+
+pub mod corpus;
+pub mod sample;

@@ -1,0 +1,10 @@
+use ops_runtime::operation;
+
+use std::borrow::Cow;
+
+#[operation(namespace = "shop")]
+async fn find(name: &'static str, id: &mut u64, tag: Option<&str>, fine: Cow<'static, str>) {
+    let _ = (name, id, tag, fine);
+}
+
+fn main() {}

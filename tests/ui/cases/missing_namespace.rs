@@ -1,0 +1,6 @@
+use ops_runtime::operation;
+
+#[operation(kind = query)]
+async fn ping() {}
+
+fn main() {}
