@@ -138,9 +138,10 @@ impl<'a> Checker<'a> {
         {
             return false;
         }
-        let conform = items.iter().enumerate().all(|(index, item)| {
-            rules.item(index).is_none_or(|node| self.check(at.to(node), item, depth + 1))
-        });
+        let conform = items
+            .iter()
+            .enumerate()
+            .all(|(index, item)| rules.item(index).is_none_or(|node| self.check(at.to(node), item, depth + 1)));
         conform && (!rules.unique || repeated(items, false).is_empty())
     }
 

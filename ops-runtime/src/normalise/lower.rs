@@ -12,13 +12,11 @@ use super::definitions::{Definitions, Pool};
 use super::draft::{ArrayDraft, Draft, Extra, ObjectDraft};
 use super::equal::copy;
 use super::node::{
-    Additional, ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Property, Rest, Tag, Target, Typed, Types, Union,
-    Unit,
+    Additional, ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Property, Rest, Target, Typed, Types, Unit,
 };
 use super::reference::{Anchors, Found, Home, Raw};
 use super::text::Pattern;
 use union::{can_narrow, discriminator, merge_variants, narrow, nullable};
-use super::Problem;
 
 /// How deep schemas may be nested in each other.
 const MAX_SCHEMA_DEPTH: u32 = 100;

@@ -59,7 +59,9 @@ pub(super) fn merge_variants(mut variants: Vec<Node>) -> Node {
         None => true,
         Some(node) => {
             let disjoint = node.default.is_none() && second.is_none() && !node.types().meets(others);
-            disjoint && (matches!(node.kind, Kind::Typed(_)) || matches!(node.kind, Kind::Literals(_)) && others == Types::one(NULL))
+            disjoint
+                && (matches!(node.kind, Kind::Typed(_))
+                    || matches!(node.kind, Kind::Literals(_)) && others == Types::one(NULL))
         }
     };
     if !mergeable {
@@ -96,5 +98,6 @@ pub(super) fn discriminator(variants: &[Value], tag: &Value) -> Option<Tag> {
             values.insert(value.clone(), index.0);
         }
     }
-    (!values.is_empty()).then(|| Tag::new(property, values.into_iter().map(|(value, index)| (value.into(), index)).collect()))
+    (!values.is_empty())
+        .then(|| Tag::new(property, values.into_iter().map(|(value, index)| (value.into(), index)).collect()))
 }
