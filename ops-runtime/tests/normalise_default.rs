@@ -267,6 +267,13 @@ fn objects() {
             &[],
         ),
         case(
+            "a default that would hold itself is none",
+            json!({"type": "object", "properties": {"a": {"$ref": "#", "default": {}}, "b": {"default": 1}}}),
+            json!({"a": {}}),
+            json!({"a": {"b": 1}, "b": 1}),
+            &[],
+        ),
+        case(
             "a default that does not fit does not come",
             json!({"type": "object", "properties": {"a": {"type": "integer", "default": "1"}}}),
             json!({}),

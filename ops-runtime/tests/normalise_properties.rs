@@ -122,7 +122,7 @@ fn same(a: &Value, b: &Value) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn holds(schema in document(), value in value()) {
@@ -140,11 +140,13 @@ proptest! {
             }
             let (normal, repairs) = compiled.normalise(value.clone());
             let (again, told) = compiled.normalise(normal.clone());
-            // Repairs of a schema that contradicts itself may need repairing again.
-            if repairs.is_empty() && reading == Reading::Default {
+            // What a schema makes up need not conform to it (a default or a minimum outside its own bounds), and the
+            // original adds defaults only to what it received.
+            if reading == Reading::Default && compiled.check(&normal) {
                 prop_assert!(same(&again, &normal), "idempotent: {} then {}", normal, again);
-                prop_assert!(told.is_empty());
+                prop_assert!(told.is_empty(), "told again: {:?}", told);
             }
+            prop_assert!(!repairs.is_empty() || compiled.check(&normal), "what does not conform is told");
         }
     }
 }
@@ -177,7 +179,7 @@ fn nesting_does_not_overflow_the_stack() {
         },
         |inner| Value::Object(Map::from_iter([("not".to_owned(), inner)])),
     ];
-    let recursive = json!({"$id": "A", "type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}, {"type": "string"}, {"$ref": "A"}]}}, "required": ["a"]});
+    let recursive = json!({"$id": "A", "type": "object", "properties": {"a": {"anyOf": [{"$ref": "A"}, {"type": "string"}]}}, "required": ["a"]});
     for reading in [Reading::Default, Reading::Compat] {
         for wrap in &wraps {
             let schema = nested(LEVELS, json!({"type": "string"}), wrap);
@@ -231,6 +233,7 @@ fn hostile_schemas_take_a_bounded_time() {
     for schema in [
         json!({"$ref": "#/$defs/D0", "$defs": defs}),
         json!({"$ref": "#/$defs/U", "$defs": defs}),
+        json!({"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}, {"type": "null"}, {"allOf": [{"$ref": "#"}, {}]}]}}, "required": ["a"]}),
         json!({"type": "array", "minItems": 4_000_000_000u64, "items": {"type": "string", "minLength": 4_000_000_000u64}}),
         json!({"type": "string", "pattern": "^((a{1,100}){1,100}){1,100}$"}),
         json!({"type": "string", "pattern": "^(?=(a+)+$)b"}),

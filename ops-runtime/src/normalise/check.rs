@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
             .iter()
             .enumerate()
             .all(|(index, item)| rules.item(index).is_none_or(|node| self.check(at.to(node), item, depth + 1)));
-        conform && !(rules.unique && !repeated(items, false).is_empty())
+        conform && (!rules.unique || repeated(items, false).is_empty())
     }
 
     fn object(&self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, depth: u32) -> bool {
@@ -159,9 +159,8 @@ impl<'a> Checker<'a> {
                 }
                 required += usize::from(property.required);
             }
-            if !(rules.patterns.is_empty() && property.is_some())
-                && !self.unlisted(at, rules, (name, value), property.is_some(), map.len(), depth)
-            {
+            let settled = property.is_some() && rules.patterns.is_empty();
+            if !settled && !self.unlisted(at, rules, (name, value), property.is_some(), map.len(), depth) {
                 return false;
             }
         }

@@ -45,13 +45,15 @@ pub(super) struct Fixer<'c, 'a> {
     pub(super) repairs: Vec<Repair>,
     /// How often the original would have thrown.
     throws: usize,
-    /// The properties being filled with defaults: a default that holds itself is filled once.
+    /// The properties being filled with defaults.
     filling: Vec<*const Property>,
+    /// The one among them whose default would hold itself without end, so that it is none.
+    endless: Option<*const Property>,
 }
 
 impl<'c, 'a> Fixer<'c, 'a> {
     pub(super) fn new(checker: &'c Checker<'a>, mode: Mode) -> Self {
-        Fixer { checker, mode, repairs: Vec::new(), throws: 0, filling: Vec::new() }
+        Fixer { checker, mode, repairs: Vec::new(), throws: 0, filling: Vec::new(), endless: None }
     }
 
     fn compat(&self) -> bool {

@@ -155,14 +155,20 @@ impl<'a> Fixer<'_, 'a> {
     ) -> bool {
         let this = std::ptr::from_ref(property);
         if self.filling.contains(&this) {
+            self.endless = Some(this);
             return false;
         }
         let Some(mut value) = self.checker.default_of(node).and_then(|default| self.checker.filling(default)) else {
             return false;
         };
         self.filling.push(this);
-        *ok &= self.fix(node, &mut value, &path.key(&property.name), Strip::All, depth + 1);
+        let conforms = self.fix(node, &mut value, &path.key(&property.name), Strip::All, depth + 1);
         self.filling.pop();
+        if self.endless == Some(this) {
+            self.endless = None;
+            return false;
+        }
+        *ok &= conforms;
         map.insert(property.name.to_string(), value);
         true
     }
