@@ -19,6 +19,7 @@ pub(crate) fn render(module: &Module, runtime: &str) -> Result<String, Error> {
     for item in &module.types.items {
         renderer.item(item)?;
     }
+    renderer.schemas();
     renderer.close(runtime);
     renderer.definitions();
     Ok(renderer.out)
@@ -69,6 +70,23 @@ impl Renderer<'_> {
             self.impls.push_str("    ");
             self.impls.push_str(line);
             self.impls.push('\n');
+        }
+    }
+
+    /// Gives the types of definitions their schemas; an alias has that of what it stands for.
+    fn schemas(&mut self) {
+        let Some(operation) = self.module.operations.first() else { return };
+        let mut lines = String::new();
+        for item in &self.module.types.items {
+            let name = item.pointer.strip_prefix("/$defs/").filter(|name| !name.contains('/'));
+            if let (Some(name), false) = (name, matches!(item.shape, Shape::Alias(_) | Shape::Pending)) {
+                let name = text::string(&name.replace("~1", "/").replace("~0", "~"));
+                lines.push_str(&format!("    super::{} = {name},\n", item.name));
+            }
+        }
+        if !lines.is_empty() {
+            let namespace = text::string(operation.spec.namespace());
+            self.impls(&format!("ops::json_schemas!({namespace}, super::DEFINITIONS {{\n{lines}}});"));
         }
     }
 

@@ -6,9 +6,10 @@ use crate::model::{Kind, Operation};
 pub(crate) fn check(operation: &Operation, errors: &mut Errors) {
     let arguments = &operation.arguments;
     if operation.handler.is_some() {
-        for (name, instead) in [("input", "its parameters"), ("output", "what it returns")] {
+        for (name, instead) in [("input", "the parameters are the input"), ("output", "what it returns is the output")]
+        {
             if let Some(span) = arguments.span(name) {
-                errors.span(span, format!("the {name} of an operation that is a fn is {instead}"));
+                errors.span(span, format!("`{name}` is for a unit struct; of a fn, {instead}"));
             }
         }
         kind(operation, errors);

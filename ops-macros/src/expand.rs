@@ -42,11 +42,12 @@ fn of_function(arguments: Arguments, function: &Function, errors: &mut Errors) -
     let signature = &function.signature;
     let name = &signature.ident;
     signature::qualifiers(signature, errors);
-    let ident = names::upper_camel(name);
-    if ident.as_ref().is_none_or(|ident| ident == name) {
-        errors.tokens(name, "the operation's type is called as the fn in upper camel case: name the fn in snake case");
+    let ident = names::upper_camel(name).filter(|ident| ident != name);
+    if ident.is_none() {
+        errors
+            .tokens(name, "the operation's type has the fn's name in upper camel case, which here is taken or no name");
     }
-    let ident = ident.filter(|ident| ident != name)?;
+    let ident = ident?;
     let input_name = quote::format_ident!("{ident}Input");
     let (mut input, passed) = signature::parameters(signature, input_name, errors);
     let mut output = Output::parse(&signature.output, name.span(), errors);

@@ -67,8 +67,10 @@ pub(crate) struct Output {
     /// The type of one result, without the `Result` and the envelope around it.
     pub(crate) ty: Type,
     pub(crate) form: Form,
+    /// What a complaint about one result points at: its error type, if it has one.
+    pub(crate) form_span: Span,
     pub(crate) stream: Option<Stream>,
-    /// The whole return type, which errors about it point at.
+    /// The whole return type.
     pub(crate) span: Span,
 }
 
@@ -82,11 +84,11 @@ pub(crate) enum Form {
 }
 
 /// How a stream of results is given.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Stream {
     Plain,
-    /// In a `Result`.
-    Fallible,
+    /// In a `Result`, with its error type.
+    Fallible(Span),
 }
 
 pub(crate) struct Handler {

@@ -11,49 +11,49 @@ use crate::types;
 impl Output {
     /// The output of a fn that gives nothing, and of one whose return type has a mistake.
     pub(crate) fn unit(span: Span) -> Self {
-        Self { ty: parse_quote!(()), form: Form::Value, stream: None, span }
+        Self { ty: parse_quote!(()), form: Form::Value, form_span: span, stream: None, span }
     }
 
     pub(crate) fn value(ty: Type) -> Self {
-        Self { span: ty.span(), ty, form: Form::Value, stream: None }
+        Self { ty: ty.clone(), ..Self::unit(ty.span()) }
     }
 
     pub(crate) fn parse(return_type: &ReturnType, name: Span, errors: &mut Errors) -> Self {
         let ReturnType::Type(_, ty) = return_type else { return Self::unit(name) };
         let span = ty.span();
-        let ok = result(ty);
-        let (item, stream) = match ok.map_or_else(|| stream_item(ty), stream_item) {
-            Some(Ok(item)) => (item, Some(if ok.is_some() { Stream::Fallible } else { Stream::Plain })),
-            Some(Err(error)) => {
-                errors.take::<()>(Err(error));
-                return Self { stream: Some(Stream::Plain), ..Self::unit(span) };
-            }
-            None => (&**ty, None),
+        let (item, stream) = match (stream_item(ty), result(ty).map(|(ok, error)| (stream_item(ok), error))) {
+            (Some(item), _) => (item, Some(Stream::Plain)),
+            (None, Some((Some(item), error))) => (item, Some(Stream::Fallible(error))),
+            (None, _) => (Ok(&**ty), None),
         };
-        let (ty, form) = match (result(item), envelope(item)) {
-            (Some(ok), _) => match envelope(ok) {
-                Some(data) => (data, Form::ResultEnvelope),
-                None => (ok, Form::Result),
+        let mistake = Self { stream, ..Self::unit(span) };
+        let Some(item) = errors.take(item) else { return mistake };
+        let (ty, form, form_span) = match (result(item), envelope(item)) {
+            (Some((ok, error)), _) => match envelope(ok) {
+                Some(data) => (data, Form::ResultEnvelope, error),
+                None => (ok, Form::Result, error),
             },
-            (None, Some(data)) => (data, Form::Envelope),
-            (None, None) => (item, Form::Value),
+            (None, Some(data)) => (data, Form::Envelope, item.span()),
+            (None, None) => (item, Form::Value, item.span()),
         };
         if let Some(token) = types::unnamed(ty) {
             errors.tokens(token, "name the type: an operation gives one type that callers can name");
-            return Self { stream, ..Self::unit(span) };
+            return mistake;
         }
         if let Some(token) = types::reference(ty) {
             errors.tokens(token, "an operation gives owned data, such as a `String`");
-            return Self { stream, ..Self::unit(span) };
+            return mistake;
         }
-        Self { ty: ty.clone(), form, stream, span }
+        Self { ty: ty.clone(), form, form_span, stream, span }
     }
 }
 
-/// The `T` of `Result<T, E>`, or of an alias that is called `Result` and has the error built in.
-fn result(ty: &Type) -> Option<&Type> {
+/// The `T` of `Result<T, E>` and where its `E` stands, or that of an alias which is called `Result` and has the error
+/// built in.
+fn result(ty: &Type) -> Option<(&Type, Span)> {
     match types::arguments_of(ty, "Result")?.as_slice() {
-        [ok] | [ok, _] => Some(ok),
+        [ok] => Some((ok, ty.span())),
+        [ok, error] => Some((ok, error.span())),
         _ => None,
     }
 }

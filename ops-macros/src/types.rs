@@ -54,6 +54,17 @@ pub(crate) fn unnamed(ty: &Type) -> Option<TokenTree> {
     find(ty, &|token| matches!(token, TokenTree::Ident(ident) if ident == "impl"))
 }
 
+/// Whether the type is made of types of the standard library only, all of which can be data.
+pub(crate) fn is_plain(ty: &Type) -> bool {
+    const PLAIN: [&str; 25] = [
+        "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+        "f32", "f64", "String", "Vec", "Option", "std", "core", "string", "vec", "option",
+    ];
+    let strange =
+        |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if PLAIN.iter().all(|plain| ident != plain));
+    find(ty, &strange).is_none()
+}
+
 pub(crate) fn mentions(ty: &Type, names: &[Ident]) -> bool {
     find(ty, &|token| matches!(token, TokenTree::Ident(ident) if names.contains(ident))).is_some()
 }

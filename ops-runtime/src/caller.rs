@@ -16,7 +16,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::pipeline::{self, EnvelopeStream, Invocation};
-use crate::{Call, CallError, CallOptions, Context, Identity, Registry, ResponseEnvelope, SpecRef, Subscribe};
+use crate::{
+    Call, CallError, CallOptions, Context, Identity, OperationSpec, Registry, ResponseEnvelope, SpecRef, Subscribe,
+};
 
 /// Anything that can run operations, by type or by id.
 ///
@@ -79,9 +81,16 @@ pub trait Caller: Send + Sync {
     }
 }
 
+/// What is called: an operation by its type, or by its id.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'a> {
+    Type(&'static OperationSpec),
+    Id(&'a str),
+}
+
 /// Implements [`Caller`] and the methods of the same names by one function that makes the [`Invocation`] of a call.
 ///
-/// `$invoke` takes the caller and the options, `None` for none.
+/// `$invoke` takes the caller, the options, `None` for none, and the [`Target`].
 macro_rules! impl_caller {
     ($caller:ty, $invoke:expr) => {
         impl $caller {
@@ -95,7 +104,7 @@ macro_rules! impl_caller {
                 input: Op::Input,
             ) -> impl Future<Output = Result<$crate::ResponseEnvelope<Op::Output>, $crate::CallError>> + Send + use<Op>
             {
-                $crate::pipeline::execute::<Op>($invoke(self, None, &Op::SPEC.id), input)
+                $crate::pipeline::execute::<Op>($invoke(self, None, $crate::caller::Target::Type(Op::SPEC)), input)
             }
 
             /// Runs a query or a mutation by its type, with options.
@@ -108,7 +117,10 @@ macro_rules! impl_caller {
                 options: $crate::CallOptions,
             ) -> impl Future<Output = Result<$crate::ResponseEnvelope<Op::Output>, $crate::CallError>> + Send + use<Op>
             {
-                $crate::pipeline::execute::<Op>($invoke(self, Some(options), &Op::SPEC.id), input)
+                $crate::pipeline::execute::<Op>(
+                    $invoke(self, Some(options), $crate::caller::Target::Type(Op::SPEC)),
+                    input,
+                )
             }
 
             /// Starts a subscription by its type.
@@ -120,7 +132,7 @@ macro_rules! impl_caller {
                 input: Op::Input,
             ) -> impl Future<Output = Result<$crate::EnvelopeStream<Op::Output>, $crate::CallError>> + Send + use<Op>
             {
-                $crate::pipeline::subscribe::<Op>($invoke(self, None, &Op::SPEC.id), input)
+                $crate::pipeline::subscribe::<Op>($invoke(self, None, $crate::caller::Target::Type(Op::SPEC)), input)
             }
 
             /// Starts a subscription by its type, with options.
@@ -133,7 +145,10 @@ macro_rules! impl_caller {
                 options: $crate::CallOptions,
             ) -> impl Future<Output = Result<$crate::EnvelopeStream<Op::Output>, $crate::CallError>> + Send + use<Op>
             {
-                $crate::pipeline::subscribe::<Op>($invoke(self, Some(options), &Op::SPEC.id), input)
+                $crate::pipeline::subscribe::<Op>(
+                    $invoke(self, Some(options), $crate::caller::Target::Type(Op::SPEC)),
+                    input,
+                )
             }
 
             /// Runs a query or a mutation by its id.
@@ -145,7 +160,7 @@ macro_rules! impl_caller {
                 id: &str,
                 input: serde_json::Value,
             ) -> Result<$crate::ResponseEnvelope<serde_json::Value>, $crate::CallError> {
-                $crate::pipeline::call($invoke(self, None, id)?, id, input).await
+                $crate::pipeline::call($invoke(self, None, $crate::caller::Target::Id(id))?, id, input).await
             }
 
             /// Runs a query or a mutation by its id, with options.
@@ -158,7 +173,7 @@ macro_rules! impl_caller {
                 input: serde_json::Value,
                 options: $crate::CallOptions,
             ) -> Result<$crate::ResponseEnvelope<serde_json::Value>, $crate::CallError> {
-                $crate::pipeline::call($invoke(self, Some(options), id)?, id, input).await
+                $crate::pipeline::call($invoke(self, Some(options), $crate::caller::Target::Id(id))?, id, input).await
             }
 
             /// Starts a subscription by its id.
@@ -170,7 +185,7 @@ macro_rules! impl_caller {
                 id: &str,
                 input: serde_json::Value,
             ) -> Result<$crate::EnvelopeStream<serde_json::Value>, $crate::CallError> {
-                $crate::pipeline::stream($invoke(self, None, id)?, id, input).await
+                $crate::pipeline::stream($invoke(self, None, $crate::caller::Target::Id(id))?, id, input).await
             }
 
             /// Starts a subscription by its id, with options.
@@ -183,7 +198,7 @@ macro_rules! impl_caller {
                 input: serde_json::Value,
                 options: $crate::CallOptions,
             ) -> Result<$crate::EnvelopeStream<serde_json::Value>, $crate::CallError> {
-                $crate::pipeline::stream($invoke(self, Some(options), id)?, id, input).await
+                $crate::pipeline::stream($invoke(self, Some(options), $crate::caller::Target::Id(id))?, id, input).await
             }
         }
 
@@ -225,9 +240,10 @@ macro_rules! impl_caller {
         }
     };
 }
+#[cfg(feature = "http")]
 pub(crate) use impl_caller;
 
-impl_caller!(Registry, |registry: &Registry, options: Option<CallOptions>, _: &str| {
+impl_caller!(Registry, |registry: &Registry, options: Option<CallOptions>, _: Target<'_>| {
     Ok::<_, CallError>(match options {
         None => Invocation::plain(registry),
         Some(options) => Invocation::with(registry, options),
@@ -259,7 +275,7 @@ impl Scoped {
     }
 }
 
-impl_caller!(Scoped, |scoped: &Scoped, options: Option<CallOptions>, _: &str| {
+impl_caller!(Scoped, |scoped: &Scoped, options: Option<CallOptions>, _: Target<'_>| {
     Ok::<_, CallError>(Invocation::scoped(&scoped.registry, options.unwrap_or_default(), &scoped.identity))
 });
 
@@ -289,7 +305,11 @@ impl Env {
         self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
     }
 
-    fn invoke(&self, options: Option<CallOptions>, id: &str) -> Result<Invocation, CallError> {
+    fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
+        let id = match target {
+            Target::Type(spec) => &spec.id,
+            Target::Id(id) => id,
+        };
         let namespace = id.split_once('.').map_or(id, |(namespace, _)| namespace);
         if !self.covers(namespace) {
             return Err(pipeline::not_found(id, "operation not found in this environment"));

@@ -244,9 +244,10 @@ type Run<I, O> = Box<dyn Fn(I, Context) -> BoxFuture<'static, Result<O, CallErro
 
 pub(crate) struct TypedCall<Op: Operation>(pub(crate) Run<Op::Input, Reply<Op::Output>>);
 
-pub(crate) struct TypedStream<Op: Operation>(
-    pub(crate) Run<Op::Input, BoxStream<'static, Result<Reply<Op::Output>, CallError>>>,
-);
+/// The items of a typed subscription.
+type ReplyStream<T> = BoxStream<'static, Result<Reply<T>, CallError>>;
+
+pub(crate) struct TypedStream<Op: Operation>(pub(crate) Run<Op::Input, ReplyStream<Op::Output>>);
 
 struct DynamicCall(Run<Value, Value>);
 
@@ -259,7 +260,7 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        match decode_input::<Op>(input) {
+        match decode_input::<Op>(&input) {
             Ok(input) => {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
                 Box::pin(async move { encode(future.await?, id) })
@@ -294,7 +295,7 @@ impl<Op: Operation> Endpoint for TypedStream<Op> {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        match decode_input::<Op>(input) {
+        match decode_input::<Op>(&input) {
             Ok(input) => {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
                 Box::pin(async move {
@@ -348,8 +349,8 @@ impl Endpoint for DynamicStream {
     }
 }
 
-fn decode_input<Op: Operation>(input: Value) -> Result<Op::Input, CallError> {
-    crate::record::from_value(&input).map_err(|error| crate::pipeline::invalid_input(Op::SPEC, &error))
+fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
+    crate::record::from_value(input).map_err(|error| crate::pipeline::invalid_input(Op::SPEC, &error))
 }
 
 fn encode<T: serde::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {

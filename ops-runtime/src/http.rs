@@ -2,6 +2,44 @@
 //!
 //! An [`HttpClient`] interprets the [`HttpBinding`](crate::HttpBinding) of a spec; operations of generated code and
 //! of documents met at run time send the same requests.
+//!
+//! ```
+//! use ops_runtime::http::{Auth, HttpClient, HttpConfig};
+//! use ops_runtime::{HttpBinding, HttpParameter, OperationSpec, Registry};
+//! use serde_json::json;
+//!
+//! static SHOW: OperationSpec = OperationSpec::query("pets.show").with_http(
+//!     HttpBinding::new("GET", "/pets/{id}").with_parameters(const { &[HttpParameter::path("id")] }),
+//! );
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = HttpConfig::new().with_base_url("https://pets.example.com/v1").with_auth(Auth::bearer("t0k3n"));
+//! let registry = Registry::new();
+//! registry.register_all(HttpClient::new(config)?.bind([&SHOW]))?;
+//!
+//! // Refused before anything is sent: the value would lead out of its place in the path.
+//! let error = registry.call("pets.show", json!({ "id": ".." })).await.unwrap_err();
+//! assert_eq!(error.code().as_str(), "VALIDATION_ERROR");
+//! # Ok(()) }
+//! ```
+//!
+//! # What becomes of an answer
+//!
+//! - JSON is the data. Text is a string. Anything else is a string of base64. An empty body is `null`, unless the
+//!   document describes text or bytes.
+//! - The server's content type decides, but where the document describes nothing but bytes the body is bytes, and
+//!   where it describes JSON a body without a type of its own (none, `text/plain`, `application/octet-stream`) that
+//!   is JSON is taken as JSON.
+//! - A status other than 2XX is an `EXECUTION_ERROR` whose details are `{ statusCode, headers, contentType, body }`;
+//!   [`error_body`] reads the body as a type.
+//! - A subscription gives an item for each server-sent event until one says `[DONE]`. Its data is JSON; where the
+//!   output's schema allows text, data that is not JSON is a string. A server that answers with plain JSON gives one
+//!   item; any other answer is an error.
+//!
+//! # Redirects
+//!
+//! The client follows them itself: POST becomes GET after 301 and 302, and anything but HEAD after 303. To another
+//! scheme, host or port it sends nothing but the body and harmless headers such as `Accept`.
 
 mod auth;
 mod body;
@@ -12,6 +50,10 @@ mod engine;
 mod events;
 #[cfg(test)]
 mod fake;
+#[cfg(feature = "openapi")]
+mod fetch;
+#[cfg(feature = "openapi")]
+mod import;
 mod media;
 mod path;
 mod redirect;
@@ -25,6 +67,8 @@ pub use auth::{Auth, Secret};
 pub use client::HttpClient;
 pub use config::HttpConfig;
 pub use engine::RequestBody;
+#[cfg(feature = "openapi")]
+pub use import::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
 pub use response::{error_body, error_status};
 
 use crate::{CallError, ErrorCode};

@@ -16,6 +16,9 @@ mod error;
 #[cfg(feature = "registry")]
 mod handler;
 mod json;
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod json_schema;
 mod operation;
 #[cfg(feature = "registry")]
 mod pipeline;
@@ -84,6 +87,8 @@ pub use serde_json::Value;
 
 #[cfg(feature = "http")]
 pub use self::http::{Auth, HttpClient, HttpConfig};
+#[cfg(all(feature = "http", feature = "openapi"))]
+pub use self::http::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
 
 /// Includes the operations that `ops-codegen` generated in `build.rs`, by their namespace.
 ///
@@ -97,4 +102,29 @@ macro_rules! include_operations {
     ($namespace:literal) => {
         include!(concat!(env!("OUT_DIR"), "/", $namespace, ".rs"));
     };
+}
+
+/// Gives types of generated code the JSON Schemas of their definitions, for local operations that take or return them.
+///
+/// Does nothing without the feature `macros`.
+#[cfg(feature = "macros")]
+#[macro_export]
+macro_rules! json_schemas {
+    ($namespace:literal, $definitions:path { $($type:ty = $name:literal,)* }) => {$(
+        impl $crate::json_schema::JsonSchema for $type {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                $crate::json_schema::schema_name($namespace, $name)
+            }
+            fn json_schema(generator: &mut $crate::json_schema::SchemaGenerator) -> $crate::json_schema::Schema {
+                $crate::json_schema::json_schema(generator, $namespace, $name, $definitions)
+            }
+        }
+    )*};
+}
+
+/// Does nothing without the feature `macros`.
+#[cfg(not(feature = "macros"))]
+#[macro_export]
+macro_rules! json_schemas {
+    ($namespace:literal, $definitions:path { $($type:ty = $name:literal,)* }) => {};
 }

@@ -87,6 +87,17 @@ pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Resul
     read_documents(&documents, options, diagnostics).map_err(|error| error.with_document(location))
 }
 
+/// The value of a JSON or YAML text, told apart by content, as [`read`] takes it.
+///
+/// It holds no value nested deeper than 512 levels, and of several values with one key the last.
+///
+/// # Errors
+/// If the text is neither.
+pub fn parse(text: &str) -> Result<Value, Diagnostic> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text::parse(text, &mut Vec::new()).map(|(value, _)| value)
+}
+
 /// Reads a document that is a JSON value already. References to other documents lead nowhere.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::handler::{BoxStream, Payload, PayloadStream, TypedCall, TypedStream};
 use crate::record::DecodeError;
@@ -89,9 +89,9 @@ impl Invocation {
             return Ok(());
         }
         let message = format!("access to `{}` denied", entry.spec.id);
-        let mut details = json!({ "requiredScopes": access.required_scopes });
+        let mut details = Map::from_iter([("requiredScopes".to_owned(), json!(access.required_scopes))]);
         if !access.required_scopes_any.is_empty() {
-            details["requiredScopesAny"] = json!(access.required_scopes_any);
+            details.insert("requiredScopesAny".to_owned(), json!(access.required_scopes_any));
         }
         Err(CallError::new(ErrorCode::AccessDenied, message).with_details(details))
     }

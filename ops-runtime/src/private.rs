@@ -2,6 +2,8 @@
 
 mod generate;
 
+use std::fmt::Debug;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -16,14 +18,17 @@ pub use {schemars, serde};
 use crate::{CallError, Reply, ResponseEnvelope, Schema};
 
 /// The schema of what an input may be.
-pub const fn input_schema<T: JsonSchema>() -> Schema {
+pub const fn input_schema<T: Described>() -> Schema {
     Schema::make(|| schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize()))
 }
 
 /// The schema of what an output will be: a property that only serde's `default` makes optional is always there.
-pub const fn output_schema<T: JsonSchema>() -> Schema {
+pub const fn output_schema<T: Described>() -> Schema {
     Schema::make(|| schema_of::<T>(SchemaSettings::draft2020_12().for_serialize()))
 }
+
+/// Compiles if the type can be that of a parameter.
+pub const fn is_parameter<T: Parameter>() {}
 
 fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let settings = settings.with(|settings| settings.meta_schema = None);
@@ -76,6 +81,27 @@ impl<E: Into<CallError>> OperationError for E {
         self.into()
     }
 }
+
+/// A type with a schema.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no JSON Schema",
+    note = "add `#[derive(schemars::JsonSchema)]` to `{Self}`, of schemars 1"
+)]
+pub trait Described: JsonSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema> Described for T {}
+
+/// A type that a property of an input can have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of an operation",
+    label = "this type cannot be data",
+    note = "add `#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]` to `{Self}`"
+)]
+pub trait Parameter {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Debug + Clone + serde::Serialize + serde::de::DeserializeOwned + JsonSchema + Send + 'static> Parameter for T {}
 
 /// A list of texts in a const.
 #[doc(hidden)]

@@ -269,6 +269,10 @@ fn answers() {
             json!({ "200": { "content": { "text/html": {}, "application/problem+json": { "schema": { "const": 3 } } } } }),
             json!({ "const": 3 }),
         ),
+        (
+            json!({ "200": { "content": { "multipart/mixed": { "schema": {} } } } }),
+            json!({ "type": "string", "format": "binary" }),
+        ),
         (json!({ "302": {} }), json!({})),
     ] {
         let (operation, messages) = one("/", &json!({ "responses": responses }));
@@ -361,5 +365,47 @@ fn what_is_no_openapi_document_is_refused() {
         assert_eq!((error.severity, error.document.as_deref()), (Severity::Error, Some(location.as_str())), "{error}");
         assert!(error.message.starts_with(message), "{error}");
         assert!(position.is_none() || error.position == position, "{error}");
+    }
+}
+
+/// Every part of a document, replaced in turn by what does not belong there.
+#[test]
+fn no_part_of_a_document_is_trusted() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/openapi");
+    for name in ["petshop.yaml", "tracker.json", "keywords.yaml"] {
+        let mut document = openapi::parse(&std::fs::read_to_string(fixtures.join(name)).unwrap()).unwrap();
+        let mut pointers = vec![String::new()];
+        let mut next = 0;
+        while let Some(pointer) = pointers.get(next).cloned() {
+            match document.pointer(&pointer).unwrap() {
+                Value::Object(map) => {
+                    pointers.extend(
+                        map.keys().map(|key| format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))),
+                    );
+                }
+                Value::Array(items) => pointers.extend((0..items.len()).map(|at| format!("{pointer}/{at}"))),
+                _ => {}
+            }
+            next += 1;
+        }
+        for (number, pointer) in pointers.iter().enumerate() {
+            let others = [
+                json!(null),
+                json!(true),
+                json!(-1),
+                json!("x"),
+                json!([{}, 1]),
+                json!({ "": {} }),
+                json!({ "$ref": format!("#{pointer}") }),
+            ];
+            // Not each with each, which would take a minute.
+            let other = others[number % others.len()].clone();
+            let own = std::mem::replace(document.pointer_mut(pointer).unwrap(), other);
+            match openapi::read(&document, &ReadOptions::new()) {
+                Ok((api, _)) => api.operations.iter().for_each(|operation| operation.check_id().unwrap()),
+                Err(error) => assert_eq!(error.severity, Severity::Error),
+            }
+            *document.pointer_mut(pointer).unwrap() = own;
+        }
     }
 }

@@ -357,6 +357,14 @@ mod impls {
         "c" => C,
         _ => Other,
     });
+
+    ops::json_schemas!("all_of", super::DEFINITIONS {
+        super::Base = "Base",
+        super::Heir = "Heir",
+        super::Grandchild = "Grandchild",
+        super::Holder = "Holder",
+        super::Narrow = "Narrow",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

@@ -2985,6 +2985,43 @@ mod impls {
         }
     }
     ops::record!(super::AllInput2);
+
+    ops::json_schemas!("collisions", super::DEFINITIONS {
+        super::Option = "Option",
+        super::String = "String",
+        super::Vec = "Vec",
+        super::Box = "Box",
+        super::Result = "Result",
+        super::Self_ = "Self",
+        super::Std = "std",
+        super::Some_ = "Some",
+        super::None_ = "None",
+        super::Ok_ = "Ok",
+        super::Default = "Default",
+        super::Clone = "Clone",
+        super::Debug = "Debug",
+        super::PartialEq = "PartialEq",
+        super::Record = "Record",
+        super::Reader = "Reader",
+        super::MapAccess = "MapAccess",
+        super::SerializeMap = "SerializeMap",
+        super::Value = "Value",
+        super::Ops = "ops",
+        super::Impls = "impls",
+        super::A = "A",
+        super::M = "M",
+        super::Operation = "Operation",
+        super::Core = "core",
+        super::Alloc = "alloc",
+        super::U8 = "u8",
+        super::Str = "str",
+        super::ToString = "ToString",
+        super::From = "From",
+        super::Definitions = "DEFINITIONS",
+        super::Operations = "operations",
+        super::Holder = "Holder",
+        super::HolderInner2 = "HolderInner",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

@@ -411,6 +411,14 @@ mod impls {
         "tagged" => Tagged,
         _ => Other,
     });
+
+    ops::json_schemas!("defaults", super::DEFINITIONS {
+        super::Settings = "Settings",
+        super::Inner = "Inner",
+        super::Zero = "Zero",
+        super::Wrong = "Wrong",
+        super::Tagged = "Tagged",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

@@ -353,6 +353,19 @@ mod impls {
         "only" => Only,
         _ => Other,
     });
+
+    ops::json_schemas!("enums", super::DEFINITIONS {
+        super::Status = "Status",
+        super::Signs = "Signs",
+        super::Case = "Case",
+        super::Mixed = "Mixed",
+        super::NullableValue = "Nullable",
+        super::Titles = "Titles",
+        super::Described = "Described",
+        super::Open = "Open",
+        super::Yes = "Yes",
+        super::Single = "Single",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

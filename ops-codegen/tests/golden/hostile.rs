@@ -4452,6 +4452,11 @@ mod impls {
         }
     }
     ops::record!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar);
+
+    ops::json_schemas!("hostile", super::DEFINITIONS {
+        super::Evil = "Evil",
+        super::Worse = "Worse",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

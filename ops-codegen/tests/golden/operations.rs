@@ -407,6 +407,11 @@ mod impls {
         }
     }
     ops::record!(super::WatchInput);
+
+    ops::json_schemas!("operations", super::DEFINITIONS {
+        super::Pet = "Pet",
+        super::Error = "Error",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

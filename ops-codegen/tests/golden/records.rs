@@ -436,6 +436,13 @@ mod impls {
         }
     }
     ops::record!(super::Wide);
+
+    ops::json_schemas!("records", super::DEFINITIONS {
+        super::Pet = "Pet",
+        super::Empty = "Empty",
+        super::Open = "Open",
+        super::Wide = "Wide",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

@@ -418,6 +418,17 @@ mod impls {
         "literal" => Literal,
         _ => Other,
     });
+
+    ops::json_schemas!("recursion", super::DEFINITIONS {
+        super::Node = "Node",
+        super::A = "A",
+        super::B = "B",
+        super::Tree = "Tree",
+        super::JsonValue = "Json",
+        super::Expression = "Expression",
+        super::And = "And",
+        super::Literal = "Literal",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

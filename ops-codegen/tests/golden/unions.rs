@@ -753,6 +753,22 @@ mod impls {
         String => String,
         Array => List,
     });
+
+    ops::json_schemas!("unions", super::DEFINITIONS {
+        super::ByConst = "ByConst",
+        super::Push = "Push",
+        super::Issue = "Issue",
+        super::ByMapping = "ByMapping",
+        super::Cat = "Cat",
+        super::Dog = "Dog",
+        super::ByName = "ByName",
+        super::ByShape = "ByShape",
+        super::TypeListValue = "TypeList",
+        super::Nested = "Nested",
+        super::Shared = "Shared",
+        super::Choice = "Choice",
+        super::Itself = "Itself",
+    });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[

@@ -14,21 +14,25 @@ pub(crate) fn render(operation: &Operation, handler: &Handler) -> TokenStream {
     let input = used(handler, at, |source| !matches!(source, Source::Context), "input");
     let context = used(handler, at, |source| matches!(source, Source::Context), "context");
     let call = call(operation, handler, at);
-    let form = form(operation, at);
     let state = &operation.arguments.state;
     match operation.output.stream {
-        None => quote_spanned! {at=>
-            Self::call::<#ident, _, _>(|#input, #context| async move { #form(#call) })
-                #(.requires::<#state>())*
-        },
+        None => {
+            let reply = reply(operation, at, &call);
+            quote_spanned! {at=>
+                Self::call::<#ident, _, _>(|#input, #context| async move { #reply })
+                    #(.requires::<#state>())*
+            }
+        }
         Some(stream) => {
             let items = match stream {
                 Stream::Plain => call,
-                Stream::Fallible => quote_spanned!(at=> __ops::opened(#call)?),
+                Stream::Fallible(error) => quote_spanned!(at.located_at(error)=> __ops::opened(#call)?),
             };
+            let item = Ident::new("item", at.located_at(operation.output.form_span));
+            let reply = reply(operation, at, &item);
             quote_spanned! {at=>
                 Self::subscription::<#ident, _, _, _>(|#input, #context| {
-                    __ops::generate(move |sink| async move { sink.send_all(#items, #form).await })
+                    __ops::generate(move |sink| async move { sink.send_all(#items, |#item| #reply).await })
                 })
                 #(.requires::<#state>())*
             }
@@ -45,10 +49,16 @@ fn used(handler: &Handler, at: Span, is_it: fn(&Source) -> bool, name: &str) -> 
     }
 }
 
-/// `add(input.a, &context).await`, located at the return type, so that an error type without a conversion is reported there.
+/// `add(input.a, &context).await`.
+///
+/// Located at the error type, so that one without a conversion is reported there.
 fn call(operation: &Operation, handler: &Handler, at: Span) -> TokenStream {
+    let location = match operation.output.stream {
+        Some(Stream::Fallible(error)) => error,
+        _ => operation.output.form_span,
+    };
     let mut name = handler.name.clone();
-    name.set_span(name.span().located_at(operation.output.span));
+    name.set_span(name.span().located_at(location));
     let (input, context) = (Ident::new("input", at), Ident::new("context", at));
     let arguments = handler.arguments.iter().map(|Argument { source, by_reference }| {
         let reference = by_reference.then(|| quote!(&));
@@ -59,16 +69,16 @@ fn call(operation: &Operation, handler: &Handler, at: Span) -> TokenStream {
         };
         quote!(#reference #value)
     });
-    quote_spanned!(at.located_at(operation.output.span)=> #name(#(#arguments),*).await)
+    quote_spanned!(at.located_at(location)=> #name(#(#arguments),*).await)
 }
 
-/// The helper that turns one result into a reply.
-fn form(operation: &Operation, at: Span) -> TokenStream {
-    let at = at.located_at(operation.output.span);
+/// The call of the helper that turns one result into a reply.
+fn reply(operation: &Operation, at: Span, result: &impl ToTokens) -> TokenStream {
+    let at = at.located_at(operation.output.form_span);
     match operation.output.form {
-        Form::Value => quote_spanned!(at=> __ops::value),
-        Form::Result => quote_spanned!(at=> __ops::result),
-        Form::Envelope => quote_spanned!(at=> __ops::envelope),
-        Form::ResultEnvelope => quote_spanned!(at=> __ops::result_envelope),
+        Form::Value => quote_spanned!(at=> __ops::value(#result)),
+        Form::Result => quote_spanned!(at=> __ops::result(#result)),
+        Form::Envelope => quote_spanned!(at=> __ops::envelope(#result)),
+        Form::ResultEnvelope => quote_spanned!(at=> __ops::result_envelope(#result)),
     }
 }

@@ -1,11 +1,13 @@
 //! Prints the type that the parameters become.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Expr, Ident};
 
 use crate::model::{DefaultValue, Field, Input, Operation};
-use crate::{names, signature};
+use crate::{names, signature, types};
 
 pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
     let Input::Fields(name, fields) = &operation.input else { return None };
@@ -26,8 +28,10 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
         quote!(#(#attributes)* #default #visibility #ident: #ty)
     });
     let defaults = defaults(name, fields);
+    let checks = checks(fields, &private);
     // The empty description keeps the doc comment, which is for readers of Rust, out of the schema.
     Some(quote! {
+        #checks
         #[doc = #doc]
         #[derive(
             ::core::fmt::Debug,
@@ -44,6 +48,17 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
         }
         #defaults
     })
+}
+
+/// Asks of each type that was not made for it whether it can be data, ahead of the derives, whose errors are many and
+/// partly point at the attribute.
+fn checks(fields: &[Field], private: &TokenStream) -> TokenStream {
+    let mut seen = BTreeSet::new();
+    let types = fields
+        .iter()
+        .map(|field| &field.ty)
+        .filter(|ty| !types::is_plain(ty) && seen.insert(ty.to_token_stream().to_string()));
+    quote!(#(const _: () = #private::is_parameter::<#types>();)*)
 }
 
 /// The fns that give the defaults: serde takes no expression, but the path of a fn.

@@ -11,6 +11,7 @@ pub(crate) async fn reserve(
 ) -> Result<ResponseEnvelope<Pet>, ShopError> {
     todo!()
 }
+const _: () = ::ops_runtime::__private::is_parameter::<Option<Kind>>();
 ///The input of [`Reserve`].
 #[derive(
     ::core::fmt::Debug,

@@ -35,7 +35,10 @@ const _: () = {
                 _,
             >(|input, context| {
                 __ops::generate(move |sink| async move {
-                    sink.send_all(watch_pets(&input.ids, &context).await, __ops::value)
+                    sink.send_all(
+                            watch_pets(&input.ids, &context).await,
+                            |item| __ops::value(item),
+                        )
                         .await
                 })
             })

@@ -40,7 +40,7 @@ const _: () = {
                 __ops::generate(move |sink| async move {
                     sink.send_all(
                             __ops::opened(watch(context, input.id).await)?,
-                            __ops::result,
+                            |item| __ops::result(item),
                         )
                         .await
                 })

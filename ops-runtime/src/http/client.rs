@@ -4,20 +4,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION};
-use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 use tracing::{Instrument, Span, debug, debug_span, field};
 use url::Url;
 
 use super::HttpConfig;
-use super::config::{Settings, is_http, take_credentials};
+use super::config::Settings;
 use super::engine::{EngineResponse, RequestBody};
 use super::events::{self, Data};
 use super::media::Described;
-use super::redirect::{Answer, harmless, same_origin, send};
-use super::request::{encode, request};
-use super::response::{self, Collected, collect};
+use super::redirect::{Answer, send};
+use super::request::encode;
+use super::response;
 use crate::handler::BoxFuture;
 use crate::{
     CallError, Context, Endpoint, ErrorCode, Handler, HttpBinding, OperationSpec, Payload, PayloadStream, Registration,
@@ -70,21 +68,14 @@ impl HttpClient {
         self.registry.register_all(self.bind(specs))
     }
 
+    #[cfg(feature = "openapi")]
+    pub(super) fn settings(&self) -> &Settings {
+        &self.remote.0
+    }
+
     /// The operations that the client can run by their id, in the order of their ids.
     pub fn list(&self) -> Vec<SpecRef> {
         self.registry.list()
-    }
-
-    /// Fetches a document by its URL.
-    ///
-    /// The service's headers and credentials go along only if the URL is of the service's own host.
-    ///
-    /// # Errors
-    /// If the URL is not one of http or https, or if there is no document.
-    #[allow(dead_code, reason = "for readers of documents")]
-    pub(crate) async fn fetch(&self, url: &str) -> Result<Document, CallError> {
-        let settings = &self.remote.0;
-        limited(settings.timeout, fetch(settings, url)).await
     }
 }
 
@@ -186,7 +177,7 @@ async fn answer(settings: &Settings, request: http::Request<RequestBody>) -> Res
 }
 
 /// Gives up after the service's timeout.
-async fn limited<T>(
+pub(super) async fn limited<T>(
     timeout: Option<Duration>,
     work: impl Future<Output = Result<T, CallError>>,
 ) -> Result<T, CallError> {
@@ -196,56 +187,6 @@ async fn limited<T>(
         let message = format!("the server did not answer within {timeout:?}");
         Err(CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds })))
     })
-}
-
-/// A document that was fetched.
-#[derive(Debug)]
-#[allow(dead_code, reason = "for readers of documents")]
-pub(crate) struct Document {
-    /// The text, as UTF-8.
-    pub(crate) text: String,
-    /// The URL that gave it, after redirects; relative references of the document start there.
-    pub(crate) url: String,
-    /// The content type; empty if the server sent none.
-    pub(crate) content_type: String,
-}
-
-#[allow(dead_code, reason = "for readers of documents")]
-async fn fetch(settings: &Settings, url: &str) -> Result<Document, CallError> {
-    let mut url = Url::parse(url)
-        .ok()
-        .filter(is_http)
-        .ok_or_else(|| CallError::execution("the document's URL is no http or https URL"))?;
-    let own = take_credentials(&mut url)?;
-    let mut headers = settings.headers.clone();
-    let mut auth = settings.auth.clone();
-    if !settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url)) {
-        headers = harmless(&headers);
-        auth = None;
-    }
-    if let Some((name, value)) = auth {
-        headers.insert(name, value);
-    }
-    if let Some((_, value)) = own {
-        headers.insert(AUTHORIZATION, value);
-    }
-    headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, application/yaml, */*;q=0.5"));
-    let request = request(Method::GET, &url, headers, RequestBody::default())?;
-    let answer = send(settings, request).await?;
-    let url = answer.url.unwrap_or(url).to_string();
-    let (parts, body) = answer.response.into_parts();
-    let meta = response::meta(&parts);
-    if !parts.status.is_success() {
-        return Err(response::status_error(meta, body, settings.max_response).await);
-    }
-    match collect(body, settings.max_response).await {
-        Collected::Whole(bytes) => {
-            let text = response::decode(&meta, &bytes);
-            Ok(Document { text, url, content_type: meta.content_type })
-        }
-        Collected::Cut(_) => Err(response::too_large(settings.max_response)),
-        Collected::Broken(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

@@ -31,16 +31,19 @@ pub(super) fn charset(content_type: &str) -> Option<&str> {
 }
 
 pub(super) fn is_json(essence: &str) -> bool {
-    matches!(essence, "application/json" | "text/json") || essence.ends_with("+json")
+    matches!(essence, "application/json" | "application/x-json" | "text/json") || essence.ends_with("+json")
 }
 
 /// Types that are text though they are not called so.
 const TEXT: &[&str] = &[
+    "application/csv",
     "application/ecmascript",
     "application/graphql",
     "application/javascript",
+    "application/jose",
     "application/jsonl",
     "application/jwt",
+    "application/ndjson",
     "application/sql",
     "application/toml",
     "application/x-ndjson",

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Reading;
 use super::definitions::Definitions;
-use super::equal::{equal, repeated};
+use super::equal::{copy, equal, repeated, weight};
 use super::node::{Additional, ArrayRules, At, Intersect, Kind, Node, ObjectRules, Shape, Tag, Target, Typed, Union};
 
 /// How deep a value is followed, schemas that combine others counted in. JSON is parsed to 128 levels.
@@ -14,7 +14,9 @@ pub(super) const MAX_DEPTH: u32 = 288;
 /// How many references may lead to references.
 const MAX_HOPS: u32 = 32;
 /// How many combined schemas one call tries: some schemas make that exponential in the depth of the value.
-const MAX_STEPS: u32 = 1 << 24;
+const MAX_STEPS: u32 = 1 << 25;
+/// How many combinations may lie inside each other where schemas are only compared, not followed into a value.
+pub(super) const MAX_COMBINED: u32 = 8;
 
 /// Everything that working on one value shares.
 pub(super) struct Checker<'a> {
@@ -23,8 +25,9 @@ pub(super) struct Checker<'a> {
     steps: Cell<u32>,
     /// A limit was reached, or the original would have thrown: a `false` may say nothing about the value.
     pub(super) gave_up: Cell<bool>,
-    /// How many values may still be created.
-    pub(super) creations: Cell<u32>,
+    /// How much may still be created, and filled in from defaults.
+    creations: Cell<usize>,
+    fillings: Cell<usize>,
 }
 
 impl<'a> Checker<'a> {
@@ -34,7 +37,8 @@ impl<'a> Checker<'a> {
             compat: definitions.reading() == Reading::Compat,
             steps: Cell::new(MAX_STEPS),
             gave_up: Cell::new(false),
-            creations: Cell::new(1 << 20),
+            creations: Cell::new(1 << 18),
+            fillings: Cell::new(1 << 23),
         }
     }
 
@@ -49,17 +53,37 @@ impl<'a> Checker<'a> {
         enter
     }
 
+    /// Spends on a created value; `None` if too much has been created already.
+    pub(super) fn afford(&self, size: usize) -> Option<()> {
+        self.creations.set(self.creations.get().checked_sub(size)?);
+        Some(())
+    }
+
+    /// A copy of a default to be filled in, if there is room for it.
+    pub(super) fn filling(&self, default: &Value) -> Option<Value> {
+        self.fillings.set(self.fillings.get().checked_sub(weight(default))?);
+        copy(default)
+    }
+
     pub(super) fn check(&self, at: At<'a>, value: &Value, depth: u32) -> bool {
+        self.check_within(at, value, depth, None)
+    }
+
+    /// Checks a value against a schema that is part of those in `trail`.
+    fn check_within(&self, at: At<'a>, value: &Value, depth: u32, trail: Option<&Trail<'_>>) -> bool {
         match &at.node.kind {
             Kind::Any => true,
             Kind::Never => false,
             Kind::Plain(types) => types.admits(value),
             Kind::Typed(typed) => self.typed(at, typed, value, depth),
             Kind::Literals(values) => self.is_one_of(values, value),
-            Kind::Union(union) => self.enter(depth) && self.union(at, union, value, depth),
-            Kind::Intersect(all) => self.enter(depth) && self.intersect(at, all, value, depth),
+            // A union does not fit because it is one of its own variants; of an intersection that goes without saying.
+            Kind::Union(_) if Trail::holds(trail, at.node) => false,
+            Kind::Intersect(_) if Trail::holds(trail, at.node) => true,
+            Kind::Union(union) => self.enter(depth) && self.union(at, union, value, depth, trail),
+            Kind::Intersect(all) => self.enter(depth) && self.intersect(at, all, value, depth, trail),
             Kind::Ref(_) => match self.follow(at) {
-                Some(at) => self.check(at, value, depth),
+                Some(at) => self.check_within(at, value, depth, trail),
                 None => self.lost(),
             },
         }
@@ -185,26 +209,28 @@ impl<'a> Checker<'a> {
         match &at.node.kind {
             Kind::Any => true,
             Kind::Union(union) => {
-                self.enter(depth)
+                depth < MAX_COMBINED
                     && union.types.is_all()
                     && union.variants.iter().any(|node| self.admits_absence(at.to(node), depth + 1))
             }
             Kind::Intersect(all) => {
-                self.enter(depth) && all.members.iter().all(|node| self.admits_absence(at.to(node), depth + 1))
+                depth < MAX_COMBINED && all.members.iter().all(|node| self.admits_absence(at.to(node), depth + 1))
             }
             Kind::Ref(_) => self.follow(at).is_some_and(|at| self.admits_absence(at, depth + 1)),
             _ => false,
         }
     }
 
-    fn union(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> bool {
+    fn union(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32, parent: Option<&Trail<'_>>) -> bool {
         if !union.types.admits(value) {
             return false;
         }
+        let trail = Some(&Trail { node: at.node, parent });
+        let check = |node| self.check_within(at.to(node), value, depth + 1, trail);
         match self.tagged(at, union, value) {
-            Tagged::Variant(node) => self.check(at.to(node), value, depth + 1),
+            Tagged::Variant(node) => check(node),
             Tagged::Unknown => false,
-            Tagged::No => union.variants.iter().any(|node| self.check(at.to(node), value, depth + 1)),
+            Tagged::No => union.variants.iter().any(check),
         }
     }
 
@@ -267,12 +293,13 @@ impl<'a> Checker<'a> {
         })
     }
 
-    fn intersect(&self, at: At<'a>, all: &'a Intersect, value: &Value, depth: u32) -> bool {
+    fn intersect(&self, at: At<'a>, all: &'a Intersect, value: &Value, depth: u32, parent: Option<&Trail<'_>>) -> bool {
         // The original asks for the properties of whatever is there.
         if all.sealed && value.is_null() {
             return self.lost();
         }
-        all.members.iter().all(|node| self.check(at.to(node), value, depth + 1))
+        let trail = Some(&Trail { node: at.node, parent });
+        all.members.iter().all(|node| self.check_within(at.to(node), value, depth + 1, trail))
             && (!all.sealed || self.unsealed(at, all, value).is_empty())
     }
 
@@ -285,7 +312,7 @@ impl<'a> Checker<'a> {
 
     /// Whether a schema lists a property in every case.
     fn lists(&self, at: At<'a>, name: &str, depth: u32) -> bool {
-        self.enter(depth)
+        depth < MAX_COMBINED
             && match &at.node.kind {
                 Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| rules.find(name, &mut 0).is_some()),
                 Kind::Intersect(all) => all.members.iter().any(|node| self.lists(at.to(node), name, depth + 1)),
@@ -293,6 +320,24 @@ impl<'a> Checker<'a> {
                 Kind::Ref(_) => self.follow(at).is_some_and(|at| self.lists(at, name, depth + 1)),
                 _ => false,
             }
+    }
+}
+
+/// The combined schemas that are being checked against one value, innermost first.
+struct Trail<'t> {
+    node: &'t Node,
+    parent: Option<&'t Trail<'t>>,
+}
+
+impl Trail<'_> {
+    fn holds(mut trail: Option<&Self>, node: &Node) -> bool {
+        while let Some(at) = trail {
+            if std::ptr::eq(at.node, node) {
+                return true;
+            }
+            trail = at.parent;
+        }
+        false
     }
 }
 

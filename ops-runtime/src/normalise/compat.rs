@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::definitions::Definitions;
 use super::draft::count;
+use super::equal::copy;
 use super::node::{
     ARRAY, Additional, ArrayRules, INTEGER, Intersect, Kind, NUMBER, Node, OBJECT, ObjectRules, Property, Rest, STRING,
     Target, Typed, Types, Union, Unit,
@@ -67,7 +68,7 @@ impl<'s> Conversion<'s> {
         self.depth += 1;
         let node = match schema {
             Value::Object(own) if self.depth <= MAX_SCHEMA_DEPTH => self.identified(own, outer),
-            _ => Node::new(Kind::Any, outer.and_then(|outer| outer.get("default")).cloned()),
+            _ => Node::new(Kind::Any, outer.and_then(|outer| outer.get("default")).and_then(copy)),
         };
         self.depth -= 1;
         node
@@ -91,8 +92,8 @@ impl<'s> Conversion<'s> {
 
     fn convert(&mut self, own: &'s Map<String, Value>, outer: Option<&Keywords<'_, 's>>) -> Node {
         let keywords = Keywords { own, outer };
-        let default = || keywords.get("default").cloned();
-        let bare = |kind| Node::new(kind, outer.and_then(|outer| outer.get("default")).cloned());
+        let default = || keywords.get("default").and_then(copy);
+        let bare = |kind| Node::new(kind, outer.and_then(|outer| outer.get("default")).and_then(copy));
         let list = |keyword| own.get(keyword).and_then(Value::as_array).map(Vec::as_slice);
         let named = own.get("type").and_then(Value::as_str);
         for keyword in ["allOf", "anyOf", "oneOf"] {
@@ -131,7 +132,7 @@ impl<'s> Conversion<'s> {
             _ => {}
         }
         if let Some(value) = own.get("const") {
-            return Node::new(Kind::Literals([value.clone()].into()), default());
+            return Node::new(Kind::Literals(copy(value).into_iter().collect()), default());
         }
         if let Some(reference) = own.get("$ref").and_then(Value::as_str) {
             return bare(Kind::Ref(self.target(reference)));

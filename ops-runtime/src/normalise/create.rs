@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::check::Checker;
-use super::equal::copy;
+use super::equal::{copy, weight};
 use super::node::{
     ARRAY, ArrayRules, At, BOOLEAN, FRACTION, INTEGER, Kind, NULL, NUMBER, OBJECT, ObjectRules, Rest, STRING, Typed,
     Types,
@@ -26,12 +26,12 @@ impl<'a> Checker<'a> {
 
     /// A value for a node, preferably of the types `like`; `None` where the original throws.
     pub(super) fn create(&self, at: At<'a>, like: Types, depth: u32) -> Option<Value> {
-        let left = self.creations.get().checked_sub(1)?;
-        self.creations.set(left);
+        self.afford(1)?;
         if !self.enter(depth) {
             return None;
         }
         if let Some(default) = self.default_of(at) {
+            self.afford(weight(default))?;
             return copy(default);
         }
         match &at.node.kind {
@@ -55,7 +55,11 @@ impl<'a> Checker<'a> {
     fn create_typed(&self, at: At<'a>, typed: &'a Typed, made: u8, depth: u32) -> Option<Value> {
         Some(match made {
             STRING => match &typed.string {
-                Some(rules) => Value::String(rules.create()?),
+                Some(rules) => {
+                    let text = rules.create()?;
+                    self.afford(text.len() / 32)?;
+                    Value::String(text)
+                }
                 None => zero(STRING),
             },
             INTEGER | FRACTION | NUMBER => {
@@ -83,6 +87,7 @@ impl<'a> Checker<'a> {
         if count > MAX_CREATED {
             return None;
         }
+        self.afford(count)?;
         for index in 0..count {
             items.push(match (rules.item(index), &rules.rest) {
                 (Some(node), _) => self.create(at.to(node), Types::NONE, depth + 1)?,

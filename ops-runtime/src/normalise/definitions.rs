@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
+use super::equal::discard;
 use super::node::Unit;
 use super::{Problem, Reading, compat, lower, reference};
 
@@ -105,15 +106,19 @@ impl Definitions {
     fn compile(&self, key: &str) -> Unit {
         let mut problems = Vec::new();
         let unit = match self.schema(key) {
-            Some(schema) => match self.reading() {
-                Reading::Compat => compat::compile(&schema, self),
-                _ => lower::compile(&schema, Some(key), self, &mut problems),
-            },
+            Some(schema) => {
+                let unit = match self.reading() {
+                    Reading::Compat => compat::compile(&schema, self),
+                    Reading::Default => lower::compile(&schema, Some(key), self, &mut problems),
+                };
+                discard(schema);
+                unit
+            }
             None => {
                 problems.push(Problem::nowhere(key));
                 match self.reading() {
                     Reading::Compat => compat::missing(),
-                    _ => Unit::any(),
+                    Reading::Default => Unit::any(),
                 }
             }
         };
@@ -130,7 +135,10 @@ impl Definitions {
             return Some(schema);
         }
         let (name, pointer) = key.split_once('/')?;
-        source(&reference::name(name))?.pointer_mut(&format!("/{pointer}")).map(Value::take)
+        let mut whole = source(&reference::name(name))?;
+        let part = whole.pointer_mut(&format!("/{pointer}")).map(Value::take);
+        discard(whole);
+        part
     }
 }
 

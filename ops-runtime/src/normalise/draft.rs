@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::equal::equal;
+use super::equal::{copy, equal};
 use super::node::{ARRAY, Node, OBJECT, Types};
 use super::number::{Num, NumberRules};
 use super::reference::Raw;
@@ -99,7 +99,7 @@ impl<'s> Draft<'s> {
             string: strings(map),
             array: ArrayDraft::read(raw, map),
             object: ObjectDraft::read(raw, map),
-            default: map.get("default").cloned(),
+            default: map.get("default").and_then(copy),
             ..Draft::default()
         }
     }
@@ -266,9 +266,11 @@ fn inferred(map: &Map<String, Value>) -> Option<Types> {
 }
 
 fn literals(map: &Map<String, Value>) -> Option<Vec<Value>> {
-    let one = map.get("const").map(|value| vec![value.clone()]);
-    let many = map.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()).cloned();
-    one.or(many)
+    let many = map.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty());
+    match map.get("const") {
+        Some(value) => Some(copy(value).into_iter().collect()),
+        None => many.map(|values| values.iter().filter_map(copy).collect()),
+    }
 }
 
 fn numbers(map: &Map<String, Value>) -> NumberRules {

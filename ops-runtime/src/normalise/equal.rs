@@ -82,3 +82,44 @@ fn copy_at(value: &Value, depth: u32) -> Option<Value> {
         scalar => scalar.clone(),
     })
 }
+
+/// About how much memory a value takes, in units of a scalar.
+pub(super) fn weight(value: &Value) -> usize {
+    let mut weight = 0;
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        weight += 1;
+        match value {
+            Value::String(text) => weight += text.len() / 32,
+            Value::Array(items) => open.extend(items),
+            Value::Object(map) => open.extend(map.values()),
+            _ => {}
+        }
+    }
+    weight
+}
+
+/// Drops a value without recursing further than values are parsed.
+pub(super) fn discard(value: Value) {
+    discard_at(value, MAX_VALUE_DEPTH / 2);
+}
+
+fn discard_at(value: Value, depth: u32) {
+    let Some(depth) = depth.checked_sub(1) else { return dismantle(value) };
+    match value {
+        Value::Array(items) => items.into_iter().for_each(|item| discard_at(item, depth)),
+        Value::Object(map) => map.into_iter().for_each(|(_, value)| discard_at(value, depth)),
+        _ => {}
+    }
+}
+
+fn dismantle(value: Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(map) => open.extend(map.into_iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+}

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::Problem;
 use super::definitions::{Definitions, Pool};
 use super::draft::{ArrayDraft, Draft, Extra, ObjectDraft};
+use super::equal::copy;
 use super::node::{
     Additional, ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Property, Rest, Tag, Target, Typed, Types, Union,
     Unit,
@@ -143,10 +144,7 @@ impl<'s> Lowering<'s, '_> {
         if map.get("nullable") == Some(&Value::Bool(true)) {
             node = nullable(node);
         }
-        match map.get("default") {
-            Some(default) => Node::new(node.kind, Some(default.clone())),
-            None => node,
-        }
+        node.or_default(map.get("default").and_then(copy))
     }
 
     /// The conjunction of several schemas.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::Repair;
 use super::check::Checker;
 use super::create::as_object;
-use super::equal::copy;
+use super::equal::{copy, discard};
 use super::node::{At, Kind, OBJECT, Property, Typed, Types};
 use super::number::integer;
 use super::path::Path;
@@ -151,7 +151,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
             return self.keep(path, "object", Some(value));
         }
         self.record(path, "object".to_owned(), "array");
-        *value = object;
+        discard(std::mem::replace(value, object));
         false
     }
 
@@ -177,7 +177,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         match self.created(at, like, depth) {
             Some(created) => {
                 self.record(path, expected, kind(Some(value)));
-                *value = created;
+                discard(std::mem::replace(value, created));
                 false
             }
             None => self.keep(path, &expected, Some(value)),
@@ -234,7 +234,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         if !self.compat() {
             return if matches!(at.node.kind, Kind::Any) { None } else { self.created(at, Types::NONE, depth) };
         }
-        if !self.checker.enter(depth) || self.checker.admits_absence(at, depth) {
+        if !self.checker.enter(depth) || self.checker.admits_absence(at, 0) {
             return None;
         }
         match &at.node.kind {

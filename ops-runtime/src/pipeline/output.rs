@@ -62,7 +62,7 @@ pub(super) fn dynamic(
 pub(super) fn check_strictly(entry: &Entry, value: &Value) -> Result<(), CallError> {
     match entry.schemas.output_mismatches(value)? {
         warnings if warnings.is_empty() => Ok(()),
-        warnings => Err(strict(&entry.spec, &warnings, value.clone())),
+        warnings => Err(strict(&entry.spec, &warnings, value)),
     }
 }
 
@@ -89,7 +89,7 @@ fn repair(entry: &Entry, policy: OutputPolicy, value: Value) -> Result<(Value, V
     let raw = (policy == OutputPolicy::Strict).then(|| value.clone());
     let (value, warnings) = entry.schemas.normalise_output(value)?;
     match raw {
-        Some(raw) if !warnings.is_empty() => return Err(strict(&entry.spec, &warnings, raw)),
+        Some(raw) if !warnings.is_empty() => return Err(strict(&entry.spec, &warnings, &raw)),
         _ => {}
     }
     for Warning { pointer, expected, found } in &warnings {
@@ -99,7 +99,7 @@ fn repair(entry: &Entry, policy: OutputPolicy, value: Value) -> Result<(Value, V
     Ok((value, warnings))
 }
 
-fn strict(spec: &OperationSpec, warnings: &[Warning], raw: Value) -> CallError {
+fn strict(spec: &OperationSpec, warnings: &[Warning], raw: &Value) -> CallError {
     let message = format!("the output of `{}` does not match its schema", spec.id);
     CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": warnings, "value": raw }))
 }

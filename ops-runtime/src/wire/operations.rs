@@ -119,7 +119,12 @@ macro_rules! definition {
             "type": "object",
             "properties": {
                 "contentType": { "type": "string" },
-                "property": { "description": "The property of the input, if it is not `body`.", "type": "string" }
+                "property": { "description": "The property of the input, if it is not `body`.", "type": "string" },
+                "fields": {
+                    "description": "How fields of a form are written, of those that are not like query parameters.",
+                    "type": "array",
+                    "items": { "$ref": "#/$defs/HttpParameter" }
+                }
             },
             "required": ["contentType"]
         }"##

@@ -26,7 +26,7 @@ fn client() -> HttpClient {
 fn documents() {
     let fetch = |url| client().fetch(url).now_or_never().unwrap();
     let document = fetch("http://api.test/doc").unwrap();
-    assert_eq!((document.text.as_str(), document.content_type.as_str()), ("{}", "application/json"));
+    assert_eq!(document.text, "{}");
     for url in ["http://api.test/moved", "http://docs.test/v2/doc"] {
         let document = fetch(url).unwrap();
         assert_eq!((document.text.as_str(), document.url.as_str()), ("openapi: 3.1.0", "http://docs.test/v2/doc"));

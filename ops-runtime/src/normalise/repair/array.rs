@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Fixer, Mode, Strip, path_of_created};
-use crate::normalise::equal::{copy, repeated};
+use crate::normalise::equal::{copy, discard, repeated};
 use crate::normalise::node::{ArrayRules, At, Rest};
 use crate::normalise::path::Path;
 use crate::normalise::text::MAX_CREATED;
@@ -96,7 +96,7 @@ impl<'a> Fixer<'_, 'a> {
         if items.len() > limit {
             ok = false;
             if self.mode != Mode::Clean {
-                items.truncate(limit);
+                items.drain(limit..).for_each(discard);
                 self.record(path, format!("array length to be less or equal to {limit}"), "array");
             }
         }
@@ -136,7 +136,7 @@ impl<'a> Fixer<'_, 'a> {
             self.remain(path, expected, "array");
             return;
         }
-        if length > MAX_CREATED {
+        if length > MAX_CREATED || self.checker.afford(length).is_none() {
             self.keep_array(path, &expected);
             return;
         }
@@ -145,7 +145,7 @@ impl<'a> Fixer<'_, 'a> {
                 (Some(node), _) if rules.exact || index < rules.prefix.len() => {
                     let node = at.to(node);
                     match self.fix_absent(node, depth + 1) {
-                        None if self.checker.admits_absence(node, depth) => Some(Value::Null),
+                        None if self.checker.admits_absence(node, 0) => Some(Value::Null),
                         item => item,
                     }
                 }

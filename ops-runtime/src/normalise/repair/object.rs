@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Fixer, Mode, Strip, kind};
-use crate::normalise::equal::copy;
+use crate::normalise::check::MAX_COMBINED;
+use crate::normalise::equal::discard;
 use crate::normalise::node::{Additional, At, Kind, ObjectRules, Property};
 use crate::normalise::path::Path;
 
@@ -51,7 +52,7 @@ impl<'a> Fixer<'_, 'a> {
             }
         }
         if strips && undeclared > 0 {
-            map.retain(|name, _| rules.knows(name));
+            map.retain(|name, value| keep(rules.knows(name), value));
         }
         if wanted < rules.wanted {
             ok &= self.absent(at, rules, map, path, depth);
@@ -80,7 +81,7 @@ impl<'a> Fixer<'_, 'a> {
             if !known {
                 dropped.push((name.clone(), kind(Some(value))));
             }
-            known
+            keep(known, value)
         });
         for (name, found) in dropped {
             self.record(&path.key(&name), "nothing".to_owned(), found);
@@ -120,7 +121,7 @@ impl<'a> Fixer<'_, 'a> {
             if !property.required {
                 continue;
             }
-            if self.compat() && self.checker.admits_absence(node, depth) && !matches!(property.node.kind, Kind::Any) {
+            if self.compat() && self.checker.admits_absence(node, 0) && !matches!(property.node.kind, Kind::Any) {
                 continue;
             }
             ok = false;
@@ -156,7 +157,9 @@ impl<'a> Fixer<'_, 'a> {
         if self.filling.contains(&this) {
             return false;
         }
-        let Some(mut value) = self.checker.default_of(node).and_then(copy) else { return false };
+        let Some(mut value) = self.checker.default_of(node).and_then(|default| self.checker.filling(default)) else {
+            return false;
+        };
         self.filling.push(this);
         *ok &= self.fix(node, &mut value, &path.key(&property.name), Strip::All, depth + 1);
         self.filling.pop();
@@ -203,13 +206,13 @@ impl<'a> Fixer<'_, 'a> {
             && !rules.iter().any(allows)
             && map.keys().any(|name| !rules.iter().any(|rules| rules.knows(name)))
         {
-            map.retain(|name, _| rules.iter().any(|rules| rules.knows(name)));
+            map.retain(|name, value| keep(rules.iter().any(|rules| rules.knows(name)), value));
         }
     }
 
     /// Whether a schema might declare a property, whatever variant of it is meant.
     fn may_declare(&self, at: At<'a>, name: &str, depth: u32) -> bool {
-        if !self.checker.enter(depth) {
+        if depth >= MAX_COMBINED {
             return true;
         }
         match &at.node.kind {
@@ -220,6 +223,14 @@ impl<'a> Fixer<'_, 'a> {
             _ => false,
         }
     }
+}
+
+/// Passes on whether a property stays, and takes it apart if not.
+fn keep(stays: bool, value: &mut Value) -> bool {
+    if !stays {
+        discard(value.take());
+    }
+    stays
 }
 
 /// How properties are stripped inside a property.

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{Fixer, Mode, Strip};
-use crate::normalise::check::Tagged;
+use crate::normalise::check::{MAX_COMBINED, Tagged};
 use crate::normalise::create::as_object;
-use crate::normalise::equal::copy;
+use crate::normalise::equal::{copy, discard};
 use crate::normalise::node::{At, Intersect, Kind, Node, ObjectRules, Types, Union};
 use crate::normalise::path::Path;
 
@@ -33,8 +33,10 @@ impl<'a> Fixer<'_, 'a> {
             return self.fix(at.to(node), value, path, strip, depth + 1);
         }
         let default = self.checker.default_of(at).is_some();
-        // Where only one variant is of the value's type there is nothing to find out.
-        if let Some(node) = self.only_variant(at, union, value).filter(|_| !default || self.mode == Mode::Clean) {
+        // Where only one variant is of the value's type there is nothing to find out, and an object is not given up for
+        // the default because one of its properties is wrong.
+        let local = !default || self.mode == Mode::Clean || value.is_object() || value.is_array();
+        if let Some(node) = self.only_variant(at, union, value).filter(|_| local) {
             return self.fix(at.to(node), value, path, strip, depth + 1);
         }
         if let Some(node) = self.conforming(at, union, value, depth) {
@@ -151,7 +153,7 @@ impl<'a> Fixer<'_, 'a> {
         let mut best = 0;
         let mut selected = None;
         for node in &union.variants {
-            let score = self.score(at.to(node), value, scored, depth + 1);
+            let score = self.score(at.to(node), value, scored, depth, 0);
             if score > best {
                 best = score;
                 selected = Some(node);
@@ -165,8 +167,8 @@ impl<'a> Fixer<'_, 'a> {
         selected.or_else(|| if self.compat() { None } else { of_type() }).or(union.variants.first())
     }
 
-    fn score(&self, at: At<'a>, value: &Value, scored: &Value, depth: u32) -> u32 {
-        if !self.checker.enter(depth) {
+    fn score(&self, at: At<'a>, value: &Value, scored: &Value, depth: u32, combined: u32) -> u32 {
+        if combined >= MAX_COMBINED {
             return 0;
         }
         let Some(at) = self.checker.follow(at) else { return 0 };
@@ -176,7 +178,8 @@ impl<'a> Fixer<'_, 'a> {
                 rules.map(|property| self.score_property(at.to(&property.node), map.get(&*property.name), depth)).sum()
             }
             (Kind::Union(union), _) => {
-                let scores = union.variants.iter().map(|node| self.score(at.to(node), value, scored, depth + 1));
+                let scores =
+                    union.variants.iter().map(|node| self.score(at.to(node), value, scored, depth, combined + 1));
                 scores.max().unwrap_or(0)
             }
             _ => u32::from(self.checker.check(at, value, depth)),
@@ -184,7 +187,7 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     fn score_property(&self, at: At<'a>, value: Option<&Value>, depth: u32) -> u32 {
-        let Some(value) = value else { return if self.checker.admits_absence(at, depth) { 10 } else { 0 } };
+        let Some(value) = value else { return if self.checker.admits_absence(at, 0) { 10 } else { 0 } };
         let checks = self.checker.check(at, value, depth + 1);
         let literal = matches!(&at.node.kind, Kind::Literals(values) if values.len() == 1);
         1 + if checks { 10 } else { 0 } + if checks && literal { 100 } else { 0 }
@@ -224,7 +227,7 @@ impl<'a> Fixer<'_, 'a> {
             return false;
         }
         let Some(received) = received else { return false };
-        *value = received;
+        discard(std::mem::replace(value, received));
         self.repairs.truncate(mark);
         self.cast_intersect(at, value, path, depth)
     }
@@ -254,10 +257,11 @@ impl<'a> Fixer<'_, 'a> {
         };
         let merged = copy(&created).zip(copy(value)).map(|(created, value)| merge(created, value, 0));
         self.record(path, expected, super::kind(Some(value)));
-        *value = match merged {
+        let result = match merged {
             Some(merged) if self.checker.check(at, &merged, depth) => merged,
             _ => created,
         };
+        discard(std::mem::replace(value, result));
         false
     }
 }

@@ -13,5 +13,5 @@ fn mistakes() {
         eprintln!("skipped: the messages are those of {RUSTC}");
         return;
     }
-    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    trybuild::TestCases::new().compile_fail("cases/*.rs");
 }

@@ -1,0 +1,230 @@
+//! What normalising costs, as medians in microseconds of CPU time (of wall time where there is no `/proc`).
+//!
+//! `OPS_CAST_BENCH` names a directory with `NAME.schema.json`, `NAME.clean.json` and `NAME.dirty.json` for the names
+//! `obj-1k`, `arr-20k` and `list-1m`; without it payloads of a similar shape are generated. Values to be normalised
+//! are copied beforehand, in batches, so that neither copying them nor dropping the results is measured. The whole
+//! path includes both.
+//!
+//! `cargo bench -p ops-runtime --no-default-features --features registry --bench normalise`
+#[cfg(not(feature = "registry"))]
+fn main() {}
+
+#[cfg(feature = "registry")]
+fn main() {
+    bench::main();
+}
+
+#[cfg(feature = "registry")]
+mod bench {
+    use std::hint::black_box;
+    use std::path::PathBuf;
+    use std::sync::LazyLock;
+    use std::time::{Duration, Instant};
+
+    use ops_runtime::normalise::{CompiledSchema, Reading};
+    use serde_json::{Value, json};
+
+    const NAMES: [&str; 3] = ["obj-1k", "arr-20k", "list-1m"];
+    const RUNS: usize = 9;
+
+    pub(crate) fn main() {
+        let run = std::env::var("RUN_MS").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
+        let run = Duration::from_millis(run);
+        println!("{:8} {:6} {:20} {:>10} {:>10} {:>10}", "payload", "kind", "op", "us", "min", "max");
+        for name in NAMES {
+            for kind in ["clean", "dirty"] {
+                let (schema, text) = payload(name, kind);
+                one(name, kind, &schema, &text, run);
+            }
+        }
+    }
+
+    fn one(name: &str, kind: &str, schema: &Value, text: &str, run: Duration) {
+        let compiled = CompiledSchema::new(schema, Reading::Default);
+        let value: Value = serde_json::from_str(text).unwrap();
+        let (fixed, _) = compiled.normalise(value.clone());
+        assert!(compiled.check(&fixed), "{name} {kind} is not normalised");
+        let print = |op: &str, mut times: Vec<f64>| {
+            times.sort_by(f64::total_cmp);
+            let (min, median, max) = (times[0], times[times.len() / 2], times[times.len() - 1]);
+            println!("{name:8} {kind:6} {op:20} {median:10.2} {min:10.2} {max:10.2}");
+        };
+        print("parse", timed(run, || serde_json::from_str::<Value>(text).unwrap()));
+        print("check", timed(run, || compiled.check(black_box(&value))));
+        print("normalise", batched(run, &value, |value| compiled.normalise(value)));
+        print(
+            "normalise+check",
+            batched(run, &value, |value| {
+                let result = compiled.normalise(value);
+                black_box(compiled.check(&result.0));
+                result
+            }),
+        );
+        print(
+            "whole path",
+            timed(run, || {
+                let (value, repairs) = compiled.normalise(serde_json::from_str(text).unwrap());
+                black_box((compiled.check(&value), repairs));
+                serde_json::to_string(&value).unwrap()
+            }),
+        );
+    }
+
+    /// Microseconds a call, in each of the runs.
+    fn timed<T>(run: Duration, mut op: impl FnMut() -> T) -> Vec<f64> {
+        let start = Instant::now();
+        while start.elapsed() < run {
+            black_box(op());
+        }
+        (0..RUNS)
+            .map(|_| {
+                let (start, clock, mut calls) = (Instant::now(), clock(), 0u32);
+                while start.elapsed() < run {
+                    black_box(op());
+                    calls += 1;
+                }
+                (self::clock() - clock).as_secs_f64() * 1e6 / f64::from(calls)
+            })
+            .collect()
+    }
+
+    /// The same for an operation that takes its value; only the operation itself is on the clock.
+    fn batched<T>(run: Duration, value: &Value, mut op: impl FnMut(Value) -> T) -> Vec<f64> {
+        let weight = serde_json::to_string(value).unwrap().len();
+        let size = (400_000 / weight).clamp(1, 256);
+        (0..=RUNS)
+            .map(|_| {
+                let (begin, mut spent, mut calls) = (Instant::now(), Duration::ZERO, 0);
+                while begin.elapsed() < run {
+                    let batch: Vec<Value> = (0..size).map(|_| value.clone()).collect();
+                    let mut results = Vec::with_capacity(size);
+                    let start = clock();
+                    results.extend(batch.into_iter().map(&mut op));
+                    spent += clock() - start;
+                    calls += size;
+                    black_box(results);
+                }
+                spent.as_secs_f64() * 1e6 / calls as f64
+            })
+            .skip(1)
+            .collect()
+    }
+
+    /// The time this process has spent, so that what else the machine does counts less.
+    fn clock() -> Duration {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        let spent = std::fs::read_to_string("/proc/self/schedstat").ok();
+        match spent.and_then(|text| text.split(' ').next()?.parse().ok()) {
+            Some(nanoseconds) => Duration::from_nanos(nanoseconds),
+            None => START.elapsed(),
+        }
+    }
+
+    fn payload(name: &str, kind: &str) -> (Value, String) {
+        let Some(directory) = std::env::var_os("OPS_CAST_BENCH").map(PathBuf::from) else {
+            return generated(name, kind == "dirty");
+        };
+        let read = |end: &str| {
+            let path = directory.join(format!("{name}.{end}.json"));
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        (serde_json::from_str(&read("schema")).unwrap(), read(kind))
+    }
+
+    /// An issue, a list of orders, a page of events.
+    fn generated(name: &str, dirty: bool) -> (Value, String) {
+        let (schema, value) = match name {
+            "obj-1k" => (issue_schema(), issue(dirty)),
+            "arr-20k" => {
+                (json!({"type": "array", "items": order_schema()}), (0..110).map(|index| order(index, dirty)).collect())
+            }
+            _ => (
+                json!({"type": "object", "required": ["data"], "properties": {
+                    "data": {"type": "array", "items": event_schema()},
+                    "next": {"type": ["string", "null"]}
+                }}),
+                json!({"next": null, "data": (0..6000).map(|index| event(index, dirty)).collect::<Vec<_>>()}),
+            ),
+        };
+        (schema, value.to_string())
+    }
+
+    fn issue_schema() -> Value {
+        json!({"type": "object", "required": ["id", "title", "state", "user", "labels"], "properties": {
+            "id": {"type": "integer"},
+            "title": {"type": "string"},
+            "state": {"enum": ["open", "closed"]},
+            "comments": {"type": "integer", "minimum": 0, "default": 0},
+            "user": {"type": "object", "required": ["login"], "properties": {"login": {"type": "string"}, "id": {"type": "integer"}}},
+            "labels": {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}},
+            "body": {"anyOf": [{"type": "string"}, {"type": "null"}]}
+        }})
+    }
+
+    fn issue(dirty: bool) -> Value {
+        let mut issue = json!({
+            "id": 7, "title": "a title of some words", "state": "open", "comments": 3,
+            "user": {"login": "somebody", "id": 12}, "labels": [{"name": "bug"}, {"name": "help wanted"}],
+            "body": "words of a text ".repeat(40)
+        });
+        if dirty {
+            issue["comments"] = json!("3");
+            issue["node_id"] = json!("MDU6");
+            issue["user"]["avatar"] = json!("https://example.com/a.png");
+        }
+        issue
+    }
+
+    fn order_schema() -> Value {
+        json!({"type": "object", "required": ["id", "sku", "price", "qty", "status"], "properties": {
+            "id": {"type": "integer"},
+            "sku": {"type": "string", "minLength": 4},
+            "price": {"type": "number", "minimum": 0},
+            "qty": {"type": "integer", "default": 1},
+            "status": {"enum": ["new", "paid", "shipped"]},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "size": {"type": "array", "items": [{"type": "number"}, {"type": "number"}, {"type": "number"}]}
+        }})
+    }
+
+    fn order(index: u64, dirty: bool) -> Value {
+        let mut order = json!({
+            "id": index, "sku": format!("SKU-{index}"), "price": 9.5, "qty": 2, "status": "paid",
+            "note": "a note of several words", "tags": ["one", "two"], "size": [1, 2, 3.5]
+        });
+        if dirty {
+            order["internal"] = json!(true);
+            if index % 20 == 0 {
+                order["price"] = json!("n/a");
+            }
+        }
+        order
+    }
+
+    fn event_schema() -> Value {
+        let variant = |kind: &str, field: &str| json!({"type": "object", "required": ["kind", field], "properties": {"kind": {"const": kind}, field: {"type": "string"}}});
+        json!({"type": "object", "required": ["id", "at", "actor", "event"], "properties": {
+            "id": {"type": "string"},
+            "at": {"type": "integer"},
+            "actor": {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}},
+            "event": {"oneOf": [variant("push", "ref"), variant("issue", "action"), variant("release", "tag")]},
+            "tags": {"type": "array", "items": {"type": "string"}}
+        }})
+    }
+
+    fn event(index: u64, dirty: bool) -> Value {
+        let (kind, field) = [("push", "ref"), ("issue", "action"), ("release", "tag")][index as usize % 3];
+        let mut event = json!({
+            "id": format!("ev_{index}"), "at": 1_700_000_000_000u64 + index,
+            "actor": {"id": index, "name": "somebody"}, "event": {"kind": kind, field: "text"}, "tags": ["one", "two"]
+        });
+        if dirty {
+            event["extra"] = json!({"a": 1});
+            if index % 50 == 0 {
+                event["actor"]["id"] = json!("12");
+            }
+        }
+        event
+    }
+}

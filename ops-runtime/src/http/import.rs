@@ -1,0 +1,163 @@
+//! Documents met at run time: read, and bound to a client in one go.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use url::Url;
+
+use super::{HttpClient, HttpConfig};
+use crate::openapi::{self, ReadOptions};
+use crate::source::{FileSource, Source, SourceError};
+use crate::{Api, Binding, CallError, Diagnostic, Registration};
+
+/// How many times a document may lead to others that have to be fetched before it can be read.
+const ROUNDS: usize = 16;
+
+/// The operations of a document, ready to be registered, and what the reader had to say about it.
+#[derive(Clone)]
+#[must_use = "operations do nothing until they are given to `Registry::register_all`"]
+pub struct Imported {
+    /// The operations, with handlers that send their requests.
+    pub registrations: Vec<Registration>,
+    /// What was left out or read in a way that the document's author may not have meant.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl IntoIterator for Imported {
+    type Item = Registration;
+    type IntoIter = std::vec::IntoIter<Registration>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.registrations.into_iter()
+    }
+}
+
+/// Makes operations of an OpenAPI document, given as JSON or YAML text.
+///
+/// ```
+/// use ops_runtime::{HttpConfig, Registry, from_openapi};
+///
+/// let document = r#"{
+///     "openapi": "3.1.0",
+///     "info": { "title": "Pets", "version": "1.0.0" },
+///     "paths": { "/pets": { "get": { "operationId": "listPets", "responses": { "200": { "description": "All" } } } } }
+/// }"#;
+/// let config = HttpConfig::new().with_namespace("pets").with_base_url("https://pets.example.com");
+/// let registry = Registry::new();
+/// registry.register_all(from_openapi(document, config)?)?;
+/// assert!(registry.spec("pets.listPets").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the text is no OpenAPI document, or if the configuration is wrong. References to other documents lead nowhere,
+/// which is told in a diagnostic.
+pub fn from_openapi(document: &str, config: HttpConfig) -> Result<Imported, CallError> {
+    const NAME: &str = "document";
+    let source = BTreeMap::from([(NAME.to_owned(), document.to_owned())]);
+    from_openapi_source(NAME, &source, config)
+}
+
+/// Makes operations of the OpenAPI document in a file, and of the files in its folder that it refers to.
+///
+/// # Errors
+/// If the file can't be read or is no OpenAPI document, or if the configuration is wrong.
+pub fn from_openapi_file(path: &str, config: HttpConfig) -> Result<Imported, CallError> {
+    from_openapi_source(path, &FileSource::new(), config)
+}
+
+/// Makes operations of the OpenAPI document that a source has at a location.
+///
+/// # Errors
+/// If there is no such document, if it is no OpenAPI document, or if the configuration is wrong.
+pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConfig) -> Result<Imported, CallError> {
+    let (api, diagnostics) = openapi::load(location, source, &options(&config))?;
+    bind(api, diagnostics, &HttpClient::new(config)?)
+}
+
+/// Makes operations of the OpenAPI document at a URL, and of those on the same host that it refers to.
+///
+/// Without a base URL in the configuration, operations are called at the servers that the document names; a relative
+/// one is below the document's own URL. The credentials of the configuration go along only to the base URL's host.
+///
+/// # Errors
+/// If the document can't be fetched or is no OpenAPI document, or if the configuration is wrong.
+pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported, CallError> {
+    let options = options(&config);
+    let client = HttpClient::new(config)?;
+    let document = client.fetch(url).await?;
+    let root = document.url;
+    let mut fetched = Fetched { texts: BTreeMap::from([(root.clone(), document.text)]), wanted: Mutex::default() };
+    let mut rounds = 0;
+    let (mut api, diagnostics) = loop {
+        let read = openapi::load(&root, &fetched, &options);
+        let wanted = std::mem::take(&mut *fetched.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+        rounds += 1;
+        if wanted.is_empty() || rounds > ROUNDS {
+            break read?;
+        }
+        for location in wanted {
+            let text = client.fetch(&location).await?.text;
+            fetched.texts.insert(location, text);
+        }
+    };
+    if let Ok(root) = Url::parse(&root) {
+        api.operations.iter_mut().for_each(|operation| locate(&mut operation.binding, &root));
+    }
+    bind(api, diagnostics, &client)
+}
+
+fn options(config: &HttpConfig) -> ReadOptions {
+    match config.namespace() {
+        Some(namespace) => ReadOptions::new().with_namespace(namespace),
+        None => ReadOptions::new(),
+    }
+}
+
+fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<Imported, CallError> {
+    Ok(Imported { registrations: client.bind(api.operations), diagnostics })
+}
+
+/// Makes a relative server absolute, as seen from the document.
+fn locate(binding: &mut Binding, document: &Url) {
+    if let Binding::Http(http) = binding {
+        let server = http.server.as_deref().unwrap_or("/");
+        if let Ok(server) = document.join(server) {
+            http.server = Some(Cow::Owned(server.into()));
+        }
+    }
+}
+
+/// Documents that were fetched, and the locations of those that a reading asked for in vain.
+struct Fetched {
+    texts: BTreeMap<String, String>,
+    wanted: Mutex<BTreeSet<String>>,
+}
+
+impl Source for Fetched {
+    fn read(&self, location: &str, root: &str) -> Result<String, SourceError> {
+        if let Some(text) = self.texts.get(location) {
+            return Ok(text.clone());
+        }
+        let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
+        if origin(location).is_none() || origin(location) != origin(root) {
+            return Err(SourceError::new(format!("`{location}` is on another host, and is not fetched")));
+        }
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).insert(location.to_owned());
+        Err(SourceError::new(format!("`{location}` is not fetched yet")))
+    }
+
+    fn resolve(&self, base: &str, reference: &str) -> String {
+        match Url::parse(base).and_then(|base| base.join(reference)) {
+            Ok(url) => url.into(),
+            Err(_) => reference.to_owned(),
+        }
+    }
+}
+
+impl From<Diagnostic> for CallError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::execution(diagnostic.to_string())
+    }
+}

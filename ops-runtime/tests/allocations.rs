@@ -1,0 +1,42 @@
+//! A typed local call allocates its handler's future, and nothing else.
+#![cfg(feature = "registry")]
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context as Task, Poll, Waker};
+use std::time::Duration;
+
+use ops_runtime::{Call, Operation, OperationSpec, Registration, Registry, Reply, Schema};
+
+struct Add;
+
+impl Operation for Add {
+    type Input = (i64, i64);
+    type Output = i64;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("math.add")
+        .with_input(Schema::text(r#"{"type":"array","prefixItems":[{"type":"integer"},{"type":"integer"}]}"#))
+        .with_output(Schema::text(r#"{"type":"integer"}"#))
+        .with_timeout(Duration::from_secs(5));
+}
+
+impl Call for Add {}
+
+/// Runs a future that never waits.
+fn run<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Task::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the handler waited"),
+    }
+}
+
+#[test]
+fn one_allocation_a_call() {
+    let registry = Registry::new();
+    registry.register(Registration::call::<Add, _, _>(|(a, b), _| async move { Ok(Reply::Value(a + b)) })).unwrap();
+    // The first call compiles what it needs of the schemas.
+    assert_eq!(run(registry.execute::<Add>((1, 2))).unwrap().data, 3);
+    let counted = allocation_counter::measure(|| {
+        assert_eq!(run(registry.execute::<Add>((1, 2))).unwrap().data, 3);
+    });
+    assert_eq!(counted.count_total, 1);
+}

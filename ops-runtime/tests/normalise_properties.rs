@@ -1,0 +1,251 @@
+//! What holds for every schema and every value.
+#![cfg(feature = "registry")]
+
+use ops_runtime::normalise::{CompiledSchema, Definitions, Reading};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+const NAMES: [&str; 5] = ["a", "b", "kind", "x/y", "~"];
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3i64..20).prop_map(Value::from),
+        prop_oneof![Just(1.0), Just(0.5), Just(-2.0), Just(1e300), Just(9.3e18)].prop_map(Value::from),
+        prop_oneof![Just(u64::MAX), Just(1 << 63)].prop_map(Value::from),
+        "[abc]{0,3}|é|😀😀".prop_map(Value::from),
+    ]
+}
+
+fn object(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    prop::collection::vec((prop::sample::select(&NAMES[..]), value), 0..4)
+        .prop_map(|fields| Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    scalar().prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from), object(inner)]
+    })
+}
+
+/// A schema built from keywords at random: seldom sensible, always JSON.
+fn schema() -> impl Strategy<Value = Value> {
+    let types = prop_oneof![
+        prop::sample::select(&["string", "integer", "number", "boolean", "null", "array", "object", "file"][..])
+            .prop_map(Value::from),
+        Just(json!(["string", "null"])),
+        Just(json!(["object", "array", "integer"])),
+    ];
+    let leaf = prop_oneof![
+        types.clone().prop_map(|types| json!({ "type": types })),
+        any::<bool>().prop_map(Value::from),
+        scalar().prop_map(|value| json!({ "const": value })),
+        prop::collection::vec(scalar(), 0..4).prop_map(|values| json!({ "enum": values })),
+        prop::sample::select(&["#", "#/$defs/A", "#/$defs/B", "#/gone", "B", "#anchor"][..])
+            .prop_map(|to| json!({ "$ref": to })),
+    ];
+    leaf.prop_recursive(4, 32, 4, move |inner| {
+        let list = prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from);
+        let keyword = prop_oneof![
+            (Just("type"), types.clone()).prop_map(pair),
+            (prop::sample::select(&["allOf", "anyOf", "oneOf", "prefixItems", "items"][..]), list).prop_map(pair),
+            (prop::sample::select(&["properties", "patternProperties"][..]), object(inner.clone())).prop_map(pair),
+            (prop::sample::select(&["items", "additionalProperties", "not", "additionalItems"][..]), inner.clone())
+                .prop_map(pair),
+            (Just("required"), prop::collection::vec(prop::sample::select(&NAMES[..]), 0..3).prop_map(Value::from))
+                .prop_map(pair),
+            (Just("default"), value()).prop_map(pair),
+            (
+                prop::sample::select(&["nullable", "uniqueItems", "exclusiveMinimum", "unevaluatedProperties"][..]),
+                any::<bool>().prop_map(Value::from)
+            )
+                .prop_map(pair),
+            (
+                prop::sample::select(
+                    &[
+                        "minimum",
+                        "maximum",
+                        "multipleOf",
+                        "minLength",
+                        "maxLength",
+                        "minItems",
+                        "maxItems",
+                        "minProperties",
+                        "maxProperties",
+                        "exclusiveMaximum"
+                    ][..]
+                ),
+                (0i64..4).prop_map(Value::from)
+            )
+                .prop_map(pair),
+            (
+                prop::sample::select(&["pattern", "format", "$id", "$anchor"][..]),
+                prop::sample::select(&["a", "(?=b)b", "(", "uuid", "B", "anchor"][..]).prop_map(Value::from)
+            )
+                .prop_map(pair),
+            (
+                prop::sample::select(&["$ref", "$dynamicRef"][..]),
+                prop::sample::select(&["#", "#/$defs/A", "#/$defs/B"][..]).prop_map(Value::from)
+            )
+                .prop_map(pair),
+            Just(("discriminator".to_owned(), json!({"propertyName": "kind", "mapping": {"a": "#/$defs/A"}}))),
+        ];
+        prop::collection::vec(keyword, 1..5).prop_map(|keywords| Value::Object(keywords.into_iter().collect()))
+    })
+}
+
+fn pair((keyword, value): (&'static str, Value)) -> (String, Value) {
+    (keyword.to_owned(), value)
+}
+
+fn document() -> impl Strategy<Value = Value> {
+    (schema(), schema(), schema()).prop_map(|(root, a, b)| match root {
+        Value::Object(mut root) => {
+            root.insert("$defs".to_owned(), json!({"A": a, "B": b}));
+            Value::Object(root)
+        }
+        other => json!({"allOf": [other, a], "$defs": {"A": b, "B": true}}),
+    })
+}
+
+/// Equal but for the way integers are written.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn holds(schema in document(), value in value()) {
+        for reading in [Reading::Default, Reading::Compat] {
+            let compiled = CompiledSchema::new(&schema, reading);
+            let conforms = compiled.check(&value);
+            prop_assert_eq!(conforms, compiled.violations(&value).is_empty(), "check and violations agree");
+            let (cast, repairs) = compiled.cast(value.clone());
+            if conforms {
+                prop_assert_eq!(&cast, &value, "a conforming value is not touched");
+                // The original throws at a reference to nowhere, whatever else conforms.
+                prop_assert!(repairs.iter().all(|repair| repair.kept && reading == Reading::Compat));
+            } else {
+                prop_assert!(!repairs.is_empty(), "what does not conform is told");
+            }
+            let (normal, repairs) = compiled.normalise(value.clone());
+            let (again, told) = compiled.normalise(normal.clone());
+            // Repairs of a schema that contradicts itself may need repairing again.
+            if repairs.is_empty() && reading == Reading::Default {
+                prop_assert!(same(&again, &normal), "idempotent: {} then {}", normal, again);
+                prop_assert!(told.is_empty());
+            }
+        }
+    }
+}
+
+/// A schema or value of many levels, which is taken apart again without recursion.
+fn nested(levels: usize, inner: Value, wrap: impl Fn(Value) -> Value) -> Value {
+    (0..levels).fold(inner, |inner, _| wrap(inner))
+}
+
+fn take_apart(value: Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(map) => open.extend(map.into_iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn nesting_does_not_overflow_the_stack() {
+    const LEVELS: usize = 10_000;
+    // Not with `json!`, which would copy what is inside.
+    let wraps: [fn(Value) -> Value; 4] = [
+        |inner| Value::Object(Map::from_iter([("items".to_owned(), inner)])),
+        |inner| Value::Object(Map::from_iter([("allOf".to_owned(), Value::Array(vec![inner]))])),
+        |inner| {
+            Value::Object(Map::from_iter([("anyOf".to_owned(), Value::Array(vec![json!({"type": "null"}), inner]))]))
+        },
+        |inner| Value::Object(Map::from_iter([("not".to_owned(), inner)])),
+    ];
+    let recursive = json!({"$id": "A", "type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}, {"type": "string"}, {"$ref": "A"}]}}, "required": ["a"]});
+    for reading in [Reading::Default, Reading::Compat] {
+        for wrap in &wraps {
+            let schema = nested(LEVELS, json!({"type": "string"}), wrap);
+            let compiled = CompiledSchema::new(&schema, reading);
+            compiled.check(&json!([[[1]]]));
+            compiled.normalise(json!({"a": 1}));
+            compiled.violations(&json!({"a": [1]}));
+            take_apart(schema);
+        }
+        for schema in [
+            &recursive,
+            &json!({"items": {"$ref": "#"}}),
+            &json!({"type": "array", "items": {"$ref": "#"}, "uniqueItems": true}),
+        ] {
+            let compiled = CompiledSchema::new(schema, reading);
+            for wrap in [
+                wraps[0],
+                |inner| Value::Object(Map::from_iter([("a".to_owned(), inner)])),
+                |inner| Value::Array(vec![inner]),
+            ] {
+                let value = nested(LEVELS, json!(1), wrap);
+                compiled.check(&value);
+                compiled.violations(&value);
+                let (value, _) = compiled.normalise(value);
+                let (value, _) = compiled.cast(value);
+                take_apart(value);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_lies_too_deep_is_kept_and_told() {
+    let schema = CompiledSchema::new(&json!({"type": "array", "items": {"$ref": "#"}}), Reading::Default);
+    let value = nested(1000, json!([]), |inner| Value::Array(vec![inner]));
+    let (normal, repairs) = schema.normalise(value.clone());
+    assert!(normal == value && repairs.len() == 1 && repairs[0].kept && repairs[0].expected == "less nesting");
+    assert!(!schema.check(&value) && !schema.violations(&value).is_empty());
+    assert!(schema.check(&nested(200, json!([]), |inner| Value::Array(vec![inner]))));
+}
+
+#[test]
+fn hostile_schemas_take_a_bounded_time() {
+    let twice = |name: &str| json!({"allOf": [{"$ref": format!("#/$defs/{name}")}, {"$ref": format!("#/$defs/{name}"), "nullable": true, "minLength": 1}]});
+    let mut defs: Map<String, Value> =
+        (0..40).map(|index| (format!("D{index}"), twice(&format!("D{}", index + 1)))).collect();
+    defs.insert("U".to_owned(), json!({"anyOf": [{"$ref": "#/$defs/V"}, {"$ref": "#/$defs/V"}]}));
+    defs.insert("V".to_owned(), json!({"oneOf": [{"$ref": "#/$defs/U"}, {"$ref": "#/$defs/U"}, {"type": "object", "properties": {"a": {"$ref": "#/$defs/U"}}, "required": ["b"]}]}));
+    let definitions = defs.clone();
+    let table = Definitions::new(Reading::Default, move |name| definitions.get(name).cloned());
+    for schema in [
+        json!({"$ref": "#/$defs/D0", "$defs": defs}),
+        json!({"$ref": "#/$defs/U", "$defs": defs}),
+        json!({"type": "array", "minItems": 4_000_000_000u64, "items": {"type": "string", "minLength": 4_000_000_000u64}}),
+        json!({"type": "string", "pattern": "^((a{1,100}){1,100}){1,100}$"}),
+        json!({"type": "string", "pattern": "^(?=(a+)+$)b"}),
+        json!({"type": "array", "minItems": 1000, "items": {"type": "array", "minItems": 1000, "items": {"type": "array", "minItems": 1000, "items": {}}}}),
+        json!({"type": "object", "properties": {"a": {"$ref": "#", "default": {}}}}),
+    ] {
+        for compiled in
+            [CompiledSchema::new(&schema, Reading::Default), CompiledSchema::with_definitions(&schema, &table)]
+        {
+            for value in [json!({"a": {"a": {"a": 1}}}), json!("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac"), json!([])] {
+                compiled.check(&value);
+                compiled.normalise(value.clone());
+                compiled.cast(value.clone());
+                compiled.violations(&value);
+            }
+        }
+    }
+}

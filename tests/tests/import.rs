@@ -1,0 +1,86 @@
+//! Documents met at run time: by text, by file, and by URL with the documents that they refer to.
+
+use axum::Router;
+use axum::routing::get;
+use ops_runtime::{HttpConfig, Registry, ResponseMeta, from_openapi, from_openapi_file, from_openapi_url};
+use ops_tests::corpus;
+use serde_json::json;
+
+const ROOT: &str = r#"
+openapi: 3.1.0
+info: { title: Pets, version: 1.0.0 }
+servers: [{ url: /v1 }]
+paths:
+  /pets/{id}:
+    get:
+      operationId: showPet
+      parameters: [{ name: id, in: path, required: true, schema: { type: integer } }]
+      responses:
+        '200':
+          description: A pet
+          content: { application/json: { schema: { $ref: './schemas/pet.yaml#/Pet' } } }
+"#;
+
+const PET: &str = r#"
+Pet:
+  type: object
+  required: [id, kind]
+  properties: { id: { type: integer }, kind: { $ref: 'kind.json' } }
+"#;
+
+const KIND: &str = r#"{ "type": "string", "default": "cat" }"#;
+
+/// Serves the documents, and the pets that they describe.
+async fn serve() -> String {
+    let router = Router::new()
+        .route("/docs/api.yaml", get(|| async { ROOT }))
+        .route("/docs/schemas/pet.yaml", get(|| async { PET }))
+        .route("/docs/schemas/kind.json", get(|| async { KIND }))
+        .route("/docs/elsewhere.yaml", get(|| async { ROOT.replace("./schemas", "http://127.0.0.2:9/schemas") }))
+        .route("/v1/pets/{id}", get(|| async { ([("content-type", "application/json")], r#"{"id":7,"more":1}"#) }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}")
+}
+
+#[tokio::test]
+async fn a_url_brings_the_documents_that_it_refers_to() {
+    let base = serve().await;
+    let config = HttpConfig::new().with_namespace("pets");
+    let imported = from_openapi_url(&format!("{base}/docs/api.yaml"), config).await.unwrap();
+    assert_eq!(imported.diagnostics, []);
+    let registry = Registry::new();
+    registry.register_all(imported).unwrap();
+    // The relative server is below the document's host; the schema is put together from three documents.
+    let envelope = registry.call("pets.showPet", json!({ "id": 7 })).await.unwrap();
+    assert_eq!(envelope.data, json!({ "id": 7, "kind": "cat" }));
+    assert!(matches!(envelope.meta, ResponseMeta::Http(_)));
+}
+
+#[tokio::test]
+async fn a_reference_to_another_host_is_not_followed() {
+    let base = serve().await;
+    let config = HttpConfig::new().with_namespace("pets");
+    let imported = from_openapi_url(&format!("{base}/docs/elsewhere.yaml"), config).await.unwrap();
+    assert_eq!(imported.registrations.len(), 1, "the operation is there all the same");
+    assert!(imported.diagnostics.iter().any(|d| d.message.contains("another host")), "{:?}", imported.diagnostics);
+}
+
+#[tokio::test]
+async fn what_is_no_document_is_an_error() {
+    let base = serve().await;
+    let error = from_openapi_url(&format!("{base}/v1/pets/1"), HttpConfig::new()).await.err().unwrap();
+    assert!(error.message().contains("openapi"), "{error}");
+    assert!(from_openapi_url(&format!("{base}/none"), HttpConfig::new()).await.is_err());
+    assert!(from_openapi("{", HttpConfig::new()).is_err());
+    assert!(from_openapi_file("no/such/file.yaml", HttpConfig::new()).is_err());
+}
+
+#[test]
+fn a_file_brings_its_operations() {
+    let path = corpus::root().join("examples/quickstart/shop.yaml");
+    let imported = from_openapi_file(path.to_str().unwrap(), HttpConfig::new()).unwrap();
+    let ids: Vec<_> = imported.registrations.iter().map(|r| r.spec().id.as_ref()).collect();
+    assert_eq!(ids, ["shop.showPet", "shop.watchSales"]);
+}

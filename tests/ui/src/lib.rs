@@ -1,0 +1,1 @@
+//! What a user of `#[operation]` reads after a mistake: see `cases`.
