@@ -16,7 +16,6 @@ mod hostile {
     mod inventory {}
     mod ops_runtime {}
 
-
     pub(super) struct Option;
     pub(super) struct Vec;
     pub(super) struct Box;
