@@ -17,7 +17,7 @@ fn check(name: &str, arguments: TokenStream, item: TokenStream) {
 }
 
 fn golden(name: &str, arguments: TokenStream, item: TokenStream) -> File {
-    let text = expand(arguments, item).to_string();
+    let text = expand(arguments, &item).to_string();
     let file: File = syn::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"));
     let printed = prettyplease::unparse(&file);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/output").join(format!("{name}.rs"));
@@ -157,7 +157,7 @@ fn mistakes() {
 fn other_runtime() {
     let expansion = expand(
         quote!(namespace = "math", crate = crate::ops, errors(Overflow), state(Pool)),
-        quote! {
+        &quote! {
             async fn add(#[input(default = 1)] a: i64, context: &Context) -> Result<impl Stream<Item = i64>, Oops> {}
         },
     );
@@ -166,7 +166,7 @@ fn other_runtime() {
     assert!(text.contains("crate::ops::__private::serde"), "{text}");
     let mistaken = expand(
         quote!(crate = crate::ops),
-        quote!(
+        &quote!(
             async fn add() {}
         ),
     );
@@ -193,7 +193,7 @@ fn item_survives() {
         ),
         TokenStream::new(),
     ] {
-        let text = expand(quote!(namespace = "a"), item.clone()).to_string();
+        let text = expand(quote!(namespace = "a"), &item).to_string();
         assert!(text.starts_with(&item.to_string()), "{text}");
         assert!(text.contains("compile_error"), "{text}");
     }
