@@ -10,6 +10,7 @@
 //! ```
 
 use std::any::type_name;
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,6 +83,14 @@ pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
 }
 
+/// The earlier of two deadlines that may not be there.
+pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 /// What to do with a result that does not match its schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -127,6 +136,8 @@ pub struct Context {
     pub(crate) registry: Registry,
     pub(crate) request: RequestId,
     pub(crate) deadline: Option<Instant>,
+    // The operation's own timeout, which becomes a deadline when somebody asks: reading the clock costs every call.
+    pub(crate) timeout: Option<Duration>,
     // The rest is absent in plain calls, and shared by nested ones.
     pub(crate) extra: Option<Arc<Extra>>,
 }
@@ -153,8 +164,16 @@ pub(crate) enum RequestId {
 impl RequestId {
     #[inline]
     pub(crate) fn next() -> Self {
+        // Each thread takes a block of numbers at a time, so that calls do not wait for each other's counting.
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self::Number(NEXT.fetch_add(1, Ordering::Relaxed))
+        const BLOCK: u64 = 1 << 16;
+        thread_local!(static OWN: Cell<u64> = const { Cell::new(0) });
+        let number = match OWN.get() {
+            own if own % BLOCK != 0 => own,
+            _ => NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK) + 1,
+        };
+        OWN.set(number + 1);
+        Self::Number(number)
     }
 }
 
@@ -178,7 +197,7 @@ impl Context {
     /// The context of a call that says nothing beside its input.
     #[inline]
     pub(crate) fn plain(registry: Registry) -> Self {
-        Self { registry, request: RequestId::next(), deadline: None, extra: None }
+        Self { registry, request: RequestId::next(), deadline: None, timeout: None, extra: None }
     }
 
     /// The context of a call that comes from outside any handler.
@@ -189,16 +208,13 @@ impl Context {
             let CallOptions { cancel, metadata, .. } = options;
             Arc::new(Extra { identity, cancel, metadata, ..Extra::default() })
         });
-        Self { registry, request: RequestId::next(), deadline: options.deadline, extra }
+        Self { registry, request: RequestId::next(), deadline: options.deadline, timeout: None, extra }
     }
 
     /// The context of a call that a handler makes: trusted, with this request as its parent.
     pub(crate) fn nested(&self, options: CallOptions) -> Self {
         let inherited = self.extra.as_deref().cloned().unwrap_or_default();
-        let deadline = match (self.deadline, options.deadline) {
-            (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
-            (ours, theirs) => ours.or(theirs),
-        };
+        let deadline = earlier(self.deadline(), options.deadline);
         let extra = Extra {
             identity: options.identity.map(Arc::new).or(inherited.identity),
             parent: Some(self.request.clone()),
@@ -207,15 +223,8 @@ impl Context {
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
             trusted: true,
         };
-        Self { registry: self.registry.clone(), request: RequestId::next(), deadline, extra: Some(Arc::new(extra)) }
-    }
-
-    /// Tightens the deadline.
-    #[inline]
-    pub(crate) fn limit(&mut self, timeout: Option<Duration>) {
-        if let Some(deadline) = timeout.and_then(deadline_after) {
-            self.deadline = Some(self.deadline.map_or(deadline, |ours| ours.min(deadline)));
-        }
+        let (registry, request) = (self.registry.clone(), RequestId::next());
+        Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }
     }
 
     /// The application state of that type.
@@ -244,8 +253,10 @@ impl Context {
     }
 
     /// When the call is given up.
+    ///
+    /// The operation's own timeout counts from when the handler first asks or waits.
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        earlier(self.deadline, self.timeout.and_then(deadline_after))
     }
 
     /// The handle that cancels the call, if it was given one.
@@ -279,8 +290,23 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
             .field("request", &self.request_id())
-            .field("deadline", &self.deadline)
+            .field("deadline", &self.deadline())
             .field("extra", &self.extra)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_ids_are_unlike() {
+        let ids = || (0..70_000).map(|_| RequestId::next().to_string()).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..2).map(|_| std::thread::spawn(ids)).collect();
+        let mut all: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 140_000);
     }
 }

@@ -6,7 +6,9 @@ mod guard;
 mod output;
 
 use std::any::{Any, TypeId};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context as Task, Poll, ready};
 
 use futures_util::StreamExt;
 use serde::Serialize;
@@ -73,9 +75,7 @@ impl Invocation {
         if self.checked {
             self.authorise(entry)?;
         }
-        if entry.spec.timeout.is_some() {
-            self.context.limit(entry.spec.timeout);
-        }
+        self.context.timeout = entry.spec.timeout;
         Ok((entry, handler))
     }
 
@@ -104,7 +104,7 @@ impl Invocation {
 
     #[inline]
     fn limits(&self) -> Limits {
-        Limits::new(self.context.deadline(), self.context.cancel_token().cloned())
+        Limits::of(&self.context)
     }
 }
 
@@ -125,49 +125,59 @@ pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
 }
 
-/// A call that runs: in the operation's own types, or as JSON.
-enum Started<T> {
+/// A query or a mutation on its way: in the operation's own types, or as JSON.
+///
+/// A future of its own and not an async fn, which would move all of it once more.
+pub(crate) enum Execution<Op: Operation> {
+    Refused(Option<CallError>),
     // With the schemas, if the policy does not rely on types.
-    Typed(T, Option<Arc<Entry>>),
-    Erased(Guard<ResponseEnvelope<Payload>>, Arc<Entry>),
+    Typed(Guard<Reply<Op::Output>>, Option<Arc<Entry>>),
+    Erased(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy),
 }
 
-/// Runs a query or a mutation by its type.
-pub(crate) async fn execute<Op: Call>(
-    call: Result<Invocation, CallError>,
-    input: Op::Input,
-) -> Result<ResponseEnvelope<Op::Output>, CallError> {
-    let call = call?;
-    let policy = call.policy;
-    match start::<Op>(call, input)? {
-        Started::Typed(guard, strict) => {
-            let reply = guard.await.map_err(|error| error.with_declared_code(&Op::SPEC.errors))?;
-            wrap::<Op>(reply, strict.as_deref())
-        }
-        Started::Erased(guard, entry) => {
-            let envelope = guard.await.map_err(|error| error.with_declared_code(&entry.spec.errors))?;
-            output::typed(&entry, policy, envelope)
-        }
+impl<Op: Operation> Future for Execution<Op> {
+    type Output = Result<ResponseEnvelope<Op::Output>, CallError>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        let envelope = match self.get_mut() {
+            Self::Typed(guard, strict) => match ready!(Pin::new(guard).poll(task)) {
+                Ok(reply) => wrap::<Op>(reply, strict.as_deref()),
+                Err(error) => Err(error.with_declared_code(&Op::SPEC.errors)),
+            },
+            Self::Erased(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
+                Ok(envelope) => output::typed(entry, *policy, envelope),
+                Err(error) => Err(error.with_declared_code(&entry.spec.errors)),
+            },
+            Self::Refused(error) => Err(error.take().unwrap_or_else(|| CallError::execution("the call is over"))),
+        };
+        Poll::Ready(envelope)
     }
 }
 
-fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Started<Guard<Reply<Op::Output>>>, CallError> {
+/// Runs a query or a mutation by its type; its handler does nothing until the future is polled.
+pub(crate) fn execute<Op: Call>(call: Result<Invocation, CallError>, input: Op::Input) -> Execution<Op> {
+    call.and_then(|call| start::<Op>(call, input)).unwrap_or_else(|error| Execution::Refused(Some(error)))
+}
+
+fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<Op>, CallError> {
     let table = call.context.registry.table();
     if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
         let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
         if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
             check_typed_input::<Op>(entry, &input)?;
             let (limits, strict) = (call.limits(), call.strict(entry));
-            return Ok(Started::Typed(Guard::start(limits, || (typed.0)(input, call.context))?, strict));
+            return Ok(Execution::Typed(Guard::start(limits, || (typed.0)(input, call.context))?, strict));
         }
     }
     let (entry, _) = call.admit(&Op::SPEC.id, table.get(&Op::SPEC.id))?;
     check_typed_input::<Op>(entry, &input)?;
     let input = to_value(&input)?;
-    Ok(Started::Erased(start_erased(call, entry, input)?, entry.clone()))
+    let policy = call.policy;
+    Ok(Execution::Erased(start_erased(call, entry, input)?, entry.clone(), policy))
 }
 
 /// Checks what the type does not: the schema's constraints, if it has any.
+#[inline]
 fn check_typed_input<Op: Operation>(entry: &Entry, input: &Op::Input) -> Result<(), CallError> {
     if entry.schemas.input_is_constrained() {
         entry.schemas.check_input(&entry.spec, &to_value(input)?)?;

@@ -65,7 +65,7 @@ pub struct OperationSpec {
     pub binding: Binding,
     /// The definitions that `input`, `output` and the errors' schemas refer to.
     pub definitions: Definitions,
-    /// The time that a call may take unless the caller says otherwise; of a subscription, until its first item.
+    /// The time that a call may take, from when its handler first waits; of a subscription, until its first item.
     pub timeout: Option<Duration>,
     /// Whether callers should stop using it.
     pub deprecated: bool,
@@ -225,7 +225,7 @@ impl OperationSpec {
         self
     }
 
-    /// Sets the time that a call may take unless the caller says otherwise.
+    /// Sets the time that a call may take.
     #[must_use]
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

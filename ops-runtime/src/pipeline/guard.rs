@@ -6,18 +6,20 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context as Task, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
+use crate::context::{deadline_after, earlier};
 use crate::handler::{BoxFuture, BoxStream};
-use crate::{CallError, CancelToken, ErrorCode};
+use crate::{CallError, CancelToken, Context, ErrorCode};
 
 /// What ends a call from outside; the timer and the listener are made only when the handler has to wait.
 pub(crate) struct Limits {
     deadline: Option<Instant>,
+    timeout: Option<Duration>,
     timer: Option<Pin<Box<Sleep>>>,
     cancel: Option<CancelToken>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -25,8 +27,16 @@ pub(crate) struct Limits {
 
 impl Limits {
     #[inline]
-    pub(crate) fn new(deadline: Option<Instant>, cancel: Option<CancelToken>) -> Self {
-        Self { deadline, timer: None, cancel, cancelled: None }
+    pub(crate) fn of(context: &Context) -> Self {
+        let cancel = context.cancel_token().cloned();
+        Self { deadline: context.deadline, timeout: context.timeout, timer: None, cancel, cancelled: None }
+    }
+
+    /// Lifts the operation's own timeout, which a subscription has until its first item.
+    fn lift_timeout(&mut self) {
+        if self.timeout.take().is_some() {
+            self.timer = None;
+        }
     }
 
     /// Whether the call was cancelled before it began.
@@ -45,13 +55,15 @@ impl Limits {
                 return Poll::Ready(aborted());
             }
         }
-        if let Some(deadline) = self.deadline {
-            let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline.into())));
-            if timer.as_mut().poll(task).is_ready() {
-                return Poll::Ready(timed_out());
-            }
+        if self.timer.is_none()
+            && let Some(deadline) = earlier(self.deadline, self.timeout.and_then(deadline_after))
+        {
+            self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into())));
         }
-        Poll::Pending
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(task).map(|()| timed_out()),
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -125,7 +137,8 @@ fn drop_guarded<T>(work: Option<T>) {
     }
 }
 
-/// A handler's stream under its limits: the deadline is of the stream as a whole.
+/// A handler's stream under its limits: the caller's deadline is of the stream as a whole, the operation's own timeout
+/// of its first item.
 pub(crate) struct StreamGuard<T> {
     work: Option<BoxStream<'static, Result<T, CallError>>>,
     limits: Limits,
@@ -150,7 +163,10 @@ impl<T> Stream for StreamGuard<T> {
             Poll::Pending => work.as_mut().poll_next(task).map(|item| item.map(Ok)),
         }));
         let end = match polled {
-            Ok(Poll::Ready(Some(Ok(item)))) => return Poll::Ready(Some(item)),
+            Ok(Poll::Ready(Some(Ok(item)))) => {
+                this.limits.lift_timeout();
+                return Poll::Ready(Some(item));
+            }
             Ok(Poll::Ready(Some(Err(error)))) => Some(error),
             Ok(Poll::Ready(None)) => None,
             Ok(Poll::Pending) => return Poll::Pending,
