@@ -1,4 +1,60 @@
 //! Typed operations from API documents.
+//!
+//! A build script turns documents into modules:
+//!
+//! ```no_run
+//! // build.rs
+//! fn main() -> Result<(), ops_codegen::Error> {
+//!     ops_codegen::Builder::new().openapi("petstore.yaml").build()
+//! }
+//! ```
+//!
+//! ```ignore
+//! // src/lib.rs
+//! pub mod petstore {
+//!     ops_runtime::include_operations!("petstore");
+//! }
+//! ```
+//!
+//! A module holds a type and a static spec for each operation, a type for each definition that the operations reach, and
+//! `operations()`, the list of all specs. It is a plain module body that compiles without a warning wherever it is
+//! included, and its bytes depend on nothing but the document and this crate.
+//!
+//! Anything that can be read into an [`Api`](ops_runtime::Api) can be rendered:
+//!
+//! ```
+//! use ops_codegen::Generator;
+//! use ops_runtime::{Api, Definitions, OperationSpec, Schema};
+//!
+//! let show = OperationSpec::query("zoo.show").with_output(Schema::text(r#"{"type":"array","items":{"type":"string"}}"#));
+//! let generated = Generator::new().generate(&Api::new(Definitions::EMPTY, vec![show])).unwrap();
+//! assert!(generated.source.contains("pub struct Show;"));
+//! assert!(generated.source.contains("type Output = Vec<String>;"));
+//! ```
+//!
+//! # How schemas become types
+//!
+//! | schema | type |
+//! |---|---|
+//! | `object` with properties | a struct; other properties are kept in a field `extra` if the schema speaks of them |
+//! | `object` without | `BTreeMap<String, _>` |
+//! | `array`, `prefixItems` | `Vec<_>`, a tuple |
+//! | `string` in any format | `String` |
+//! | `integer` | `i64`; `i32`, `u32` and `u64` by `format`, and `u64` if the limits ask for it |
+//! | `number` | `f64` |
+//! | `enum`, `const` | an enum that keeps values it does not know |
+//! | `oneOf`, `anyOf`, `type: [..]` | `Option<_>` for `null`, an enum by tag, or an enum by shape |
+//! | `allOf` | one type that satisfies all |
+//! | `$ref` | the type of the definition, boxed where it would hold itself |
+//! | anything else | any JSON: `ops_runtime::Value` |
+//!
+//! A property that need not be there is an `Option`, one with a default that fits its type has the default instead, and
+//! one that may be absent or `null` is an `Option<Option<_>>`. What only answers hold (`readOnly`) is not demanded of
+//! a request, and the other way round.
+//!
+//! Names that are taken get a number, in the order in which the operations reach their types: what is added to the end
+//! of a document changes no name before it. What is left out, made less precise or renamed is named in a
+//! [diagnostic](ops_runtime::Diagnostic).
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;

@@ -3,6 +3,7 @@
 //! Definitions are lowered one after another from a queue, so that their number and the length of their chains cost no
 //! stack; what is nested inside one is lowered recursively to a bounded depth.
 
+mod depth;
 mod finish;
 mod object;
 mod order;
@@ -203,10 +204,10 @@ impl<'a> Lowering<'a> {
             return self.constants(view, site);
         }
         for key in ["oneOf", "anyOf"] {
-            if let Some(Value::Array(members)) = view.get(key) {
-                if let Some(lowered) = self.union(view, key, members, site) {
-                    return lowered;
-                }
+            if let Some(Value::Array(members)) = view.get(key)
+                && let Some(lowered) = self.union(view, key, members, site)
+            {
+                return lowered;
             }
         }
         let (types, nullable) = view::types_of(view);

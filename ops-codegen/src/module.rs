@@ -38,20 +38,20 @@ pub(crate) fn module(api: &Api, diagnostics: &mut Vec<Diagnostic>) -> Module {
     let mut lowering = Lowering::new(&source);
     let mut schemas: Vec<Value> = Vec::new();
     let mut roots = Roots::default();
-    let specs = distinct(&api.operations, diagnostics);
-    for spec in &specs {
+    let mut specs = distinct(&api.operations, diagnostics);
+    for spec in &mut specs {
         let name = upper_camel(spec.name());
         let at = |part: &str| format!("/operations/{}/{part}", spec.id.replace('~', "~0").replace('/', "~1"));
-        let input = parse(&spec.input, &at("input"), diagnostics);
-        let output = parse(&spec.output, &at("output"), diagnostics);
+        let input = parse(&mut spec.input, &at("input"), diagnostics);
+        let output = parse(&mut spec.output, &at("output"), diagnostics);
         let mut root = Root {
             input: lowering.root_record(&input, &Site::new(format!("{name}Input"), at("input"))),
             output: lowering.root(&output, &Site::new(format!("{name}Output"), at("output"))),
             errors: Vec::new(),
         };
         schemas.extend([input, output]);
-        for error in spec.errors.iter() {
-            let schema = parse(&error.schema, &at("errors"), diagnostics);
+        for error in spec.errors.to_mut() {
+            let schema = parse(&mut error.schema, &at("errors"), diagnostics);
             let hint = match error.http_status {
                 Some(status) => format!("{name}Error{status}"),
                 None => format!("{name}Error{}", upper_camel(&error.code.to_lowercase())),

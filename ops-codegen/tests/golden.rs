@@ -2,7 +2,7 @@
 //!
 //! All modules are part of this test, so that they compile without a warning, and read and write JSON.
 #![deny(warnings)]
-#![allow(unreachable_pub)]
+#![allow(unreachable_pub, clippy::doc_markdown, clippy::needless_pass_by_value)]
 
 use std::path::{Path, PathBuf};
 
@@ -165,7 +165,8 @@ fn bases_are_part_of_their_heirs() {
 fn specs_are_those_that_were_read() {
     use ops_runtime::openapi::{ReadOptions, load};
     use ops_runtime::source::FileSource;
-    let modules: [(&str, fn() -> &'static [&'static OperationSpec]); 3] = [
+    type Operations = fn() -> &'static [&'static OperationSpec];
+    let modules: [(&str, Operations); 3] = [
         ("operations", golden::operations::operations),
         ("hostile", golden::hostile::operations),
         ("unions", golden::unions::operations),

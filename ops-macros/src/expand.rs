@@ -10,7 +10,7 @@ use crate::item::{Function, Item, Unit};
 use crate::model::{Handler, Input, Kind, Operation, Output};
 use crate::{check, names, render, signature};
 
-pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let arguments = Arguments::parse(arguments, &mut errors);
     let Some(parsed) = errors.take(syn::parse2::<Item>(item.clone())) else {

@@ -8,7 +8,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, FnArg, Ident, Signature, Token, Visibility};
 
 pub(crate) enum Item {
-    Function(Function),
+    Function(Box<Function>),
     Unit(Unit),
 }
 
@@ -43,7 +43,7 @@ impl Parse for Item {
             );
         }
         let (signature, body) = (input.parse()?, input.parse()?);
-        Ok(Self::Function(Function { attributes, visibility, signature, body }))
+        Ok(Self::Function(Box::new(Function { attributes, visibility, signature, body })))
     }
 }
 

@@ -23,5 +23,5 @@ use proc_macro::TokenStream;
 #[allow(missing_docs)] // The text is on the re-export, where its examples can use the runtime.
 #[proc_macro_attribute]
 pub fn operation(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    expand::expand(arguments.into(), item.into()).into()
+    expand::expand(arguments.into(), &item.into()).into()
 }

@@ -15,7 +15,8 @@ impl Output {
     }
 
     pub(crate) fn value(ty: Type) -> Self {
-        Self { ty: ty.clone(), ..Self::unit(ty.span()) }
+        let span = ty.span();
+        Self { ty, ..Self::unit(span) }
     }
 
     pub(crate) fn parse(return_type: &ReturnType, name: Span, errors: &mut Errors) -> Self {

@@ -19,8 +19,8 @@ pub(crate) fn operation(operation: &Operation) -> TokenStream {
     let registration = operation.handler.as_ref().map(|handler| {
         let body = handler::render(operation, handler);
         quote! {
-            impl ::core::convert::From<#ident> for __ops::Registration {
-                fn from(_: #ident) -> Self {
+            impl __ops::Handled for #ident {
+                fn registration() -> __ops::Registration {
                     #body
                 }
             }
@@ -44,8 +44,8 @@ pub(crate) fn fallback(operation: &Operation) -> TokenStream {
     let implementation = implementation(operation, &quote!(__ops::OperationSpec::mutation("invalid.operation")));
     let registration = operation.handler.is_some().then(|| {
         quote! {
-            impl ::core::convert::From<#ident> for __ops::Registration {
-                fn from(_: #ident) -> Self {
+            impl __ops::Handled for #ident {
+                fn registration() -> __ops::Registration {
                     ::core::unreachable!()
                 }
             }

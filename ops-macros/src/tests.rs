@@ -11,12 +11,12 @@ use syn::{File, Item};
 use crate::expand::expand;
 
 /// Compares an expansion, which must be short beside the user's fn and the input type.
-fn check(name: &str, arguments: TokenStream, item: TokenStream) {
+fn check(name: &str, arguments: TokenStream, item: &TokenStream) {
     let lines = own_lines(golden(name, arguments, item));
     assert!(lines < 40, "{name} has {lines} lines of its own");
 }
 
-fn golden(name: &str, arguments: TokenStream, item: TokenStream) -> File {
+fn golden(name: &str, arguments: TokenStream, item: &TokenStream) -> File {
     let text = expand(arguments, item).to_string();
     let file: File = syn::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"));
     let printed = prettyplease::unparse(&file);
@@ -45,7 +45,7 @@ fn basic() {
     check(
         "basic",
         quote!(namespace = "math"),
-        quote! {
+        &quote! {
             /// Adds two numbers.
             pub async fn add(a: i64, b: i64) -> i64 {
                 a + b
@@ -64,7 +64,7 @@ fn everything() {
             resource(type = "pet", action = "reserve"), timeout = "5s", state(Pool, crate::Config),
             errors(NotFound = 404, "sold-out" = 409, Busy), deprecated
         },
-        quote! {
+        &quote! {
             /// Reserves a pet.
             ///
             /// Until *midnight*.
@@ -91,7 +91,7 @@ fn subscription() {
     check(
         "subscription",
         quote!(namespace = "shop"),
-        quote! {
+        &quote! {
             async fn watch_pets(ids: &[u64], context: &Context) -> impl Stream<Item = Pet> {}
         },
     );
@@ -102,7 +102,7 @@ fn subscription_in_result() {
     check(
         "subscription_in_result",
         quote!(namespace = "shop", kind = subscription),
-        quote! {
+        &quote! {
             async fn watch(context: Context, id: u64) -> Result<impl Stream<Item = Result<Pet>> + Send, ShopError> {}
         },
     );
@@ -113,7 +113,7 @@ fn whole_input() {
     check(
         "whole_input",
         quote!(namespace = "shop"),
-        quote! {
+        &quote! {
             pub async fn place(#[input] order: &Order) {}
         },
     );
@@ -124,7 +124,7 @@ fn no_parameters() {
     check(
         "no_parameters",
         quote!(namespace = "clock", kind = query),
-        quote! {
+        &quote! {
             async fn now() -> ResponseEnvelope<u64> {}
         },
     );
@@ -135,7 +135,7 @@ fn unit_struct() {
     check(
         "unit_struct",
         quote!(namespace = "shop", kind = subscription, input = Query, output = Vec<Pet>, errors(NotFound)),
-        quote! {
+        &quote! {
             /// Follows the pets.
             pub struct Follow;
         },
@@ -147,7 +147,7 @@ fn mistakes() {
     golden(
         "mistakes",
         quote!(namespace = "shop.eu", kin = query, version = 1, errors(Bad = 600), timeout = "5"),
-        quote! {
+        &quote! {
             pub async fn find<T>(id: u64, (a, b): (T, T), name: &'static str, other: T) -> &str {}
         },
     );
@@ -157,7 +157,7 @@ fn mistakes() {
 fn other_runtime() {
     let expansion = expand(
         quote!(namespace = "math", crate = crate::ops, errors(Overflow), state(Pool)),
-        quote! {
+        &quote! {
             async fn add(#[input(default = 1)] a: i64, context: &Context) -> Result<impl Stream<Item = i64>, Oops> {}
         },
     );
@@ -166,7 +166,7 @@ fn other_runtime() {
     assert!(text.contains("crate::ops::__private::serde"), "{text}");
     let mistaken = expand(
         quote!(crate = crate::ops),
-        quote!(
+        &quote!(
             async fn add() {}
         ),
     );
@@ -193,7 +193,7 @@ fn item_survives() {
         ),
         TokenStream::new(),
     ] {
-        let text = expand(quote!(namespace = "a"), item.clone()).to_string();
+        let text = expand(quote!(namespace = "a"), &item).to_string();
         assert!(text.starts_with(&item.to_string()), "{text}");
         assert!(text.contains("compile_error"), "{text}");
     }

@@ -102,7 +102,7 @@ fn compare(subjects: &[Subject<'_>]) {
     }
     println!("{:<10}{:>12}{:>14}", "", "median ns", "over direct");
     let mut base = 0.0;
-    for (times, (name, subject)) in times.iter_mut().zip(subjects) {
+    for (times, (name, _)) in times.iter_mut().zip(subjects) {
         times.sort_by(f64::total_cmp);
         let median = times[ROUNDS / 2];
         if *name == "direct" {

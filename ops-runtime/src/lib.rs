@@ -1,4 +1,44 @@
 //! Typed operations: one call, one result, wherever the operation runs.
+//!
+//! An [`Operation`] is a named unit of work with an input and an output type: a function of this program, an endpoint of
+//! an HTTP API, later a tool of an MCP server. It is described by data, an [`OperationSpec`], and run by a [`Registry`],
+//! whose every result is a [`ResponseEnvelope`]: the data, where it came from, and where it did not match its schema.
+//!
+#![cfg_attr(
+    all(feature = "macros", feature = "registry"),
+    doc = r#"
+```
+use ops_runtime::{Registry, operation};
+
+/// Adds two numbers.
+#[operation(namespace = "math", kind = query)]
+async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+# #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+let registry = Registry::new();
+registry.register(Add)?;
+
+// By its type, or by its id with any JSON.
+assert_eq!(registry.execute::<Add>(AddInput { a: 40, b: 2 }).await?.data, 42);
+let input = serde_json::json!({ "a": 40, "b": 2 });
+assert_eq!(registry.call("math.add", input).await?.data, 42);
+# Ok(()) }
+```
+"#
+)]
+//!
+//! # Features
+//!
+//! Without any, the crate is the model alone, with the serde that generated types use.
+//!
+//! - `macros` (default): the attribute `#[operation]`, and schemas of Rust types
+//! - `registry` (default): the registry, its pipeline and the normaliser
+//! - `validate` (default): full JSON Schema validation of dynamic input and output
+//! - `http`: the HTTP client, server-sent events
+//! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
+//! - `discover`: `Registry::discover`
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod access;

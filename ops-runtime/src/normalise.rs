@@ -43,7 +43,8 @@
 //!    by the variant that comes closest. Where the original throws (nothing can be made up to match a `pattern`, say)
 //!    the node stays as received, and that is told too.
 //!
-//! The default reading differs from the original where that loses data without need. An `allOf` of objects is one
+//! The default reading differs from the original where that loses data, or makes some up, without need. A `null` where
+//! a property may be absent but not `null` counts as absent, and that is told. An `allOf` of objects is one
 //! object, so that one wrong property costs just itself. An object that is repaired keeps what
 //! `additionalProperties: true` allows. A union is repaired by the variant that its discriminator or constant tag
 //! names, and if no variant scores anything by the first of the value's own type.

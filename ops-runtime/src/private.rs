@@ -17,6 +17,25 @@ pub use {schemars, serde};
 
 use crate::{CallError, Reply, ResponseEnvelope, Schema};
 
+/// An operation that comes with its handler.
+// Not `From<Op> for Registration` in each expansion: an impl that names the type, other than as `Self`, would keep the
+// dead-code lint from telling that an operation is never registered.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be registered",
+    label = "this is not an operation with a handler",
+    note = "register the type that `#[operation]` makes: `ShowPet` of a fn `show_pet`"
+)]
+pub trait Handled: Operation {
+    /// The operation with its handler.
+    fn registration() -> Registration;
+}
+
+impl<Op: Handled> From<Op> for Registration {
+    fn from(_: Op) -> Self {
+        Op::registration()
+    }
+}
+
 /// The schema of what an input may be.
 pub const fn input_schema<T: Described>() -> Schema {
     Schema::make(|| schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize()))
@@ -85,7 +104,7 @@ impl<E: Into<CallError>> OperationError for E {
 /// A type with a schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no JSON Schema",
-    note = "add `#[derive(schemars::JsonSchema)]` to `{Self}`, of schemars 1"
+    note = "a type of your own needs `#[derive(schemars::JsonSchema)]`, of schemars 1"
 )]
 pub trait Described: JsonSchema {}
 
@@ -96,7 +115,7 @@ impl<T: JsonSchema> Described for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of an operation",
     label = "this type cannot be data",
-    note = "add `#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]` to `{Self}`"
+    note = "a type of your own needs `#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]` (serde, schemars 1)"
 )]
 pub trait Parameter {}
 

@@ -139,8 +139,6 @@ impl Registry {
     ///
     /// # Errors
     /// If there is no such operation, if it has a handler, or if the handler does not fit.
-    // By value, as everything that is registered.
-    #[allow(clippy::needless_pass_by_value)]
     pub fn register_handler(&self, id: &str, handler: Handler) -> Result<(), RegistryError> {
         self.change(|table| {
             let spec = table.get(id).ok_or_else(|| RegistryError::NotFound { id: id.to_owned() })?;

@@ -170,12 +170,6 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// A schema in the canonical reading, for a validator that knows draft 2020-12 only.
-#[cfg(feature = "validate")]
-pub(crate) fn canonical(schema: Value) -> Value {
-    schema
-}
-
 /// A named schema of an API's one table of definitions.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

@@ -1,5 +1,7 @@
 //! The compiled schemas of a registered operation, made on first use.
 
+#[cfg(feature = "validate")]
+mod canonical;
 mod constraints;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -161,7 +163,7 @@ impl Side {
         }
         let validator = self.validator.get_or_init(|| {
             let schema = self.schema.self_contained(&self.definitions).ok()?;
-            let schema = crate::schema::canonical(schema);
+            let schema = canonical::canonical(schema);
             jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema).ok()
         });
         // A schema that the validator refuses, for a pattern of another dialect say, still has our own reading.

@@ -302,8 +302,22 @@ fn objects() {
             &[": expected object, found array"],
         ),
         case(
-            "optional and null is repaired",
+            "null where a property may be absent counts as absent",
             json!({"type": "object", "properties": {"a": {"type": "string"}}}),
+            json!({"a": null}),
+            json!({}),
+            &["/a: expected string, found null"],
+        ),
+        case(
+            "and gives way to the default",
+            json!({"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}),
+            json!({"a": null}),
+            json!({"a": "x"}),
+            &["/a: expected string, found null"],
+        ),
+        case(
+            "a required null is repaired",
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}),
             json!({"a": null}),
             json!({"a": ""}),
             &["/a: expected string, found null"],

@@ -361,3 +361,19 @@ async fn state_is_reached_through_the_context() {
         .unwrap();
     assert_eq!(registry.execute::<Double>(6).await.unwrap().data, 42);
 }
+
+#[tokio::test]
+async fn input_is_read_as_its_author_means_it() {
+    let registry = Registry::new();
+    static SPEC: OperationSpec = OperationSpec::query("demo.sloppy").with_input(Schema::text(
+        r#"{"type":"object","properties":{
+            "both":{"oneOf":[{"type":"integer"},{"type":"number"}]},
+            "none":{"type":"string","nullable":true},
+            "pair":{"type":"array","items":[{"type":"string"},{"type":"integer"}]}}}"#,
+    ));
+    registry.register(Registration::new(&SPEC, Handler::dynamic(|v, _| async { Ok(v) }))).unwrap();
+    let fine = json!({ "both": 1, "none": null, "pair": ["a", 1] });
+    registry.call("demo.sloppy", fine).await.unwrap();
+    let error = registry.call("demo.sloppy", json!({ "pair": [1, "a"] })).await.unwrap_err();
+    assert_eq!(error.details()["violations"].as_array().map(Vec::len), Some(2), "{error}");
+}

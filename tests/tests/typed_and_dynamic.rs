@@ -71,7 +71,7 @@ async fn they_give_the_same() {
     ];
     for (what, change) in cases {
         let (typed, dynamic) = both(&pet(change)).await;
-        assert_eq!(typed.data, dynamic.data, "{what}");
+        assert_eq!(normal(&typed.data), normal(&dynamic.data), "{what}");
     }
 }
 
@@ -96,6 +96,7 @@ async fn they_differ_where_a_constraint_or_an_enum_is_broken() {
 fn normal(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
+        Value::Array(items) => items.iter().map(normal).collect(),
         Value::Object(object) => object.iter().map(|(key, value)| (key.clone(), normal(value))).collect(),
         other => other.clone(),
     }

@@ -3,6 +3,7 @@
 use ops_runtime::Diagnostic;
 use serde_json::Value;
 
+use super::depth::limit;
 use super::order::{order, reached, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
 use crate::types::{Default, Literal, Shape, Type, Types};
@@ -36,9 +37,10 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     break_aliases(types, diagnostics);
     break_unions(types, diagnostics);
     untag(types);
-    order(types, roots);
     loosen(types, roots);
     insert_pointers(types);
+    limit(types, roots, diagnostics);
+    order(types, roots);
     fit_defaults(types, diagnostics);
 }
 
@@ -173,10 +175,10 @@ fn fit_defaults(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
         }
     }
     for (id, at, default) in fitted {
-        if let Some(Shape::Record(record)) = types.items.get_mut(id).map(|item| &mut item.shape) {
-            if let Some(field) = record.fields.get_mut(at) {
-                field.default = default;
-            }
+        if let Some(Shape::Record(record)) = types.items.get_mut(id).map(|item| &mut item.shape)
+            && let Some(field) = record.fields.get_mut(at)
+        {
+            field.default = default;
         }
     }
 }

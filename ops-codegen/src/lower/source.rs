@@ -18,7 +18,7 @@ impl Source {
     pub(crate) fn new(definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let definitions = definitions.as_slice().iter().map(|definition| {
             let pointer = format!("/$defs/{}", definition.name.replace('~', "~0").replace('/', "~1"));
-            (definition.name.to_string(), parse(&definition.schema, &pointer, diagnostics))
+            (definition.name.to_string(), parse(&mut definition.schema.clone(), &pointer, diagnostics))
         });
         Self { definitions: definitions.collect() }
     }
@@ -47,10 +47,10 @@ impl Source {
                         let name = object.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"));
                         let name = name.map(|name| name.split('/').next().unwrap_or(name));
                         let name = name.map(|name| name.replace("~1", "/").replace("~0", "~"));
-                        if let Some((name, schema)) = name.and_then(|name| self.definitions.get_key_value(&name)) {
-                            if found.insert(name.as_str()) {
-                                queue.push(schema);
-                            }
+                        if let Some((name, schema)) = name.and_then(|name| self.definitions.get_key_value(&name))
+                            && found.insert(name.as_str())
+                        {
+                            queue.push(schema);
                         }
                         stack.extend(object.values());
                     }
@@ -63,14 +63,15 @@ impl Source {
     }
 }
 
-/// The schema as JSON; one that is not JSON or is nested too deeply accepts everything.
-pub(crate) fn parse(schema: &Schema, pointer: &str, diagnostics: &mut Vec<Diagnostic>) -> Value {
+/// The schema as JSON; one that is not JSON or is nested too deeply is replaced by one that accepts everything.
+pub(crate) fn parse(schema: &mut Schema, pointer: &str, diagnostics: &mut Vec<Diagnostic>) -> Value {
     let message = match schema.to_value() {
         Ok(value) if is_shallow(&value) => return value.into_owned(),
         Ok(_) => "the schema is nested too deeply".to_owned(),
         Err(error) => format!("the schema is not JSON: {error}"),
     };
     diagnostics.push(Diagnostic::warning(pointer, message).with_help("taken as any JSON"));
+    *schema = Schema::ANY;
     Value::Bool(true)
 }
 

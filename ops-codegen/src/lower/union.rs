@@ -49,7 +49,7 @@ impl Lowering<'_> {
             _ => match constants(&members) {
                 Some(Constants::Named(reference)) => Lowered::Type(self.reference(&reference, site)),
                 Some(Constants::All(constants)) => self.enumeration(constants, site),
-                None => self.variants(view, key, members, site),
+                None => self.variants(view, key, &members, site),
             },
         };
         Some(nullable_if(nullable, lowered))
@@ -102,15 +102,15 @@ impl Lowering<'_> {
         members
     }
 
-    fn variants(&mut self, view: &Object, key: &str, members: Vec<Member>, site: &Site) -> Lowered {
+    fn variants(&mut self, view: &Object, key: &str, members: &[Member], site: &Site) -> Lowered {
         let discriminator = view.get("discriminator").and_then(Value::as_object);
         let tags = discriminator
-            .and_then(|discriminator| self.declared_tags(discriminator, &members))
-            .or_else(|| self.constant_tags(&members));
+            .and_then(|discriminator| self.declared_tags(discriminator, members))
+            .or_else(|| self.constant_tags(members));
         let mut variants: Vec<TaggedVariant> = Vec::new();
         for (i, member) in members.iter().enumerate() {
             let tags = tags.as_ref().and_then(|(_, tags)| tags.get(i)).cloned().unwrap_or_default();
-            let wish = name_of(member, &tags, &members);
+            let wish = name_of(member, &tags, members);
             let number = member.position.to_string();
             let inside = site.inside(wish.as_deref().unwrap_or("variant"), &[key, &number]);
             let type_ = self.lower(&member.schema, &inside);
@@ -191,18 +191,18 @@ impl Lowering<'_> {
 
     /// The values that an object requires the property to have, if they are few scalars.
     fn tags_of(&mut self, view: &Object, property: &str, depth: usize) -> Option<Vec<Value>> {
-        if let Some(members) = ["oneOf", "anyOf"].iter().find_map(|key| view.get(*key).and_then(Value::as_array)) {
-            if !members.iter().all(is_constraint) {
-                if depth > NESTED {
-                    return None;
-                }
-                let mut tags = Vec::new();
-                for member in members {
-                    let inner = self.view_of_schema(member)?;
-                    tags.extend(self.tags_of(&inner, property, depth + 1)?);
-                }
-                return Some(tags);
+        if let Some(members) = ["oneOf", "anyOf"].iter().find_map(|key| view.get(*key).and_then(Value::as_array))
+            && !members.iter().all(is_constraint)
+        {
+            if depth > NESTED {
+                return None;
             }
+            let mut tags = Vec::new();
+            for member in members {
+                let inner = self.view_of_schema(member)?;
+                tags.extend(self.tags_of(&inner, property, depth + 1)?);
+            }
+            return Some(tags);
         }
         let required = view.get("required").and_then(Value::as_array)?;
         if !is_object(view) || !required.iter().any(|name| name == property) {

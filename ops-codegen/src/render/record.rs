@@ -116,7 +116,7 @@ impl Renderer<'_> {
         match &field.default {
             Default::Fits(Literal::Zero) => format!("{ident}: {ident}{flat}.unwrap_or_default()"),
             Default::Fits(literal) => {
-                let lazy = !matches!(literal, Literal::Bool(_) | Literal::Number(_) | Literal::Variant(..));
+                let lazy = !is_plain(literal);
                 let value = self.literal(literal, &field.type_);
                 let call = if lazy { format!("unwrap_or_else(|| {value})") } else { format!("unwrap_or({value})") };
                 format!("{ident}: {ident}{flat}.{call}")
@@ -191,6 +191,16 @@ impl Renderer<'_> {
             }
             Literal::Json(value) => json(value),
         }
+    }
+}
+
+/// Whether the value is there at no cost, so that it need not be made on demand.
+fn is_plain(literal: &Literal) -> bool {
+    match literal {
+        Literal::Bool(_) | Literal::Number(_) | Literal::Variant(..) => true,
+        Literal::Some(inner) => is_plain(inner),
+        Literal::Tuple(items) => items.iter().all(is_plain),
+        _ => false,
     }
 }
 

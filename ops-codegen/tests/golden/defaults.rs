@@ -258,7 +258,7 @@ mod impls {
                 off: off.flatten().unwrap_or_default(),
                 tags: tags.flatten().unwrap_or_else(|| vec!["a".to_owned(), "b".to_owned()]),
                 none: none.flatten().unwrap_or_default(), level: level.flatten().unwrap_or(super::SettingsLevel::High),
-                nothing, maybe: maybe.unwrap_or_else(|| Some(3)),
+                nothing, maybe: maybe.unwrap_or(Some(3)),
                 any: any.unwrap_or_else(|| [("a".to_owned(), ops::Value::Array(vec![ops::Value::from(1i64), ops::Value::from(2.5f64), ops::Value::Null, ops::Value::String("x".to_owned())]))].into_iter().collect::<ops::Value>()),
                 pair: pair.flatten().unwrap_or_else(|| ("x".to_owned(), 1,)), inner: inner.flatten().unwrap_or_default(),
             })

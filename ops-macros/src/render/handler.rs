@@ -7,7 +7,6 @@ use syn::Ident;
 use crate::model::{Argument, Form, Handler, Operation, Source, Stream};
 
 pub(crate) fn render(operation: &Operation, handler: &Handler) -> TokenStream {
-    let ident = &operation.ident;
     // Located at the fn's name, so that a future which is not `Send` is reported there, but not a name of the user's:
     // a fn called `input` is not shadowed by the closure's parameter.
     let at = Span::mixed_site().located_at(handler.name.span());
@@ -19,7 +18,7 @@ pub(crate) fn render(operation: &Operation, handler: &Handler) -> TokenStream {
         None => {
             let reply = reply(operation, at, &call);
             quote_spanned! {at=>
-                Self::call::<#ident, _, _>(|#input, #context| async move { #reply })
+                __ops::Registration::call::<Self, _, _>(|#input, #context| async move { #reply })
                     #(.requires::<#state>())*
             }
         }
@@ -31,7 +30,7 @@ pub(crate) fn render(operation: &Operation, handler: &Handler) -> TokenStream {
             let item = Ident::new("item", at.located_at(operation.output.form_span));
             let reply = reply(operation, at, &item);
             quote_spanned! {at=>
-                Self::subscription::<#ident, _, _, _>(|#input, #context| {
+                __ops::Registration::subscription::<Self, _, _, _>(|#input, #context| {
                     __ops::generate(move |sink| async move { sink.send_all(#items, |#item| #reply).await })
                 })
                 #(.requires::<#state>())*

@@ -32,10 +32,10 @@ const _: () = {
             .with_output(__ops::output_schema::<i64>());
     }
     impl __ops::Call for Add {}
-    impl ::core::convert::From<Add> for __ops::Registration {
-        fn from(_: Add) -> Self {
-            Self::call::<
-                Add,
+    impl __ops::Handled for Add {
+        fn registration() -> __ops::Registration {
+            __ops::Registration::call::<
+                Self,
                 _,
                 _,
             >(|input, _| async move { __ops::value(add(input.a, input.b).await) })

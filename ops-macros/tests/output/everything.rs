@@ -80,10 +80,10 @@ const _: () = {
             .with_deprecated();
     }
     impl __ops::Call for Reserve {}
-    impl ::core::convert::From<Reserve> for __ops::Registration {
-        fn from(_: Reserve) -> Self {
-            Self::call::<
-                Reserve,
+    impl __ops::Handled for Reserve {
+        fn registration() -> __ops::Registration {
+            __ops::Registration::call::<
+                Self,
                 _,
                 _,
             >(|input, context| async move {

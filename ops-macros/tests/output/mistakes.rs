@@ -52,8 +52,8 @@ const _: () = {
     }
     impl __ops::Call for Find {}
     impl __ops::Subscribe for Find {}
-    impl ::core::convert::From<Find> for __ops::Registration {
-        fn from(_: Find) -> Self {
+    impl __ops::Handled for Find {
+        fn registration() -> __ops::Registration {
             ::core::unreachable!()
         }
     }

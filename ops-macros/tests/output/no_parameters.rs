@@ -24,9 +24,13 @@ const _: () = {
             .with_output(__ops::output_schema::<u64>());
     }
     impl __ops::Call for Now {}
-    impl ::core::convert::From<Now> for __ops::Registration {
-        fn from(_: Now) -> Self {
-            Self::call::<Now, _, _>(|_, _| async move { __ops::envelope(now().await) })
+    impl __ops::Handled for Now {
+        fn registration() -> __ops::Registration {
+            __ops::Registration::call::<
+                Self,
+                _,
+                _,
+            >(|_, _| async move { __ops::envelope(now().await) })
         }
     }
     __ops::submit!(Now);

@@ -26,10 +26,10 @@ const _: () = {
             .with_output(__ops::output_schema::<Pet>());
     }
     impl __ops::Subscribe for WatchPets {}
-    impl ::core::convert::From<WatchPets> for __ops::Registration {
-        fn from(_: WatchPets) -> Self {
-            Self::subscription::<
-                WatchPets,
+    impl __ops::Handled for WatchPets {
+        fn registration() -> __ops::Registration {
+            __ops::Registration::subscription::<
+                Self,
                 _,
                 _,
                 _,

@@ -29,10 +29,10 @@ const _: () = {
             .with_output(__ops::output_schema::<Pet>());
     }
     impl __ops::Subscribe for Watch {}
-    impl ::core::convert::From<Watch> for __ops::Registration {
-        fn from(_: Watch) -> Self {
-            Self::subscription::<
-                Watch,
+    impl __ops::Handled for Watch {
+        fn registration() -> __ops::Registration {
+            __ops::Registration::subscription::<
+                Self,
                 _,
                 _,
                 _,

@@ -12,10 +12,10 @@ const _: () = {
             .with_output(__ops::output_schema::<()>());
     }
     impl __ops::Call for Place {}
-    impl ::core::convert::From<Place> for __ops::Registration {
-        fn from(_: Place) -> Self {
-            Self::call::<
-                Place,
+    impl __ops::Handled for Place {
+        fn registration() -> __ops::Registration {
+            __ops::Registration::call::<
+                Self,
                 _,
                 _,
             >(|input, _| async move { __ops::value(place(&input).await) })

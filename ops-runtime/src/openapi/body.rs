@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         let Some(node) = operation.get("requestBody") else { return Ok(None) };
         let Some(node) = self.resolve(&node, "the request body") else { return Ok(None) };
         let contents = contents(&node);
-        let Some(preferred) = contents.iter().find(|content| supported(content.media, Side::Request)) else {
+        let Some(preferred) = contents.iter().find(|content| supported(content.media)) else {
             if contents.is_empty() {
                 self.warn(&node, "a request body without content", "it was left out");
                 return Ok(None);
@@ -59,81 +59,56 @@ impl<'a> Reader<'a> {
     }
 
     /// What the operation answers.
-    pub(super) fn answers(&mut self, operation: &Node<'a>, method: &str) -> Result<Answers, Unbound<'a>> {
-        let mut answers = Answers::default();
-        let mut described: Vec<(StatusRange, Node<'a>)> = Vec::new();
-        for (status, node) in self.map(operation, "responses") {
-            if status.starts_with("x-") {
-                continue;
-            }
-            let Some(range) = status_range(status) else {
-                self.warn(&node, format!("`{status}` is not a status"), "this answer was left out");
-                continue;
-            };
-            if let Some(node) = self.resolve(&node, "this answer") {
-                described.push((range, node));
-            }
-        }
+    pub(super) fn answers(&mut self, operation: &Node<'a>, method: &str) -> Answers {
+        let described = self.described_answers(operation);
         // Where no success is described, `default` describes it.
-        let is_success = |range: StatusRange| range.is_success();
-        let by_default = !described.iter().any(|(range, _)| is_success(*range));
-        let mut outputs: Vec<Value> = Vec::new();
-        let mut items: Vec<Value> = Vec::new();
-        let mut unreadable = None;
+        let by_default = !described.iter().any(|(range, _)| range.is_success());
+        let succeeds = |range: StatusRange| range.is_success() || by_default && range == StatusRange::Default;
+        let mut answers = Answers::default();
+        let (mut outputs, mut items) = (Vec::new(), Vec::new());
         for (range, node) in &described {
-            let contents = contents(node);
-            if contents.is_empty() || method == "HEAD" {
-                answers.responses.push(HttpResponse::empty(*range));
-            } else {
-                for content in &contents {
-                    let mut response = HttpResponse::new(*range, "");
-                    response.content_type = Some(content.content_type.to_owned().into());
-                    answers.responses.push(response);
-                }
-            }
-            if !(is_success(*range) || by_default && *range == StatusRange::Default) {
-                if let Some(error) = self.error(*range, node, &contents) {
-                    answers.errors.push(error);
-                }
+            // Whatever the document says, there is no body in the answer to a HEAD.
+            let contents = if method == "HEAD" { Vec::new() } else { contents(node) };
+            answers.responses.extend(responses(*range, &contents));
+            if !succeeds(*range) {
+                answers.errors.extend(self.error(*range, node, &contents));
                 continue;
             }
-            if contents.is_empty() || method == "HEAD" {
-                push_new(&mut outputs, json!({ "type": "null" }));
-                continue;
+            if contents.is_empty() {
+                push_new(&mut outputs, null());
             }
             if let Some(events) = contents.iter().find(|content| content.media == Media::Events) {
-                let item = self.content_schema(events, Side::Response);
-                push_new(&mut items, item);
+                push_new(&mut items, self.content_schema(events, Side::Response));
             }
-            let plain = contents.iter().find(|c| c.media != Media::Events && supported(c.media, Side::Response));
-            match plain {
-                Some(content) => {
-                    let output = self.content_schema(content, Side::Response);
-                    push_new(&mut outputs, output);
-                }
-                None if contents.iter().all(|content| content.media == Media::Events) => {}
-                None => {
-                    let message = format!("an answer cannot be read as {}", list(&contents));
-                    unreadable = Some(Unbound { message, at: node.clone() });
-                }
+            if let Some(content) = contents.iter().find(|content| content.media != Media::Events) {
+                push_new(&mut outputs, self.content_schema(content, Side::Response));
             }
         }
         if outputs.is_empty() && items.is_empty() {
-            if let Some(unbound) = unreadable {
-                return Err(unbound);
-            }
             self.note(operation, "no successful answer is described", "any is accepted");
             outputs.push(Value::Bool(true));
-        } else if let Some(unbound) = unreadable {
-            self.warn(&unbound.at, unbound.message, "this answer was left out");
         }
         // An answer without content beside a stream is the end of that stream.
-        if !items.is_empty() && outputs.iter().all(|output| *output == json!({ "type": "null" })) {
+        if !items.is_empty() && outputs.iter().all(|output| *output == null()) {
             outputs.clear();
         }
         answers.output = any_of(outputs);
         answers.item = any_of(items);
-        Ok(answers)
+        answers
+    }
+
+    fn described_answers(&mut self, operation: &Node<'a>) -> Vec<(StatusRange, Node<'a>)> {
+        let mut described = Vec::new();
+        for (status, node) in self.map(operation, "responses") {
+            if status.starts_with("x-") {
+                continue;
+            }
+            match status_range(status) {
+                Some(range) => described.extend(self.resolve(&node, "this answer").map(|node| (range, node))),
+                None => self.warn(&node, format!("`{status}` is not a status"), "this answer was left out"),
+            }
+        }
+        described
     }
 
     /// The schema of a body of some content type.
@@ -166,6 +141,24 @@ impl<'a> Reader<'a> {
         error.schema = Schema::from(self.content_schema(content, Side::Response));
         Some(error)
     }
+}
+
+/// The answers with one status, one for each content type.
+fn responses(range: StatusRange, contents: &[Content<'_>]) -> Vec<HttpResponse> {
+    let mut responses = Vec::new();
+    for content in contents {
+        let mut response = HttpResponse::empty(range);
+        response.content_type = Some(content.content_type.to_owned().into());
+        responses.push(response);
+    }
+    if responses.is_empty() {
+        responses.push(HttpResponse::empty(range));
+    }
+    responses
+}
+
+fn null() -> Value {
+    json!({ "type": "null" })
 }
 
 fn push_new(schemas: &mut Vec<Value>, schema: Value) {

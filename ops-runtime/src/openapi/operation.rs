@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::body::Unbound;
+use super::body::{Body, Unbound};
 use super::document::Node;
 use super::media::Media;
 use super::name::{self, Found};
+use super::parameter::Parameter;
 use super::reader::{Names, Reader, kind};
-use crate::{Binding, HttpBinding, OperationKind, OperationSpec, Schema, StatusRange, Text};
+use crate::{Binding, HttpBinding, HttpResponse, OperationKind, OperationSpec, Schema, StatusRange, Text};
 
 /// What else a path item has.
 const OTHERS: &[&str] = &["$ref", "description", "parameters", "servers", "summary"];
@@ -84,88 +85,89 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<OperationSpec>, Unbound<'a>> {
         let Found { path, method, item, operation } = found;
         // A fragment tells operations with one URL apart and is not sent.
-        let url_path = path.split('#').next().unwrap_or_default();
-        let url_path = if url_path.starts_with('/') { url_path.to_owned() } else { format!("/{url_path}") };
+        let path = path.split('#').next().unwrap_or_default();
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let body = self.body(operation)?;
-        let answers = self.answers(operation, method)?;
+        let answers = self.answers(operation, method);
         if let Some(callbacks) = operation.get("callbacks") {
             self.note(&callbacks, "callbacks are requests that the API sends", "they were left out");
         }
-        let parameters = self.parameters(item, operation, &url_path);
-
-        let mut properties = Map::new();
-        let mut required = Vec::new();
         let mut http = HttpBinding::new("", "");
+        let parameters = self.parameters(item, operation, &path);
+        let input = Schema::from(self.input(operation, parameters, body, &mut http));
+        http.method = Text::Owned(method.clone());
+        http.path = path.into();
+        http.server = self.server(&[operation, item, &self.documents.root()]).map(Text::Owned);
+
+        let reads = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS");
+        let plain = if reads { OperationKind::Query } else { OperationKind::Mutation };
+        let both = answers.output.is_some() && answers.item.is_some();
+        let mut specs = Vec::new();
+        for (kind, output) in [(plain, &answers.output), (OperationKind::Subscription, &answers.item)] {
+            let Some(output) = output else { continue };
+            let is_stream = kind == OperationKind::Subscription;
+            let name = if is_stream && both { taken.allot(&format!("{name}_stream")) } else { name.to_owned() };
+            let Ok(mut spec) = OperationSpec::new(kind, namespace, &name) else {
+                let message = format!("`{namespace}.{name}` is not the id of an operation");
+                return Err(Unbound { at: operation.clone(), message });
+            };
+            self.describe(&mut spec, found);
+            spec.input = input.clone();
+            spec.output = Schema::from(output.clone());
+            spec.errors = answers.errors.clone().into();
+            let mut http = http.clone();
+            http.responses =
+                if both { one_side(&answers.responses, is_stream) } else { answers.responses.clone() }.into();
+            spec.binding = Binding::Http(http);
+            specs.push(spec);
+        }
+        Ok(specs)
+    }
+
+    /// The schema of the input, while what it says about the request goes into the binding.
+    fn input(
+        &mut self,
+        operation: &Node<'a>,
+        parameters: Vec<Parameter>,
+        body: Option<Body>,
+        http: &mut HttpBinding,
+    ) -> Value {
+        let mut properties = Map::new();
+        let mut required: Vec<Value> = Vec::new();
+        let mut names = Names::default();
         let mut list = Vec::new();
         for parameter in parameters {
             let property = parameter.http.property.clone().into_owned();
+            names.take(&property);
             if parameter.required {
-                required.push(Value::String(property.clone()));
+                required.push(property.clone().into());
             }
             properties.insert(property, parameter.schema);
             list.push(parameter.http);
         }
         http.parameters = list.into();
         if let Some(mut body) = body {
-            let mut others = Names::default();
-            properties.keys().for_each(|name| _ = others.take(name));
-            let is_free = others.take("body");
-            let property = if is_free { "body".to_owned() } else { others.allot("request_body") };
+            let is_free = names.take("body");
+            let property = if is_free { "body".to_owned() } else { names.allot("request_body") };
             if !is_free {
-                self.note(
-                    operation,
-                    "a parameter is called `body`",
-                    format!("the request body is `{property}` in the input"),
-                );
+                let help = format!("the request body is `{property}` in the input");
+                self.note(operation, "a parameter is called `body`", help);
             }
             for body in &mut body.bodies {
                 body.property = Text::Owned(property.clone());
             }
             if body.required {
-                required.push(Value::String(property.clone()));
+                required.push(property.clone().into());
             }
             properties.insert(property, body.schema);
             http.bodies = body.bodies.into();
         }
-        let mut input = json!({ "type": "object", "properties": properties });
-        if let (Some(input), false) = (input.as_object_mut(), required.is_empty()) {
-            input.insert("required".into(), Value::Array(required));
+        let mut input =
+            Map::from_iter([("type".to_owned(), "object".into()), ("properties".to_owned(), properties.into())]);
+        if !required.is_empty() {
+            input.insert("required".into(), required.into());
         }
-        http.method = Text::Owned(method.clone());
-        http.path = url_path.into();
-        http.server = self.server(&[operation, item, &self.documents.root()]).map(Text::Owned);
-
-        let reads = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS");
-        let plain = if reads { OperationKind::Query } else { OperationKind::Mutation };
-        let streams = answers.output.is_some() && answers.item.is_some();
-        let mut specs = Vec::new();
-        for (kind, output) in [(plain, answers.output), (OperationKind::Subscription, answers.item)] {
-            let Some(output) = output else { continue };
-            let is_stream = kind == OperationKind::Subscription;
-            let name = if is_stream && streams { taken.allot(&format!("{name}_stream")) } else { name.to_owned() };
-            let mut http = http.clone();
-            // Of the two, each asks for its own type.
-            let is_events = |content_type: &Option<Text>| {
-                content_type.as_ref().is_some_and(|text| Media::of(text) == Media::Events)
-            };
-            let responses = answers.responses.iter().filter(|response| {
-                !streams
-                    || !response.status.is_success() && response.status != StatusRange::Default
-                    || is_events(&response.content_type) == is_stream
-            });
-            http.responses = responses.cloned().collect::<Vec<_>>().into();
-            let Ok(mut spec) = OperationSpec::new(kind, namespace, &name) else {
-                let message = format!("`{namespace}.{name}` is not the id of an operation");
-                return Err(Unbound { at: operation.clone(), message });
-            };
-            self.describe(&mut spec, found);
-            spec.input = Schema::from(input.clone());
-            spec.output = Schema::from(output);
-            spec.errors = answers.errors.clone().into();
-            spec.binding = Binding::Http(http);
-            specs.push(spec);
-        }
-        Ok(specs)
+        Value::Object(input)
     }
 
     fn describe(&self, spec: &mut OperationSpec, found: &Found<'a>) {
@@ -200,4 +202,15 @@ impl<'a> Reader<'a> {
         }
         Some(url)
     }
+}
+
+/// Of the answers of an operation that gives one result or a stream, those of the one or the other, and all errors.
+fn one_side(responses: &[HttpResponse], is_stream: bool) -> Vec<HttpResponse> {
+    let by_default = !responses.iter().any(|response| response.status.is_success());
+    let fits = |response: &&HttpResponse| {
+        let succeeds = response.status.is_success() || by_default && response.status == StatusRange::Default;
+        let is_events = response.content_type.as_ref().is_some_and(|text| Media::of(text) == Media::Events);
+        !succeeds || is_events == is_stream
+    };
+    responses.iter().filter(fits).cloned().collect()
 }

@@ -16,12 +16,6 @@ mod hostile {
     mod inventory {}
     mod ops_runtime {}
 
-    macro_rules! unreachable {
-        () => {
-            compile_error!("shadowed")
-        };
-    }
-
     pub(super) struct Option;
     pub(super) struct Vec;
     pub(super) struct Box;

@@ -30,7 +30,9 @@ async fn list(
     #[input(default = Some(1.5))] weight: Option<f64>,
     r#type: String,
 ) -> Vec<Pet> {
-    vec![Pet { id: start_at.unwrap_or(0), name: format!("{limit} {language} {tags:?} {weight:?} {}", r#type) }]
+    let kind = r#type;
+    let name = format!("{limit} {language} {tags:?} {weight:?} {kind}");
+    vec![Pet { id: start_at.unwrap_or(0), name }]
 }
 
 #[test]

@@ -21,6 +21,9 @@ impl<'a> Fixer<'_, 'a> {
     ) -> bool {
         let strips = self.mode != Mode::Cast && matches!(strip, Strip::All) && !rules.keeps_undeclared;
         let mut ok = true;
+        if self.mode == Mode::Normalise && !self.compat() && map.values().any(Value::is_null) {
+            self.drop_nulls(at, rules, map, path, depth);
+        }
         let mut wanted = 0;
         let mut undeclared = 0;
         let mut cursor = 0;
@@ -69,6 +72,30 @@ impl<'a> Fixer<'_, 'a> {
             self.report_count(rules, map, path);
         }
         ok
+    }
+
+    /// Takes a `null` for absence where a property may be absent but not `null`: a zero in its place would be made up.
+    fn drop_nulls(
+        &mut self,
+        at: At<'a>,
+        rules: &'a ObjectRules,
+        map: &mut Map<String, Value>,
+        path: &Path<'_>,
+        depth: u32,
+    ) {
+        let nulls = map.iter().filter(|(_, value)| value.is_null());
+        let refused: Vec<_> = nulls
+            .filter_map(|(name, null)| {
+                let property = rules.find(name, &mut 0).filter(|property| !property.required)?;
+                let node = at.to(&property.node);
+                (!self.checker.check(node, null, depth + 1)).then(|| (name.clone(), node))
+            })
+            .collect();
+        for (name, node) in refused {
+            let expected = self.checker.expectation(node, None);
+            self.record(&path.key(&name), expected, "null");
+            map.retain(|key, _| *key != name);
+        }
     }
 
     /// Removes what the original drops when it rebuilds an object.
