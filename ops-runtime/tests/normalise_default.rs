@@ -680,6 +680,24 @@ fn unions() {
 }
 
 #[test]
+fn unions_in_intersections_in_unions() {
+    let schema = json!({"$ref": "#/$defs/Top", "$defs": {
+        "Top": {"properties": {"t": {"type": "integer"}}, "anyOf": [{"$ref": "#/$defs/Middle"}]},
+        "Middle": {"properties": {"m": {"type": "integer"}}, "oneOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]},
+        "A": {"allOf": [{"$ref": "#/$defs/C"}, {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}]},
+        "B": {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]},
+        "C": {"type": "object", "properties": {"c": {"type": "integer"}}, "anyOf": [{"required": ["c"]}, {"properties": {"d": {}}, "required": ["d"]}]}
+    }});
+    verify(vec![case(
+        "declared at any level",
+        schema,
+        json!({"t": 1, "m": 2, "a": 3, "d": 4, "x": 6}),
+        json!({"t": 1, "m": 2, "a": 3, "d": 4}),
+        &[],
+    )]);
+}
+
+#[test]
 fn casting_alone_neither_strips_nor_fills() {
     let schema = CompiledSchema::new(
         &json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"default": 1}}}),

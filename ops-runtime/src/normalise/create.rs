@@ -126,28 +126,24 @@ fn zero(made: u8) -> Value {
 
 /// What the members of an intersection make together: objects are merged, anything else replaces what was there.
 fn assign(sum: Value, next: Value) -> Value {
-    match (sum, next) {
-        (sum, Value::Null) if sum.is_object() => sum,
-        (Value::Object(mut sum), next @ (Value::Object(_) | Value::Array(_))) => {
-            sum.extend(as_object(next));
-            Value::Object(sum)
-        }
-        (_, Value::Null) => Value::Object(Map::new()),
-        (sum @ Value::Array(_), next @ (Value::Object(_) | Value::Array(_))) => {
+    match next {
+        Value::Object(_) | Value::Array(_) | Value::Null => {
             let mut sum = as_object(sum);
             sum.extend(as_object(next));
             Value::Object(sum)
         }
-        (_, Value::Array(items)) => Value::Object(as_object(Value::Array(items))),
-        (_, next) => next,
+        scalar => scalar,
     }
 }
 
-/// An object as it is, and an array as JavaScript spreads it: the items under their indices.
+/// The properties of a value as JavaScript spreads them: items and characters under their indices.
 pub(super) fn as_object(value: Value) -> Map<String, Value> {
+    let indexed =
+        |values: Vec<Value>| values.into_iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect();
     match value {
         Value::Object(map) => map,
-        Value::Array(items) => items.into_iter().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
+        Value::Array(items) => indexed(items),
+        Value::String(text) => indexed(text.chars().map(|c| Value::String(c.into())).collect()),
         _ => Map::new(),
     }
 }

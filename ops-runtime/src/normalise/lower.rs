@@ -272,6 +272,11 @@ impl<'s> Lowering<'s, '_> {
                 if variants.iter().any(|variant| self.is_among(raw.to(variant), visited)) {
                     continue;
                 }
+                if let [variant] = variants.as_slice() {
+                    let variant = self.draft(raw.to(variant), visited, depth + 1);
+                    draft.and(variant);
+                    continue;
+                }
                 let union = self.union(raw, variants, map.get("discriminator"), depth);
                 draft.unions.push(union);
             }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::union::Depth;
 use super::{Fixer, Mode, Strip, kind};
 use crate::normalise::check::MAX_COMBINED;
 use crate::normalise::equal::discard;
@@ -58,7 +59,7 @@ impl<'a> Fixer<'_, 'a> {
             map.retain(|name, value| keep(rules.knows(name), value));
         }
         if wanted < rules.wanted {
-            ok &= self.absent(at, rules, map, path, depth);
+            ok &= self.absent(at, rules, map, path, strip, depth);
         }
         ok &= rules.counts(map);
         if !ok && self.mode != Mode::Clean {
@@ -134,6 +135,7 @@ impl<'a> Fixer<'_, 'a> {
         rules: &'a ObjectRules,
         map: &mut Map<String, Value>,
         path: &Path<'_>,
+        strip: Strip<'a>,
         depth: u32,
     ) -> bool {
         let mut ok = true;
@@ -142,7 +144,11 @@ impl<'a> Fixer<'_, 'a> {
                 continue;
             }
             let node = at.to(&property.node);
-            if self.mode != Mode::Cast && self.fill(node, property, map, path, depth, &mut ok) {
+            if self.mode != Mode::Cast
+                && let Some((value, conforms)) = self.filled(at, rules, property, path, strip, depth)
+            {
+                ok &= conforms;
+                map.insert(property.name.to_string(), value);
                 continue;
             }
             if !property.required {
@@ -170,55 +176,53 @@ impl<'a> Fixer<'_, 'a> {
         ok
     }
 
-    /// Fills one absent property by its default, if it has one.
-    fn fill(
+    /// The default of an absent property, itself cleaned, and whether it conforms.
+    fn filled(
         &mut self,
-        node: At<'a>,
+        at: At<'a>,
+        rules: &'a ObjectRules,
         property: &'a Property,
-        map: &mut Map<String, Value>,
         path: &Path<'_>,
+        strip: Strip<'a>,
         depth: u32,
-        ok: &mut bool,
-    ) -> bool {
+    ) -> Option<(Value, bool)> {
         let this = std::ptr::from_ref(property);
         if self.filling.contains(&this) {
             self.endless = Some(this);
-            return false;
+            return None;
         }
-        let Some(mut value) = self.checker.default_of(node).and_then(|default| self.checker.filling(default)) else {
-            return false;
-        };
+        let node = at.to(&property.node);
+        let mut value = self.checker.default_of(node).and_then(|default| self.checker.filling(default))?;
+        let path = path.key(&property.name);
+        let listed = rules.patterns.iter().filter(|(pattern, _)| pattern.matches(&property.name));
         self.filling.push(this);
-        let conforms = self.fix(node, &mut value, &path.key(&property.name), Strip::All, depth + 1);
+        let mut ok = self.fix(node, &mut value, &path, strip_inside(strip, &property.name, self), depth + 1);
+        for (_, node) in listed {
+            ok &= self.fix(at.to(node), &mut value, &path, Strip::None, depth + 1);
+        }
         self.filling.pop();
         if self.endless == Some(this) {
             self.endless = None;
-            return false;
+            return None;
         }
-        *ok &= conforms;
-        map.insert(property.name.to_string(), value);
-        true
+        Some((value, ok))
     }
 
     /// The objects by which the properties of a value are declared; `false` if they cannot be known.
-    pub(super) fn declaring(&self, at: At<'a>, value: &Value, rules: &mut Vec<&'a ObjectRules>, depth: u32) -> bool {
-        if !self.checker.enter(depth) {
-            return false;
-        }
+    pub(super) fn declaring(&self, at: At<'a>, value: &Value, rules: &mut Vec<&'a ObjectRules>, depth: Depth) -> bool {
+        let Some(at) = self.checker.follow(at).filter(|_| !depth.is_too_much()) else { return false };
         match &at.node.kind {
             Kind::Typed(typed) => {
                 rules.extend(&typed.object);
                 true
             }
             Kind::Union(union) => match self.variant_for(at, union, value, depth) {
-                Some(node) => self.declaring(at.to(node), value, rules, depth + 1),
+                Some(node) => self.declaring(at.to(node), value, rules, depth.in_union()),
                 None => false,
             },
-            Kind::Intersect(all) => all.members.iter().all(|node| self.declaring(at.to(node), value, rules, depth + 1)),
-            Kind::Ref(_) => match self.checker.follow(at) {
-                Some(at) => self.declaring(at, value, rules, depth + 1),
-                None => false,
-            },
+            Kind::Intersect(all) => {
+                all.members.iter().all(|node| self.declaring(at.to(node), value, rules, depth.in_intersection()))
+            }
             _ => true,
         }
     }
@@ -226,7 +230,7 @@ impl<'a> Fixer<'_, 'a> {
     /// Removes what no member of an intersection declares.
     pub(super) fn strip_members(&self, at: At<'a>, value: &mut Value, depth: u32) {
         let mut rules = Vec::new();
-        let known = self.declaring(at, value, &mut rules, depth);
+        let known = self.declaring(at, value, &mut rules, Depth::new(depth));
         let Value::Object(map) = value else { return };
         let closed = |rules: &&ObjectRules| matches!(rules.additional, Additional::False);
         let allows = |rules: &&ObjectRules| {

@@ -9,6 +9,35 @@ use crate::normalise::equal::{copy, discard};
 use crate::normalise::node::{At, Intersect, Kind, Node, ObjectRules, Types, Union};
 use crate::normalise::path::Path;
 
+/// How deep a value is, and within how many combined schemas it is looked at: finding out what a union declares takes
+/// trying its variants, which may be unions in turn.
+#[derive(Clone, Copy)]
+pub(super) struct Depth {
+    value: u32,
+    combined: u32,
+}
+
+impl Depth {
+    /// Unions weigh more than intersections, for they branch.
+    const UNION: u32 = 4;
+
+    pub(super) fn new(value: u32) -> Self {
+        Depth { value, combined: 0 }
+    }
+
+    pub(super) fn in_union(self) -> Self {
+        Depth { value: self.value, combined: self.combined + Depth::UNION }
+    }
+
+    pub(super) fn in_intersection(self) -> Self {
+        Depth { value: self.value, combined: self.combined + 1 }
+    }
+
+    pub(super) fn is_too_much(self) -> bool {
+        self.combined > 5 * Depth::UNION
+    }
+}
+
 impl<'a> Fixer<'_, 'a> {
     pub(super) fn union(
         &mut self,
@@ -39,7 +68,7 @@ impl<'a> Fixer<'_, 'a> {
         if let Some(node) = self.only_variant(at, union, value).filter(|_| local) {
             return self.fix(at.to(node), value, path, strip, depth + 1);
         }
-        if let Some(node) = self.conforming(at, union, value, depth) {
+        if let Some(node) = self.conforming(at, union, value, false, Depth::new(depth)) {
             return self.fix(at.to(node), value, path, strip, depth + 1);
         }
         let node = self.select(at, union, value, depth);
@@ -104,13 +133,15 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     /// The variant that the value conforms to; of several, the one that declares most of its properties.
-    fn conforming(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> Option<&'a Node> {
+    ///
+    /// A variant that declares nothing leaves everything alone, unless it is `among` others that do declare.
+    fn conforming(&self, at: At<'a>, union: &'a Union, value: &Value, among: bool, depth: Depth) -> Option<&'a Node> {
         let mut best: Option<(usize, &'a Node)> = None;
         for node in &union.variants {
-            if !self.checker.check(at.to(node), value, depth + 1) {
+            if !self.checker.check(at.to(node), value, depth.value + 1) {
                 continue;
             }
-            let undeclared = self.undeclared(at.to(node), value, depth);
+            let undeclared = self.undeclared(at.to(node), value, among, depth.in_union());
             if best.is_none_or(|(least, _)| undeclared < least) {
                 best = Some((undeclared, node));
             }
@@ -122,20 +153,21 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     /// How many properties would be removed from an object of this schema.
-    fn undeclared(&self, at: At<'a>, value: &Value, depth: u32) -> usize {
+    fn undeclared(&self, at: At<'a>, value: &Value, among: bool, depth: Depth) -> usize {
         let Value::Object(map) = value else { return 0 };
         let mut rules: Vec<&ObjectRules> = Vec::new();
-        if !self.declaring(at, value, &mut rules, depth) || !rules.iter().any(|rules| !rules.keeps_undeclared) {
+        let known = self.declaring(at, value, &mut rules, depth);
+        if !known || !among && !rules.iter().any(|rules| !rules.keeps_undeclared) {
             return 0;
         }
         map.keys().filter(|name| !rules.iter().any(|rules| rules.knows(name))).count()
     }
 
     /// The variant by which the properties of a value are declared.
-    pub(super) fn variant_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> Option<&'a Node> {
+    pub(super) fn variant_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: Depth) -> Option<&'a Node> {
         match self.checker.tagged(at, union, value) {
             Tagged::Variant(node) => Some(node),
-            _ => self.conforming(at, union, value, depth).or_else(|| self.select(at, union, value, depth)),
+            _ => self.conforming(at, union, value, true, depth).or_else(|| self.select(at, union, value, depth.value)),
         }
     }
 
@@ -224,6 +256,8 @@ impl<'a> Fixer<'_, 'a> {
         let mark = self.repairs.len();
         self.members(at, all, value, path, strip, depth);
         if self.checker.check(at, value, depth) {
+            // What one member made up has not been seen by those before it.
+            self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth));
             return false;
         }
         let Some(received) = received else { return false };
@@ -262,6 +296,9 @@ impl<'a> Fixer<'_, 'a> {
             _ => created,
         };
         discard(std::mem::replace(value, result));
+        if self.mode == Mode::Normalise {
+            self.within(Mode::Clean, |fixer| fixer.fix(at, value, path, Strip::All, depth + 1));
+        }
         false
     }
 }
