@@ -15,7 +15,7 @@
 //! ```
 
 use std::any::{Any, TypeId, type_name};
-use std::future::Future;
+use std::future::{Future, ready};
 use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use futures_core::Stream;
 use futures_util::StreamExt;
 use serde_json::Value;
 
-use crate::{Call, CallError, Context, ErrorCode, Operation, OperationSpec, ResponseEnvelope, Subscribe};
+use crate::{Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
 
 /// A future in a box, as handlers return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -53,7 +53,7 @@ pub enum Payload {
 
 /// Something that runs operations by their spec: an HTTP client, an MCP client, the far side of a transport.
 ///
-/// A future or stream that is dropped must stop its work.
+/// A future or stream that is dropped must stop its work. What an endpoint does not implement, it refuses.
 pub trait Endpoint: Send + Sync + 'static {
     /// Runs a query or a mutation.
     fn call(
@@ -61,7 +61,11 @@ pub trait Endpoint: Send + Sync + 'static {
         spec: &OperationSpec,
         input: Value,
         context: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let _ = (input, context);
+        let message = format!("`{}` is a subscription: use `subscribe` or `stream`", spec.id);
+        Box::pin(ready(Err(CallError::execution(message))))
+    }
 
     /// Starts a subscription.
     fn subscribe(
@@ -69,7 +73,11 @@ pub trait Endpoint: Send + Sync + 'static {
         spec: &OperationSpec,
         input: Value,
         context: Context,
-    ) -> BoxFuture<'static, Result<PayloadStream, CallError>>;
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        let _ = (input, context);
+        let message = format!("`{}` gives one result: use `execute` or `call`", spec.id);
+        Box::pin(ready(Err(CallError::execution(message))))
+    }
 }
 
 /// The items of a subscription before they are given a type.
@@ -265,30 +273,12 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
                 Box::pin(async move { encode(future.await?, id) })
             }
-            Err(error) => Box::pin(std::future::ready(Err(error))),
+            Err(error) => Box::pin(ready(Err(error))),
         }
-    }
-
-    fn subscribe(
-        &self,
-        spec: &OperationSpec,
-        _: Value,
-        _: Context,
-    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        Box::pin(std::future::ready(Err(not_a_stream(spec))))
     }
 }
 
 impl<Op: Operation> Endpoint for TypedStream<Op> {
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        _: Value,
-        _: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        Box::pin(std::future::ready(Err(only_a_stream(spec))))
-    }
-
     fn subscribe(
         &self,
         spec: &OperationSpec,
@@ -302,7 +292,7 @@ impl<Op: Operation> Endpoint for TypedStream<Op> {
                     Ok(future.await?.map(move |item| encode(item?, id.clone())).boxed() as PayloadStream)
                 })
             }
-            Err(error) => Box::pin(std::future::ready(Err(error))),
+            Err(error) => Box::pin(ready(Err(error))),
         }
     }
 }
@@ -317,27 +307,9 @@ impl Endpoint for DynamicCall {
         let (future, id) = ((self.0)(input, context), spec.id.clone());
         Box::pin(async move { detect(future.await?, id) })
     }
-
-    fn subscribe(
-        &self,
-        spec: &OperationSpec,
-        _: Value,
-        _: Context,
-    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        Box::pin(std::future::ready(Err(not_a_stream(spec))))
-    }
 }
 
 impl Endpoint for DynamicStream {
-    fn call(
-        &self,
-        spec: &OperationSpec,
-        _: Value,
-        _: Context,
-    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        Box::pin(std::future::ready(Err(only_a_stream(spec))))
-    }
-
     fn subscribe(
         &self,
         spec: &OperationSpec,
@@ -369,14 +341,4 @@ fn detect(value: Value, id: crate::Text) -> Result<ResponseEnvelope<Payload>, Ca
         return Ok(envelope.map(Payload::Value));
     }
     Ok(ResponseEnvelope::local(Payload::Value(value), id))
-}
-
-fn not_a_stream(spec: &OperationSpec) -> CallError {
-    let message = format!("`{}` gives one result: use `execute` or `call`", spec.id);
-    CallError::new(ErrorCode::ExecutionError, message)
-}
-
-fn only_a_stream(spec: &OperationSpec) -> CallError {
-    let message = format!("`{}` is a subscription: use `subscribe` or `stream`", spec.id);
-    CallError::new(ErrorCode::ExecutionError, message)
 }
