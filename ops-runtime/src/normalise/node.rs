@@ -354,7 +354,12 @@ impl ObjectRules {
 
     /// Whether the property is declared, or has a schema in some other way.
     pub(super) fn knows(&self, name: &str) -> bool {
-        self.find(name, &mut 0).is_some() || self.patterns.iter().any(|(pattern, _)| pattern.matches(name))
+        self.knows_next(name, &mut 0)
+    }
+
+    /// The same for one property after the other.
+    pub(super) fn knows_next(&self, name: &str, cursor: &mut usize) -> bool {
+        self.find(name, cursor).is_some() || self.patterns.iter().any(|(pattern, _)| pattern.matches(name))
     }
 
     pub(super) fn counts(&self, map: &Map<String, Value>) -> bool {

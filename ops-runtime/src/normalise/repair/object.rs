@@ -56,7 +56,8 @@ impl<'a> Fixer<'_, 'a> {
             }
         }
         if strips && undeclared > 0 {
-            map.retain(|name, value| keep(rules.knows(name), value));
+            let mut cursor = 0;
+            map.retain(|name, value| keep(rules.knows_next(name, &mut cursor), value));
         }
         if wanted < rules.wanted {
             ok &= self.absent(at, rules, map, path, strip, depth);
