@@ -29,7 +29,7 @@
 //! ```
 //!
 //! Schemas are compiled once, in one of two [readings](Reading), and used by any number of threads. Those of one
-//! API share its [`Definitions`], each of which is compiled when a value first reaches it.
+//! API share its [`CompiledDefinitions`], each of which is compiled when a value first reaches it.
 //!
 //! # What the steps do
 //!
@@ -79,7 +79,7 @@ use node::{At, Unit};
 use repair::{Fixer, Mode, Strip};
 use violations::Lister;
 
-pub use definitions::Definitions;
+pub use definitions::CompiledDefinitions;
 
 /// What a schema is taken to mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -166,20 +166,20 @@ impl fmt::Display for Problem {
 #[derive(Debug)]
 pub struct CompiledSchema {
     unit: Unit,
-    definitions: Definitions,
+    definitions: CompiledDefinitions,
     problems: Vec<Problem>,
 }
 
 impl CompiledSchema {
     /// Compiles a schema that needs no definitions but its own.
     pub fn new(schema: &Value, reading: Reading) -> Self {
-        CompiledSchema::with_definitions(schema, &Definitions::none(reading))
+        CompiledSchema::with_definitions(schema, &CompiledDefinitions::none(reading))
     }
 
     /// Compiles a schema whose references may lead to shared definitions, in the reading of those.
     ///
     /// `#/$defs/Name`, `#/definitions/Name` and `#/components/schemas/Name` are looked for in the schema first.
-    pub fn with_definitions(schema: &Value, definitions: &Definitions) -> Self {
+    pub fn with_definitions(schema: &Value, definitions: &CompiledDefinitions) -> Self {
         let mut problems = Vec::new();
         let unit = match definitions.reading() {
             Reading::Compat => compat::compile(schema, definitions),
@@ -190,7 +190,7 @@ impl CompiledSchema {
 
     /// What was not understood in the schema, references to nowhere above all.
     ///
-    /// Shared definitions have [their own list](Definitions::problems).
+    /// Shared definitions have [their own list](CompiledDefinitions::problems).
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

@@ -13,17 +13,17 @@ use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
 /// The compiled definitions of each API in a registry, shared by all operations of the API.
 #[derive(Default)]
-pub(crate) struct DefinitionCache(Mutex<Vec<(Definitions, normalise::Definitions)>>);
+pub(crate) struct DefinitionCache(Mutex<Vec<(Definitions, normalise::CompiledDefinitions)>>);
 
 impl DefinitionCache {
-    fn get(&self, definitions: &Definitions) -> normalise::Definitions {
+    fn get(&self, definitions: &Definitions) -> normalise::CompiledDefinitions {
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, compiled)) = cache.iter().find(|(table, _)| table.same_table(definitions)) {
             return compiled.clone();
         }
         let source = definitions.clone();
         let schema = move |name: &str| Some(source.get(name)?.schema.to_value().ok()?.into_owned());
-        let compiled = normalise::Definitions::new(Reading::Default, schema);
+        let compiled = normalise::CompiledDefinitions::new(Reading::Default, schema);
         cache.push((definitions.clone(), compiled.clone()));
         compiled
     }
@@ -112,14 +112,14 @@ struct Violation {
 struct Side {
     schema: Schema,
     definitions: Definitions,
-    shared: normalise::Definitions,
+    shared: normalise::CompiledDefinitions,
     compiled: OnceLock<Result<Option<CompiledSchema>, String>>,
     #[cfg(feature = "validate")]
     validator: OnceLock<Option<jsonschema::Validator>>,
 }
 
 impl Side {
-    fn new(schema: Schema, definitions: Definitions, shared: normalise::Definitions) -> Self {
+    fn new(schema: Schema, definitions: Definitions, shared: normalise::CompiledDefinitions) -> Self {
         Self {
             schema,
             definitions,

@@ -1,7 +1,7 @@
 //! What the default reading does, case by case, where it differs from the original or decides something.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{CompiledSchema, Definitions, Reading};
+use ops_runtime::normalise::{CompiledDefinitions, CompiledSchema, Reading};
 use serde_json::{Value, json};
 
 struct Case {
@@ -730,7 +730,7 @@ fn normalising_in_the_compatible_reading_is_three_steps() {
 fn definitions_are_shared_and_compiled_once() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static ASKED: AtomicUsize = AtomicUsize::new(0);
-    let definitions = Definitions::new(Reading::Default, |name| {
+    let definitions = CompiledDefinitions::new(Reading::Default, |name| {
         ASKED.fetch_add(1, Ordering::Relaxed);
         Some(match name {
             "Node" => {

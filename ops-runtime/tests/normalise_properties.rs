@@ -1,7 +1,7 @@
 //! What holds for every schema and every value.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{CompiledSchema, Definitions, Reading};
+use ops_runtime::normalise::{CompiledDefinitions, CompiledSchema, Reading};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -229,7 +229,7 @@ fn hostile_schemas_take_a_bounded_time() {
     defs.insert("U".to_owned(), json!({"anyOf": [{"$ref": "#/$defs/V"}, {"$ref": "#/$defs/V"}]}));
     defs.insert("V".to_owned(), json!({"oneOf": [{"$ref": "#/$defs/U"}, {"$ref": "#/$defs/U"}, {"type": "object", "properties": {"a": {"$ref": "#/$defs/U"}}, "required": ["b"]}]}));
     let definitions = defs.clone();
-    let table = Definitions::new(Reading::Default, move |name| definitions.get(name).cloned());
+    let table = CompiledDefinitions::new(Reading::Default, move |name| definitions.get(name).cloned());
     for schema in [
         json!({"$ref": "#/$defs/D0", "$defs": defs}),
         json!({"$ref": "#/$defs/U", "$defs": defs}),

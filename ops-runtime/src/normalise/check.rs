@@ -5,7 +5,7 @@ use std::cell::Cell;
 use serde_json::{Map, Value};
 
 use super::Reading;
-use super::definitions::Definitions;
+use super::definitions::CompiledDefinitions;
 use super::equal::{copy, equal, repeated, weight};
 use super::node::{Additional, ArrayRules, At, Intersect, Kind, Node, ObjectRules, Shape, Tag, Target, Typed, Union};
 
@@ -20,7 +20,7 @@ pub(super) const MAX_COMBINED: u32 = 8;
 
 /// Everything that working on one value shares.
 pub(super) struct Checker<'a> {
-    pub(super) definitions: &'a Definitions,
+    pub(super) definitions: &'a CompiledDefinitions,
     pub(super) compat: bool,
     steps: Cell<u32>,
     /// A limit was reached, or the original would have thrown: a `false` may say nothing about the value.
@@ -31,7 +31,7 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(definitions: &'a Definitions) -> Self {
+    pub(super) fn new(definitions: &'a CompiledDefinitions) -> Self {
         Checker {
             definitions,
             compat: definitions.reading() == Reading::Compat,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::definitions::Definitions;
+use super::definitions::CompiledDefinitions;
 use super::draft::count;
 use super::equal::copy;
 use super::node::{
@@ -15,7 +15,7 @@ use super::text::{Format, Matcher, Pattern, StringRules, registered};
 const MAX_SCHEMA_DEPTH: usize = 100;
 
 /// Compiles a schema; references lead to enclosing `$id`s, and then to the table.
-pub(super) fn compile(schema: &Value, definitions: &Definitions) -> Unit {
+pub(super) fn compile(schema: &Value, definitions: &CompiledDefinitions) -> Unit {
     let mut conversion = Conversion { definitions, ids: Vec::new(), locals: Vec::new(), depth: 0 };
     let root = conversion.schema(schema, None);
     let locals = conversion.locals.into_iter().map(|node| node.unwrap_or_else(Node::any)).collect();
@@ -56,7 +56,7 @@ impl<'s> Keywords<'_, 's> {
 }
 
 struct Conversion<'s> {
-    definitions: &'s Definitions,
+    definitions: &'s CompiledDefinitions,
     /// The `$id`s met on the way down.
     ids: Vec<(&'s str, u32)>,
     locals: Vec<Option<Node>>,

@@ -15,10 +15,10 @@ use super::{Problem, Reading, compat, lower, reference};
 /// Cloning is cheap and shares the table, and so do all schemas compiled with it.
 ///
 /// ```
-/// use ops_runtime::normalise::{CompiledSchema, Definitions, Reading};
+/// use ops_runtime::normalise::{CompiledSchema, CompiledDefinitions, Reading};
 /// use serde_json::json;
 ///
-/// let definitions = Definitions::new(Reading::Default, |name| match name {
+/// let definitions = CompiledDefinitions::new(Reading::Default, |name| match name {
 ///     "Pet" => Some(json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]})),
 ///     _ => None,
 /// });
@@ -30,7 +30,7 @@ use super::{Problem, Reading, compat, lower, reference};
 /// assert!(!pets.check(&json!([{}])));
 /// ```
 #[derive(Clone)]
-pub struct Definitions(Arc<Inner>);
+pub struct CompiledDefinitions(Arc<Inner>);
 
 type Source = dyn Fn(&str) -> Option<Value> + Send + Sync;
 
@@ -48,21 +48,21 @@ struct Slot {
     unit: OnceLock<Unit>,
 }
 
-impl Definitions {
+impl CompiledDefinitions {
     /// A table over a source that gives a definition's schema by name.
     ///
     /// The source is asked when a definition is needed, a few times at most for each.
     pub fn new(reading: Reading, source: impl Fn(&str) -> Option<Value> + Send + Sync + 'static) -> Self {
-        Definitions::build(reading, Some(Box::new(source)))
+        CompiledDefinitions::build(reading, Some(Box::new(source)))
     }
 
     /// A table without definitions.
     pub fn none(reading: Reading) -> Self {
-        Definitions::build(reading, None)
+        CompiledDefinitions::build(reading, None)
     }
 
     fn build(reading: Reading, source: Option<Box<Source>>) -> Self {
-        Definitions(Arc::new(Inner {
+        CompiledDefinitions(Arc::new(Inner {
             reading,
             source,
             ids: Mutex::default(),
@@ -142,10 +142,13 @@ impl Definitions {
     }
 }
 
-impl fmt::Debug for Definitions {
+impl fmt::Debug for CompiledDefinitions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.0.ids.lock().unwrap_or_else(PoisonError::into_inner).len();
-        out.debug_struct("Definitions").field("reading", &self.0.reading).field("known", &known).finish_non_exhaustive()
+        out.debug_struct("CompiledDefinitions")
+            .field("reading", &self.0.reading)
+            .field("known", &known)
+            .finish_non_exhaustive()
     }
 }
 

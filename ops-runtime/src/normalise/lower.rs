@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value};
 
 use super::Problem;
-use super::definitions::{Definitions, Pool};
+use super::definitions::{CompiledDefinitions, Pool};
 use super::draft::{ArrayDraft, Draft, Extra, ObjectDraft};
 use super::equal::copy;
 use super::node::{
@@ -62,7 +62,7 @@ const ASSERTIONS: [&str; 29] = [
 pub(super) fn compile(
     schema: &Value,
     key: Option<&str>,
-    definitions: &Definitions,
+    definitions: &CompiledDefinitions,
     problems: &mut Vec<Problem>,
 ) -> Unit {
     let fetched = Pool::new();
@@ -95,8 +95,8 @@ pub(super) fn compile(
 struct Lowering<'s, 'p> {
     root: Raw<'s>,
     key: Option<&'s str>,
-    definitions: &'s Definitions,
-    /// Definitions of the table that are merged into this unit.
+    definitions: &'s CompiledDefinitions,
+    /// CompiledDefinitions of the table that are merged into this unit.
     fetched: &'s Pool<Value>,
     keys: HashMap<String, &'s OnceLock<Value>>,
     anchors: Anchors<'s>,
