@@ -29,10 +29,11 @@ pub(super) fn typed<T: DeserializeOwned>(
     {
         return Ok(with(data, Vec::new()));
     }
+    let raw = data.clone();
     let (value, more) = repair(entry, policy, parse(&entry.spec, data)?)?;
     match record::from_value(&value) {
         Ok(data) => Ok(with(data, more)),
-        Err(error) => Err(mismatch(&entry.spec, &error)),
+        Err(error) => Err(mismatch(&entry.spec, &error, raw)),
     }
 }
 
@@ -104,10 +105,15 @@ fn strict(spec: &OperationSpec, warnings: &[Warning], raw: &Value) -> CallError 
     CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": warnings, "value": raw }))
 }
 
-fn mismatch(spec: &OperationSpec, error: &DecodeError) -> CallError {
+/// The error of an answer that no repair makes fit, which keeps the answer.
+fn mismatch(spec: &OperationSpec, error: &DecodeError, raw: Payload) -> CallError {
     let message = format!("the output of `{}` does not fit its type: {error}", spec.id);
     let violation = json!({ "pointer": error.pointer, "message": error.message });
-    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation] }))
+    let raw = match raw {
+        Payload::Value(value) => value,
+        Payload::Json(bytes) => Value::String(String::from_utf8_lossy(&bytes).into_owned()),
+    };
+    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation], "raw": raw }))
 }
 
 fn tool_error(meta: crate::McpMeta) -> CallError {
