@@ -1,4 +1,4 @@
-//! The one engine behind `build.rs` and the command: an API in, source out.
+//! The one engine behind `build.rs` : an API in, source out.
 
 use ops_runtime::{Api, Diagnostic};
 

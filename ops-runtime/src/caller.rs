@@ -281,7 +281,7 @@ impl_caller!(Scoped, |scoped: &Scoped, options: Option<CallOptions>, _: Target<'
 
 /// The operations that a handler may call on behalf of its own call.
 ///
-/// Such calls are trusted: access was checked when the handler was called. They carry the handler's request as their
+/// Such calls are trusted, unless options name an identity: access was checked when the handler was called. They carry the handler's request as their
 /// parent, and end with its deadline, its cancellation, or when the handler is dropped.
 #[derive(Debug, Clone)]
 pub struct Env {

@@ -24,7 +24,7 @@ use crate::{CallError, Env, Identity, Registry};
 /// What a caller may say about a call beside its input.
 #[derive(Debug, Clone, Default)]
 pub struct CallOptions {
-    /// Who calls; if set, the operation's access rules are checked.
+    /// Who calls; if set, the operation's access rules are checked. A scoped registry keeps its own identity.
     pub identity: Option<Identity>,
     /// When to give up.
     pub deadline: Option<Instant>,
@@ -213,15 +213,16 @@ impl Context {
 
     /// The context of a call that a handler makes: trusted, with this request as its parent.
     pub(crate) fn nested(&self, options: CallOptions) -> Self {
+        let named = options.identity.is_some();
         let inherited = self.extra.as_deref().cloned().unwrap_or_default();
         let deadline = earlier(self.deadline(), options.deadline);
         let extra = Extra {
             identity: options.identity.map(Arc::new).or(inherited.identity),
             parent: Some(self.request.clone()),
-            // A nested call is dropped with its parent, so a token of its own replaces the parent's.
+            // A nested call that its parent awaits is dropped with it, so a token of its own replaces the parent's.
             cancel: options.cancel.or(inherited.cancel),
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
-            trusted: true,
+            trusted: !named,
         };
         let (registry, request) = (self.registry.clone(), RequestId::next());
         Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }
@@ -254,7 +255,8 @@ impl Context {
 
     /// When the call is given up.
     ///
-    /// The operation's own timeout counts from when the handler first asks or waits.
+    /// The operation's own timeout is none that others know: it counts from now, each time that this is asked, while the
+    /// handler itself is stopped that long after it first waits.
     pub fn deadline(&self) -> Option<Instant> {
         earlier(self.deadline, self.timeout.and_then(deadline_after))
     }

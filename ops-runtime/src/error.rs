@@ -239,7 +239,8 @@ impl CallError {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorDefinition {
-    /// The code of the [`CallError`].
+    /// The code of the [`CallError`]. Errors of HTTP endpoints are declared as `HTTP_404` and the like, but come as
+    /// `EXECUTION_ERROR` with the status in their details; see `http::error_status` and `http::error_body`.
     pub code: Text,
     /// What it means.
     pub description: Text,

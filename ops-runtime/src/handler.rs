@@ -132,7 +132,7 @@ impl From<Arc<OperationSpec>> for SpecRef {
 pub struct Handler {
     pub(crate) erased: Arc<dyn Erased>,
     // The operation whose types the code takes, and whether it streams; none if it takes any JSON.
-    pub(crate) operation: Option<TypeId>,
+    pub(crate) operation: Option<(TypeId, &'static OperationSpec)>,
     pub(crate) streams: Option<bool>,
 }
 
@@ -150,7 +150,11 @@ impl Handler {
         Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
     {
         let run = Box::new(move |input, context| -> BoxFuture<'static, _> { Box::pin(run(input, context)) });
-        Self { erased: Arc::new(TypedCall::<Op>(run)), operation: Some(TypeId::of::<Op>()), streams: Some(false) }
+        Self {
+            erased: Arc::new(TypedCall::<Op>(run)),
+            operation: Some((TypeId::of::<Op>(), Op::SPEC)),
+            streams: Some(false),
+        }
     }
 
     /// A handler of a subscription that takes and gives the operation's types.
@@ -165,7 +169,11 @@ impl Handler {
             let future = run(input, context);
             Box::pin(async move { Ok(Box::pin(future.await?) as BoxStream<'static, _>) })
         });
-        Self { erased: Arc::new(TypedStream::<Op>(run)), operation: Some(TypeId::of::<Op>()), streams: Some(true) }
+        Self {
+            erased: Arc::new(TypedStream::<Op>(run)),
+            operation: Some((TypeId::of::<Op>(), Op::SPEC)),
+            streams: Some(true),
+        }
     }
 
     /// A handler of a query or a mutation that takes and gives any JSON.

@@ -1,5 +1,7 @@
 //! Bringing results into the shape that their schema promises.
 //!
+//! "The original" below is TypeBox 0.34, whose `Value.Cast`, `Check` and `Errors` the compatible reading reproduces.
+//!
 //! What comes back from an API or a tool seldom is exactly what its schema says: there are properties that nobody
 //! declared, defaults that were left out, a `null` or a `"42"` where there should be a number. Normalising takes
 //! three steps: undeclared properties are removed, absent properties with a `default` get it, and whatever still

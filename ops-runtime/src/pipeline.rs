@@ -59,7 +59,9 @@ impl Invocation {
     /// A call that a handler makes.
     pub(crate) fn nested(context: &Context, options: CallOptions) -> Self {
         let policy = options.policy.unwrap_or(context.registry.policy());
-        Self { context: context.nested(options), policy, checked: false }
+        // A handler that says in whose name it calls wants that checked.
+        let checked = options.identity.is_some();
+        Self { context: context.nested(options), policy, checked }
     }
 
     /// Finds the operation's handler, checks access and takes over the operation's own timeout.
@@ -154,7 +156,8 @@ impl<Op: Operation> Future for Execution<Op> {
     }
 }
 
-/// Runs a query or a mutation by its type; its handler does nothing until the future is polled.
+/// Runs a query or a mutation by its type. The call is admitted and its handler's future made at once, so that it need
+/// not be moved again; an `async fn` does nothing until it is polled.
 pub(crate) fn execute<Op: Call>(call: Result<Invocation, CallError>, input: Op::Input) -> Execution<Op> {
     call.and_then(|call| start::<Op>(call, input)).unwrap_or_else(|error| Execution::Refused(Some(error)))
 }
@@ -247,7 +250,7 @@ pub(crate) async fn subscribe<Op: Subscribe>(
     };
     let typed = typed.as_deref().and_then(|handler| (handler as &dyn Any).downcast_ref::<TypedStream<Op>>());
     if let Some(handler) = typed {
-        let (first, rest, strict) = (call.limits(), call.limits(), call.strict(&entry));
+        let ((first, rest), strict) = (Limits::of_subscription(&call.context), call.strict(&entry));
         let stream = Guard::start(first, || (handler.0)(input, call.context))?
             .await
             .map_err(|error| error.with_declared_code(&Op::SPEC.errors))?;
@@ -280,7 +283,7 @@ pub(crate) async fn stream(mut call: Invocation, id: &str, input: Value) -> Resu
 /// Starts an erased subscription under its limits.
 async fn open(call: Invocation, entry: &Arc<Entry>, input: Value) -> Result<PayloadStream, CallError> {
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
-    let (first, rest) = (call.limits(), call.limits());
+    let (first, rest) = Limits::of_subscription(&call.context);
     let declared = entry.clone();
     let map = move |error: CallError| error.with_declared_code(&declared.spec.errors);
     let stream =

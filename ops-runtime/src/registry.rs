@@ -30,7 +30,7 @@ use arc_swap::ArcSwap;
 pub(crate) use entry::{Entry, Table};
 
 use crate::schemas::DefinitionCache;
-use crate::{Handler, Identity, OperationSpec, OutputPolicy, Registration, Scoped, SpecRef};
+use crate::{Handler, Identity, OutputPolicy, Registration, Scoped, SpecRef};
 
 /// Which operations there are, and the code that runs them.
 ///
@@ -235,7 +235,7 @@ impl Default for Registry {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids: Vec<_> = self.list().iter().map(|spec| OperationSpec::clone(spec).id).collect();
+        let ids: Vec<_> = self.list().iter().map(|spec| spec.id.clone()).collect();
         f.debug_tuple("Registry").field(&ids).finish()
     }
 }

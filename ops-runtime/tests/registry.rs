@@ -377,3 +377,35 @@ async fn input_is_read_as_its_author_means_it() {
     let error = registry.call("demo.sloppy", json!({ "pair": [1, "a"] })).await.unwrap_err();
     assert_eq!(error.details()["violations"].as_array().map(Vec::len), Some(2), "{error}");
 }
+
+#[tokio::test]
+async fn an_alias_is_another_operation() {
+    let registry = Registry::new();
+    static OPEN: OperationSpec = OperationSpec::mutation("math.open");
+    let run = || Handler::typed::<Guarded, _, _>(|_, _| async { Ok(Reply::Value(1)) });
+    registry.register(Registration::new(Guarded::SPEC, run())).unwrap();
+    registry.register(Registration::new(&OPEN, run())).unwrap();
+    // By its type the operation is the one with its own id and rules, whatever else runs the same code.
+    let bob = registry.scoped(Identity::new("bob"));
+    assert_eq!(bob.execute::<Guarded>(json!({})).await.unwrap_err().code(), &ErrorCode::AccessDenied);
+    assert_eq!(bob.call("math.open", json!({})).await.unwrap().data, json!(1));
+    registry.remove("math.open").unwrap();
+    registry.execute::<Guarded>(json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_busy_handler_does_not_escape_its_deadline() {
+    let registry = Registry::new();
+    registry
+        .register(Registration::call::<Slow, _, _>(|_, _| async {
+            let (send, mut receive) = tokio::sync::mpsc::unbounded_channel();
+            loop {
+                // Uses up tokio's budget each time that it is polled.
+                send.send(1).unwrap();
+                receive.recv().await;
+            }
+        }))
+        .unwrap();
+    let error = registry.execute::<Slow>(json!({})).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::Timeout);
+}

@@ -37,6 +37,7 @@ async fn serve() -> String {
         .route("/docs/schemas/pet.yaml", get(|| async { PET }))
         .route("/docs/schemas/kind.json", get(|| async { KIND }))
         .route("/docs/elsewhere.yaml", get(|| async { ROOT.replace("./schemas", "http://127.0.0.2:9/schemas") }))
+        .route("/docs/broken.yaml", get(|| async { ROOT.replace("pet.yaml", "none.yaml") }))
         .route("/v1/pets/{id}", get(|| async { ([("content-type", "application/json")], r#"{"id":7,"more":1}"#) }));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -65,6 +66,18 @@ async fn a_reference_to_another_host_is_not_followed() {
     let imported = from_openapi_url(&format!("{base}/docs/elsewhere.yaml"), config).await.unwrap();
     assert_eq!(imported.registrations.len(), 1, "the operation is there all the same");
     assert!(imported.diagnostics.iter().any(|d| d.message.contains("another host")), "{:?}", imported.diagnostics);
+}
+
+#[tokio::test]
+async fn a_reference_to_nowhere_costs_what_needs_it() {
+    let base = serve().await;
+    let config = HttpConfig::new().with_namespace("pets");
+    let imported = from_openapi_url(&format!("{base}/docs/broken.yaml"), config).await.unwrap();
+    assert!(imported.diagnostics.iter().any(|d| d.message.contains("404")), "{:?}", imported.diagnostics);
+    let registry = Registry::new();
+    registry.register_all(imported).unwrap();
+    let envelope = registry.call("pets.showPet", json!({ "id": 7 })).await.unwrap();
+    assert_eq!(envelope.data, json!({ "id": 7, "more": 1 }));
 }
 
 #[tokio::test]

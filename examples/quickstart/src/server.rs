@@ -1,4 +1,4 @@
-//! The shop's server: two pets, one of them not as the document says, and an endless trade.
+//! The shop's server: two pets, one of them not as the document says, and a stream of sales.
 
 use std::net::SocketAddr;
 

@@ -52,7 +52,8 @@ impl From<&str> for Secret {
 
 /// How a client proves who it is.
 ///
-/// Credentials go to the configured server alone: a redirect to another scheme, host or port drops them.
+/// Credentials go to the base URL, or without one to the servers that the document names; a redirect to another scheme,
+/// host or port drops them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {

@@ -43,7 +43,7 @@ impl Data {
         let Some(schema) = schema.as_object() else { return Self::Any };
         let inner = |schema: &Value| Self::of_schema(schema, definitions, depth);
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let name = name.trim_start_matches("#/$defs/").replace("~1", "/").replace("~0", "~");
+            let name = name.strip_prefix("#/$defs/").unwrap_or(name).replace("~1", "/").replace("~0", "~");
             let definition = definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
             return definition.map_or(Self::Any, |schema| inner(&schema));
         }

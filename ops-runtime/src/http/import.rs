@@ -79,7 +79,8 @@ pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConf
 /// Makes operations of the OpenAPI document at a URL, and of those on the same host that it refers to.
 ///
 /// Without a base URL in the configuration, operations are called at the servers that the document names; a relative
-/// one is below the document's own URL. The credentials of the configuration go along only to the base URL's host.
+/// one is below the document's own URL. So the document decides where credentials go; set a base URL for one that you
+/// do not trust.
 ///
 /// # Errors
 /// If the document can't be fetched or is no OpenAPI document, or if the configuration is wrong.
@@ -88,7 +89,7 @@ pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported,
     let client = HttpClient::new(config)?;
     let document = client.fetch(url).await?;
     let root = document.url;
-    let mut fetched = Fetched { texts: BTreeMap::from([(root.clone(), document.text)]), wanted: Mutex::default() };
+    let mut fetched = Fetched { texts: BTreeMap::from([(root.clone(), Ok(document.text))]), wanted: Mutex::default() };
     let mut rounds = 0;
     let (mut api, diagnostics) = loop {
         let read = openapi::load(&root, &fetched, &options);
@@ -98,8 +99,9 @@ pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported,
             break read?;
         }
         for location in wanted {
-            let text = client.fetch(&location).await?.text;
-            fetched.texts.insert(location, text);
+            // A reference that leads nowhere costs what needs it, not the document.
+            let text = client.fetch(&location).await.map(|document| document.text);
+            fetched.texts.insert(location, text.map_err(|error| error.message().to_owned()));
         }
     };
     if let Ok(root) = Url::parse(&root) {
@@ -129,16 +131,16 @@ fn locate(binding: &mut Binding, document: &Url) {
     }
 }
 
-/// Documents that were fetched, and the locations of those that a reading asked for in vain.
+/// Documents that were fetched, or why not, and the locations of those that a reading asked for in vain.
 struct Fetched {
-    texts: BTreeMap<String, String>,
+    texts: BTreeMap<String, Result<String, String>>,
     wanted: Mutex<BTreeSet<String>>,
 }
 
 impl Source for Fetched {
     fn read(&self, location: &str, root: &str) -> Result<String, SourceError> {
         if let Some(text) = self.texts.get(location) {
-            return Ok(text.clone());
+            return text.clone().map_err(SourceError::new);
         }
         let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
         if origin(location).is_none() || origin(location) != origin(root) {

@@ -20,6 +20,8 @@ use crate::{CallError, CancelToken, Context, ErrorCode};
 pub(crate) struct Limits {
     deadline: Option<Instant>,
     timeout: Option<Duration>,
+    /// When a subscription must have given its first item.
+    first_item: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
     cancel: Option<CancelToken>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -29,12 +31,27 @@ impl Limits {
     #[inline]
     pub(crate) fn of(context: &Context) -> Self {
         let cancel = context.cancel_token().cloned();
-        Self { deadline: context.deadline, timeout: context.timeout, timer: None, cancel, cancelled: None }
+        Self {
+            deadline: context.deadline,
+            timeout: context.timeout,
+            first_item: None,
+            timer: None,
+            cancel,
+            cancelled: None,
+        }
+    }
+
+    /// The limits of opening a subscription, and those of its items: the operation's own timeout runs on from one to
+    /// the other.
+    pub(crate) fn of_subscription(context: &Context) -> (Self, Self) {
+        let first_item = context.timeout.and_then(deadline_after);
+        let limits = || Self { timeout: None, first_item, ..Self::of(context) };
+        (limits(), limits())
     }
 
     /// Lifts the operation's own timeout, which a subscription has until its first item.
     fn lift_timeout(&mut self) {
-        if self.timeout.take().is_some() {
+        if self.first_item.take().is_some() {
             self.timer = None;
         }
     }
@@ -56,11 +73,17 @@ impl Limits {
             }
         }
         if self.timer.is_none()
-            && let Some(deadline) = earlier(self.deadline, self.timeout.and_then(deadline_after))
+            && let Some(deadline) =
+                earlier(earlier(self.deadline, self.first_item), self.timeout.and_then(deadline_after))
         {
+            if tokio::runtime::Handle::try_current().is_err() {
+                return Poll::Ready(CallError::execution("a deadline needs a tokio runtime"));
+            }
             self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into())));
         }
         match &mut self.timer {
+            // Looked at before it is polled: a handler that uses up tokio's budget would keep the timer from firing.
+            Some(timer) if tokio::time::Instant::now() >= timer.deadline() => Poll::Ready(timed_out()),
             Some(timer) => timer.as_mut().poll(task).map(|()| timed_out()),
             None => Poll::Pending,
         }

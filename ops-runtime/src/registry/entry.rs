@@ -30,6 +30,13 @@ impl Entry {
         let schemas = Schemas::new(&spec, definitions);
         Ok(Self { spec, handler, schemas })
     }
+
+    /// The operation whose types the handler takes, if it stands under that operation's own id: under another it is
+    /// another operation, with rules of its own.
+    fn operation(&self) -> Option<TypeId> {
+        let (operation, spec) = self.handler.as_ref()?.operation?;
+        (spec.id == self.spec.id).then_some(operation)
+    }
 }
 
 /// All entries, by id and, for those whose handler takes an operation's types, by the operation's type.
@@ -59,7 +66,7 @@ impl Table {
             return Err(RegistryError::Duplicate { id: id.clone().into_owned() });
         }
         self.by_id.insert(id.clone(), entry.clone());
-        if let Some(operation) = entry.handler.as_ref().and_then(|handler| handler.operation) {
+        if let Some(operation) = entry.operation() {
             self.by_type.insert(operation, entry.clone());
         }
         Ok(())
@@ -67,7 +74,7 @@ impl Table {
 
     pub(super) fn remove(&mut self, id: &str) -> Option<Arc<Entry>> {
         let entry = self.by_id.remove(id)?;
-        if let Some(operation) = entry.handler.as_ref().and_then(|handler| handler.operation) {
+        if let Some(operation) = entry.operation() {
             self.by_type.remove(&operation);
         }
         Some(entry)
