@@ -96,7 +96,7 @@ struct Lowering<'s, 'p> {
     root: Raw<'s>,
     key: Option<&'s str>,
     definitions: &'s CompiledDefinitions,
-    /// CompiledDefinitions of the table that are merged into this unit.
+    /// Definitions of the table that are merged into this unit.
     fetched: &'s Pool<Value>,
     keys: HashMap<String, &'s OnceLock<Value>>,
     anchors: Anchors<'s>,
