@@ -151,15 +151,9 @@ pub(crate) struct Extra {
     pub(crate) trusted: bool,
 }
 
-/// The id of a request: a number of this process, or text that came with the request.
-///
-/// A number is turned into text only when somebody asks.
-#[derive(Debug, Clone)]
-pub(crate) enum RequestId {
-    Number(u64),
-    #[allow(dead_code, reason = "given by transports")]
-    Given(Arc<str>),
-}
+/// The id of a request: a number of this process, turned into text only when somebody asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestId(u64);
 
 impl RequestId {
     #[inline]
@@ -173,17 +167,14 @@ impl RequestId {
             _ => NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK) + 1,
         };
         OWN.set(number + 1);
-        Self::Number(number)
+        Self(number)
     }
 }
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // Unlike in any other process: the prefix is made of the standard library's random hash keys.
-            Self::Number(number) => write!(f, "{:016x}-{number:x}", process_prefix()),
-            Self::Given(text) => f.write_str(text),
-        }
+        // Unlike in any other process: the prefix is made of the standard library's random hash keys.
+        write!(f, "{:016x}-{:x}", process_prefix(), self.0)
     }
 }
 
@@ -218,7 +209,7 @@ impl Context {
         let deadline = earlier(self.deadline(), options.deadline);
         let extra = Extra {
             identity: options.identity.map(Arc::new).or(inherited.identity),
-            parent: Some(self.request.clone()),
+            parent: Some(self.request),
             // A nested call that its parent awaits is dropped with it, so a token of its own replaces the parent's.
             cancel: options.cancel.or(inherited.cancel),
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },

@@ -1,7 +1,7 @@
 //! Typed operations: one call, one result, wherever the operation runs.
 //!
-//! An [`Operation`] is a named unit of work with an input and an output type: a function of this program, an endpoint of
-//! an HTTP API, later a tool of an MCP server. It is described by data, an [`OperationSpec`], and run by a [`Registry`],
+//! An [`Operation`] is a named unit of work with an input and an output type: a function of this program or an endpoint
+//! of an HTTP API. It is described by data, an [`OperationSpec`], and run by a [`Registry`],
 //! whose every result is a [`ResponseEnvelope`]: the data, where it came from, and where it did not match its schema.
 //!
 #![cfg_attr(
