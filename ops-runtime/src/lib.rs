@@ -87,7 +87,8 @@ pub mod wire;
 
 pub use access::{AccessControl, Identity};
 pub use binding::{
-    Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle, StatusRange,
+    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle,
+    SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
 };
 pub use content::{
     Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent,

@@ -89,7 +89,8 @@ pub const IDENTITY_SCHEMA: &str = schema!(Identity);
 /// Schema of an [`OperationSpec`](crate::OperationSpec).
 #[doc(alias = "OperationSpecSchema")]
 pub const OPERATION_SPEC_SCHEMA: &str = schema!(
-    OperationSpec Schema ErrorDefinition AccessControl Binding HttpBinding HttpParameter HttpBody HttpResponse
+    OperationSpec Schema ErrorDefinition AccessControl Binding HttpBinding ServerVariable SecurityRequirement
+    SecurityScheme HttpParameter HttpBody HttpField HttpResponse
 );
 
 /// Schema of the payload of `call.requested`.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ops_runtime::{
-    Binding, ErrorDefinition, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation,
-    ParameterStyle, Schema, StatusRange, Text,
+    Binding, ErrorDefinition, HttpBinding, HttpField, HttpParameter, OperationKind, OperationSpec, ParameterLocation,
+    ParameterStyle, Schema, SecurityKind, SecurityScheme, StatusRange, Text,
 };
 use serde_json::Value;
 
@@ -221,6 +221,20 @@ fn binding(http: &HttpBinding) -> String {
     if let Some(server) = &http.server {
         step("server", &string(server));
     }
+    if !http.server_variables.is_empty() {
+        let variables = http.server_variables.iter().map(|variable| {
+            let start = format!("ops::ServerVariable::new({}, {})", string(&variable.name), string(&variable.default));
+            if variable.values.is_empty() { start } else { format!("{start}.with_values({})", texts(&variable.values)) }
+        });
+        step("server_variables", &list(variables, STEP, 0));
+    }
+    if !http.security.is_empty() {
+        let requirements = http.security.iter().map(|requirement| {
+            let schemes = requirement.schemes.iter().map(scheme);
+            format!("ops::SecurityRequirement::new({})", list(schemes, &format!("{STEP}    "), 0))
+        });
+        step("security", &list(requirements, STEP, 0));
+    }
     if !http.parameters.is_empty() {
         step("parameters", &list(http.parameters.iter().map(parameter), STEP, 0));
     }
@@ -231,17 +245,29 @@ fn binding(http: &HttpBinding) -> String {
                 chain.push_str(&format!(".with_property({})", string(&body.property)));
             }
             if !body.fields.is_empty() {
-                let fields = list(body.fields.iter().map(parameter), &format!("{STEP}    "), 0);
+                let fields = list(body.fields.iter().map(field), &format!("{STEP}    "), 0);
                 chain.push_str(&format!(".with_fields({fields})"));
             }
             chain
         });
         step("bodies", &list(bodies, STEP, WIDTH));
     }
+    if let Some(property) = &http.content_type {
+        step("content_type", &string(property));
+    }
     if !http.responses.is_empty() {
-        let responses = http.responses.iter().map(|response| match &response.content_type {
-            Some(kind) => format!("ops::HttpResponse::new({}, {})", status(response.status), string(kind)),
-            None => format!("ops::HttpResponse::empty({})", status(response.status)),
+        let responses = http.responses.iter().map(|response| {
+            let mut chain = match &response.content_type {
+                Some(kind) => format!("ops::HttpResponse::new({}, {})", status(response.status), string(kind)),
+                None => format!("ops::HttpResponse::empty({})", status(response.status)),
+            };
+            if let Some(variant) = response.variant {
+                chain.push_str(&format!(".with_variant({variant})"));
+            }
+            if response.whole_event {
+                chain.push_str(".with_whole_event()");
+            }
+            chain
         });
         step("responses", &list(responses, STEP, WIDTH));
     }
@@ -256,32 +282,83 @@ fn status(status: StatusRange) -> String {
     }
 }
 
+fn scheme(scheme: &SecurityScheme) -> String {
+    let borrowed = |text: &str| format!("::std::borrow::Cow::Borrowed({})", string(text));
+    let kind = match &scheme.kind {
+        SecurityKind::Basic => "Basic".to_owned(),
+        SecurityKind::Bearer => "Bearer".to_owned(),
+        SecurityKind::ApiKey { location, name } => {
+            let location = match location {
+                ParameterLocation::Query => "Query",
+                ParameterLocation::Cookie => "Cookie",
+                _ => "Header",
+            };
+            let name = borrowed(name);
+            format!("ApiKey {{ location: ops::ParameterLocation::{location}, name: {name} }}")
+        }
+        SecurityKind::OAuth2 { token_url } => {
+            let url = match token_url {
+                Some(url) => format!("::std::option::Option::Some({})", borrowed(url)),
+                None => "::std::option::Option::None".to_owned(),
+            };
+            format!("OAuth2 {{ token_url: {url} }}")
+        }
+        SecurityKind::OpenIdConnect { url } => format!("OpenIdConnect {{ url: {} }}", borrowed(url)),
+        SecurityKind::Other(name) => format!("Other({})", borrowed(name)),
+        _ => format!("Other({})", borrowed("unknown")),
+    };
+    let mut chain = format!("ops::SecurityScheme::new({}, ops::SecurityKind::{kind})", string(&scheme.name));
+    if !scheme.scopes.is_empty() {
+        chain.push_str(&format!(".with_scopes({})", texts(&scheme.scopes)));
+    }
+    chain
+}
+
 fn parameter(parameter: &HttpParameter) -> String {
-    let (start, style, explode) = match parameter.location {
+    let (start, default, explode) = match parameter.location {
         ParameterLocation::Path => ("path", ParameterStyle::Simple, false),
         ParameterLocation::Header => ("header", ParameterStyle::Simple, false),
         ParameterLocation::Cookie => ("cookie", ParameterStyle::Form, true),
+        ParameterLocation::QueryString => ("query_string", ParameterStyle::Form, true),
         _ => ("query", ParameterStyle::Form, true),
     };
     let mut chain = format!("ops::HttpParameter::{start}({})", string(&parameter.name));
     if parameter.property != parameter.name {
         chain.push_str(&format!(".with_property({})", string(&parameter.property)));
     }
-    if (parameter.style, parameter.explode) != (style, explode) {
-        let style = match parameter.style {
-            ParameterStyle::Simple => "Simple",
-            ParameterStyle::Label => "Label",
-            ParameterStyle::Matrix => "Matrix",
-            ParameterStyle::SpaceDelimited => "SpaceDelimited",
-            ParameterStyle::PipeDelimited => "PipeDelimited",
-            ParameterStyle::DeepObject => "DeepObject",
-            ParameterStyle::Json => "Json",
-            _ => "Form",
-        };
-        chain.push_str(&format!(".with_style(ops::ParameterStyle::{style}, {})", parameter.explode));
+    if (parameter.style, parameter.explode) != (default, explode) {
+        chain.push_str(&style(parameter.style, parameter.explode));
     }
     if parameter.allow_reserved {
         chain.push_str(".with_reserved()");
     }
     chain
+}
+
+fn field(field: &HttpField) -> String {
+    let mut chain = format!("ops::HttpField::new({})", string(&field.name));
+    if let Some(content_type) = &field.content_type {
+        chain.push_str(&format!(".with_content_type({})", string(content_type)));
+    }
+    if let Some((kind, explode)) = field.style {
+        chain.push_str(&style(kind, explode));
+    }
+    if field.allow_reserved {
+        chain.push_str(".with_reserved()");
+    }
+    chain
+}
+
+fn style(style: ParameterStyle, explode: bool) -> String {
+    let style = match style {
+        ParameterStyle::Simple => "Simple",
+        ParameterStyle::Label => "Label",
+        ParameterStyle::Matrix => "Matrix",
+        ParameterStyle::SpaceDelimited => "SpaceDelimited",
+        ParameterStyle::PipeDelimited => "PipeDelimited",
+        ParameterStyle::DeepObject => "DeepObject",
+        ParameterStyle::Json => "Json",
+        _ => "Form",
+    };
+    format!(".with_style(ops::ParameterStyle::{style}, {explode})")
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::media::{Form, charset, essence, form, is_range};
 use super::{invalid, pointer, style};
-use crate::{CallError, HttpBinding, HttpBody};
+use crate::{CallError, HttpBinding, HttpBody, ParameterStyle};
 
 /// Base64 with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -101,10 +101,17 @@ fn text_type<'a>(essence: &str, content_type: &'a str, text: &str) -> Cow<'a, st
 fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> String {
     let mut pairs = Vec::new();
     for (name, value) in fields {
-        match body.fields.iter().find(|field| field.property == *name) {
-            Some(field) => pairs.extend(style::query(field, value)),
-            None => pairs.extend(style::query(&style::form_field(name, value), value)),
+        let mut parameter = style::form_field(name, value);
+        if let Some(field) = body.fields.iter().find(|field| field.name == *name) {
+            let json = field.content_type.as_deref().is_some_and(super::media::is_json);
+            match field.style {
+                Some((style, explode)) => (parameter.style, parameter.explode) = (style, explode),
+                None if json => parameter.style = ParameterStyle::Json,
+                None => {}
+            }
+            parameter.allow_reserved = field.allow_reserved;
         }
+        pairs.extend(style::query(&parameter, value));
     }
     pairs.join("&")
 }
@@ -112,7 +119,7 @@ fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HttpParameter, ParameterStyle};
+    use crate::HttpField;
     use serde_json::json;
 
     fn body(content_type: &'static str) -> HttpBinding {
@@ -180,7 +187,7 @@ mod tests {
     #[test]
     fn the_first_type_that_can_say_it_is_chosen() {
         let mut binding = body("multipart/form-data");
-        let fields = vec![HttpParameter::query("tags").with_style(ParameterStyle::DeepObject, true)];
+        let fields = vec![HttpField::new("tags").with_style(ParameterStyle::DeepObject, true)];
         let mut form = HttpBody::new(FORM).with_property("form");
         form.fields = fields.into();
         binding.bodies = vec![HttpBody::new("multipart/form-data"), HttpBody::new("application/json"), form].into();

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::{fields, through, words};
 use crate::record::{Reader, Record, put};
 use crate::{
-    Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, List, ParameterLocation, ParameterStyle, StatusRange,
-    Text,
+    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, List, ParameterLocation, ParameterStyle,
+    SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange, Text,
 };
 
 /// Told apart by `type`. A kind that is not known is an error: taken for a local operation it would run the wrong thing.
@@ -49,8 +49,11 @@ fields!(HttpBinding {
     "method" => method: required,
     "path" => path: required,
     "server" => server: some,
+    "serverVariables" => server_variables: filled,
+    "security" => security: filled,
     "parameters" => parameters: filled,
     "bodies" => bodies: filled,
+    "contentType" => content_type: some,
     "responses" => responses: filled,
 });
 
@@ -59,7 +62,72 @@ words!(ParameterLocation {
     "query" => Query,
     "header" => Header,
     "cookie" => Cookie,
+    "querystring" => QueryString,
 });
+
+fields!(ServerVariable {
+    "name" => name: required,
+    "default" => default: required,
+    "values" => values: filled,
+});
+
+fields!(SecurityRequirement {
+    "schemes" => schemes: filled,
+});
+
+/// A scheme in the shape of its JSON: what it is stands in `type`, as in OpenAPI, or is the scheme of HTTP.
+struct SchemeJson {
+    name: Text,
+    kind: Text,
+    location: Option<ParameterLocation>,
+    parameter: Option<Text>,
+    url: Option<Text>,
+    scopes: List<Text>,
+}
+
+fields!(SchemeJson {
+    "name" => name: required,
+    "type" => kind: required,
+    "in" => location: some,
+    "parameter" => parameter: some,
+    "url" => url: some,
+    "scopes" => scopes: filled,
+});
+
+through!(SecurityScheme, SchemeJson);
+
+impl From<&SecurityScheme> for SchemeJson {
+    fn from(scheme: &SecurityScheme) -> Self {
+        let (kind, location, parameter, url) = match &scheme.kind {
+            SecurityKind::Basic => (Cow::Borrowed("basic"), None, None, None),
+            SecurityKind::Bearer => (Cow::Borrowed("bearer"), None, None, None),
+            SecurityKind::ApiKey { location, name } => {
+                (Cow::Borrowed("apiKey"), Some(*location), Some(name.clone()), None)
+            }
+            SecurityKind::OAuth2 { token_url } => (Cow::Borrowed("oauth2"), None, None, token_url.clone()),
+            SecurityKind::OpenIdConnect { url } => (Cow::Borrowed("openIdConnect"), None, None, Some(url.clone())),
+            SecurityKind::Other(name) => (name.clone(), None, None, None),
+        };
+        Self { name: scheme.name.clone(), kind, location, parameter, url, scopes: scheme.scopes.clone() }
+    }
+}
+
+impl From<SchemeJson> for SecurityScheme {
+    fn from(json: SchemeJson) -> Self {
+        let kind = match json.kind.as_ref() {
+            "basic" => SecurityKind::Basic,
+            "bearer" => SecurityKind::Bearer,
+            "apiKey" => SecurityKind::ApiKey {
+                location: json.location.unwrap_or(ParameterLocation::Header),
+                name: json.parameter.unwrap_or_else(|| json.name.clone()),
+            },
+            "oauth2" => SecurityKind::OAuth2 { token_url: json.url },
+            "openIdConnect" => SecurityKind::OpenIdConnect { url: json.url.unwrap_or_default() },
+            _ => SecurityKind::Other(json.kind),
+        };
+        Self { name: json.name, kind, scopes: json.scopes }
+    }
+}
 
 words!(ParameterStyle {
     "simple" => Simple,
@@ -96,7 +164,7 @@ through!(HttpParameter, ParameterJson);
 fn default_style(location: ParameterLocation) -> ParameterStyle {
     match location {
         ParameterLocation::Path | ParameterLocation::Header => ParameterStyle::Simple,
-        ParameterLocation::Query | ParameterLocation::Cookie => ParameterStyle::Form,
+        ParameterLocation::Query | ParameterLocation::Cookie | ParameterLocation::QueryString => ParameterStyle::Form,
     }
 }
 
@@ -136,7 +204,7 @@ impl From<ParameterJson> for HttpParameter {
 struct BodyJson {
     content_type: Text,
     property: Option<Text>,
-    fields: List<HttpParameter>,
+    fields: List<HttpField>,
 }
 
 fields!(BodyJson {
@@ -161,9 +229,49 @@ impl From<BodyJson> for HttpBody {
     }
 }
 
+/// A field in the shape of its JSON, in the words of OpenAPI's encoding objects.
+struct FieldJson {
+    name: Text,
+    content_type: Option<Text>,
+    style: Option<ParameterStyle>,
+    explode: Option<bool>,
+    allow_reserved: bool,
+}
+
+fields!(FieldJson {
+    "name" => name: required,
+    "contentType" => content_type: some,
+    "style" => style: some,
+    "explode" => explode: some,
+    "allowReserved" => allow_reserved: flag,
+});
+
+through!(HttpField, FieldJson);
+
+impl From<&HttpField> for FieldJson {
+    fn from(field: &HttpField) -> Self {
+        Self {
+            name: field.name.clone(),
+            content_type: field.content_type.clone(),
+            style: field.style.map(|(style, _)| style),
+            explode: field.style.filter(|(style, explode)| *explode != explodes(*style)).map(|(_, explode)| explode),
+            allow_reserved: field.allow_reserved,
+        }
+    }
+}
+
+impl From<FieldJson> for HttpField {
+    fn from(json: FieldJson) -> Self {
+        let style = json.style.map(|style| (style, json.explode.unwrap_or_else(|| explodes(style))));
+        Self { name: json.name, content_type: json.content_type, style, allow_reserved: json.allow_reserved }
+    }
+}
+
 fields!(HttpResponse {
     "status" => status: required,
     "contentType" => content_type: some,
+    "variant" => variant: some,
+    "wholeEvent" => whole_event: flag,
 });
 
 /// As the keys of OpenAPI's responses: `200`, `4XX`, `default`.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::document::Node;
 use super::media::{self, Media};
 use super::reader::{Names, Reader};
-use crate::{HttpParameter, ParameterLocation, ParameterStyle, Text};
+use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
 
 /// A parameter, and the property of the input that holds its value.
 pub(super) struct Parameter {
@@ -102,13 +102,18 @@ impl<'a> Reader<'a> {
     }
 
     /// The fields of a form that say how they are written.
-    pub(super) fn fields(&mut self, content: &Node<'a>) -> Vec<HttpParameter> {
+    pub(super) fn fields(&mut self, content: &Node<'a>) -> Vec<HttpField> {
         let mut fields = Vec::new();
         for (name, encoding) in self.map(content, "encoding") {
-            let is_json = encoding.text("contentType").is_some_and(|text| Media::of(text) == Media::Json);
-            if is_json || ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
-                let mut field = self.written(name, &encoding, ParameterLocation::Query);
-                field.style = if is_json { ParameterStyle::Json } else { field.style };
+            let mut field = HttpField::new("");
+            field.name = name.to_owned().into();
+            field.content_type = encoding.text("contentType").map(|text| text.to_owned().into());
+            if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
+                let written = self.written(name, &encoding, ParameterLocation::Query);
+                field.style = Some((written.style, written.explode));
+                field.allow_reserved = written.allow_reserved;
+            }
+            if field.content_type.is_some() || field.style.is_some() {
                 fields.push(field);
             }
         }
@@ -181,7 +186,7 @@ fn styles(location: ParameterLocation) -> (ParameterStyle, &'static [(&'static s
             ],
         ),
         ParameterLocation::Header => (Simple, &[("simple", Simple)]),
-        ParameterLocation::Cookie => (Form, &[("form", Form)]),
+        ParameterLocation::Cookie | ParameterLocation::QueryString => (Form, &[("form", Form)]),
     }
 }
 
@@ -191,6 +196,7 @@ fn location_name(location: ParameterLocation) -> &'static str {
         ParameterLocation::Query => "query",
         ParameterLocation::Header => "header",
         ParameterLocation::Cookie => "cookie",
+        ParameterLocation::QueryString => "querystring",
     }
 }
 

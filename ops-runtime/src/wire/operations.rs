@@ -81,16 +81,80 @@ macro_rules! definition {
             "properties": {
                 "method": { "description": "In upper case.", "type": "string" },
                 "path": { "description": "Below the server's URL, with `{name}` for each path parameter.", "type": "string" },
-                "server": { "type": "string" },
+                "server": { "description": "A URL, with `{name}` for each variable.", "type": "string" },
+                "serverVariables": { "type": "array", "items": { "$ref": "#/$defs/ServerVariable" } },
+                "security": {
+                    "description": "The ways to authenticate, of which one suffices.",
+                    "type": "array",
+                    "items": { "$ref": "#/$defs/SecurityRequirement" }
+                },
                 "parameters": { "type": "array", "items": { "$ref": "#/$defs/HttpParameter" } },
                 "bodies": {
                     "description": "One for each content type, preferred first.",
                     "type": "array",
                     "items": { "$ref": "#/$defs/HttpBody" }
                 },
+                "contentType": {
+                    "description": "The property of the input that names the content type of the body.",
+                    "type": "string"
+                },
                 "responses": { "type": "array", "items": { "$ref": "#/$defs/HttpResponse" } }
             },
             "required": ["method", "path"]
+        }"##
+    };
+    (ServerVariable) => {
+        r##"{
+            "description": "A variable of a server's URL.",
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "default": { "type": "string" },
+                "values": { "description": "Absent: any.", "type": "array", "items": { "type": "string" } }
+            },
+            "required": ["name", "default"]
+        }"##
+    };
+    (SecurityRequirement) => {
+        r##"{
+            "description": "Schemes that are needed together; without any, anonymous calls are allowed.",
+            "type": "object",
+            "properties": { "schemes": { "type": "array", "items": { "$ref": "#/$defs/SecurityScheme" } } }
+        }"##
+    };
+    (SecurityScheme) => {
+        r##"{
+            "description": "A security scheme, under its name in the document.",
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "type": {
+                    "description": "`basic`, `bearer`, `apiKey`, `oauth2`, `openIdConnect`, or the name of another.",
+                    "type": "string"
+                },
+                "in": { "description": "Of `apiKey`.", "enum": ["header", "query", "cookie"] },
+                "parameter": { "description": "Of `apiKey`: the header, parameter or cookie.", "type": "string" },
+                "url": {
+                    "description": "Of `oauth2`: where tokens come from; of `openIdConnect`: the provider.",
+                    "type": "string"
+                },
+                "scopes": { "type": "array", "items": { "type": "string" } }
+            },
+            "required": ["name", "type"]
+        }"##
+    };
+    (HttpField) => {
+        r##"{
+            "description": "How a field of a form or a part of a multipart body is written.",
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "contentType": { "type": "string" },
+                "style": { "type": "string" },
+                "explode": { "description": "Absent: whether the style is `form`.", "type": "boolean" },
+                "allowReserved": { "description": "Absent: false.", "type": "boolean" }
+            },
+            "required": ["name"]
         }"##
     };
     (HttpParameter) => {
@@ -99,7 +163,7 @@ macro_rules! definition {
             "type": "object",
             "properties": {
                 "name": { "type": "string" },
-                "in": { "enum": ["path", "query", "header", "cookie"] },
+                "in": { "enum": ["path", "query", "header", "cookie", "querystring"] },
                 "property": { "description": "The property of the input, if it is not `name`.", "type": "string" },
                 "style": {
                     "description": "Absent: `simple` in paths and headers, `form` in queries and cookies.",
@@ -121,9 +185,9 @@ macro_rules! definition {
                 "contentType": { "type": "string" },
                 "property": { "description": "The property of the input, if it is not `body`.", "type": "string" },
                 "fields": {
-                    "description": "How fields of a form are written, of those that are not like query parameters.",
+                    "description": "Fields that are written otherwise than by default.",
                     "type": "array",
-                    "items": { "$ref": "#/$defs/HttpParameter" }
+                    "items": { "$ref": "#/$defs/HttpField" }
                 }
             },
             "required": ["contentType"]
@@ -139,7 +203,9 @@ macro_rules! definition {
                     "type": "string",
                     "pattern": "^([0-9]{1,5}|[0-9]+XX|default)$"
                 },
-                "contentType": { "description": "Absent: no body.", "type": "string" }
+                "contentType": { "description": "Absent: no body.", "type": "string" },
+                "variant": { "description": "Which alternative of the output it is.", "type": "integer", "minimum": 0 },
+                "wholeEvent": { "description": "Absent: false.", "type": "boolean" }
             },
             "required": ["status"]
         }"##
