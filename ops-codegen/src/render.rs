@@ -115,8 +115,18 @@ impl Renderer<'_> {
         }
     }
 
-    /// The type as it is written.
+    /// The type as it is written among the types.
     fn type_(&self, type_: &Type) -> String {
+        self.written(type_, "", |name| self.prelude(name))
+    }
+
+    /// The type as it is written among the impls, where names of the prelude are what they are.
+    fn inner_type(&self, type_: &Type) -> String {
+        self.written(type_, "super::", |name| name)
+    }
+
+    fn written(&self, type_: &Type, path: &str, prelude: impl Fn(&'static str) -> &'static str + Copy) -> String {
+        let inner = |type_: &Type| self.written(type_, path, prelude);
         match type_ {
             Type::Unit => "()".to_owned(),
             Type::Bool => "bool".to_owned(),
@@ -125,20 +135,24 @@ impl Renderer<'_> {
             Type::U32 => "u32".to_owned(),
             Type::U64 => "u64".to_owned(),
             Type::F64 => "f64".to_owned(),
-            Type::String => self.prelude("String").to_owned(),
+            Type::String => prelude("String").to_owned(),
             Type::Value => "ops::Value".to_owned(),
-            Type::List(inner) => format!("{}<{}>", self.prelude("Vec"), self.type_(inner)),
-            Type::Map(inner) => {
-                let key = self.prelude("String");
-                format!("::std::collections::BTreeMap<{key}, {}>", self.type_(inner))
-            }
+            Type::List(items) => format!("{}<{}>", prelude("Vec"), inner(items)),
+            Type::Map(values) => format!("::std::collections::BTreeMap<{}, {}>", prelude("String"), inner(values)),
             Type::Tuple(items) => {
-                let items: String = items.iter().map(|item| format!("{}, ", self.type_(item))).collect();
+                let items: String = items.iter().map(|item| format!("{}, ", inner(item))).collect();
                 format!("({items})")
             }
-            Type::Option(inner) => format!("{}<{}>", self.prelude("Option"), self.type_(inner)),
-            Type::Named(id) => self.name(*id).to_owned(),
-            Type::Boxed(id) => format!("{}<{}>", self.prelude("Box"), self.name(*id)),
+            Type::Option(value) => format!("{}<{}>", prelude("Option"), inner(value)),
+            Type::Named(id) => self.path(*id, path),
+            Type::Boxed(id) => format!("{}<{}>", prelude("Box"), self.path(*id, path)),
+        }
+    }
+
+    fn path(&self, id: usize, path: &str) -> String {
+        match self.module.types.get(id) {
+            Some(item) => format!("{path}{}", item.name),
+            None => "ops::Value".to_owned(),
         }
     }
 

@@ -104,6 +104,8 @@ impl Type {
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     pub(crate) fields: Vec<Field>,
+    /// The properties that can have one value only.
+    pub(crate) constants: Vec<(String, Value)>,
     /// The type of the properties that are not declared, if they are kept, and the field that keeps them.
     pub(crate) extra: Option<(String, Type)>,
 }

@@ -30,6 +30,7 @@ macro_rules! fields {
         impl $crate::record::Record for $t {
             const NAME: &'static str = stringify!($t);
             const FIELDS: &'static [&'static str] = &[$($key),*];
+            $crate::__opaque!();
 
             fn index(name: &str) -> usize {
                 $crate::json::positions!($($field)*);

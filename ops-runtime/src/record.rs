@@ -187,6 +187,8 @@ mod maps;
 mod names;
 mod pointer;
 mod reader;
+mod slots;
+mod table;
 mod tagged;
 mod untagged;
 
@@ -196,41 +198,68 @@ use serde::ser::SerializeMap;
 pub use decode::{DecodeError, from_slice, from_str, from_value, to_value};
 pub use names::{Literal, Names, Scalar, Values};
 pub use reader::{Reader, put, put_extra, put_some};
+pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Required, Rest, Slots, Vacant};
+pub use table::{Fields, Opaque, Values as TableValues};
 pub use tagged::Tagged;
 pub use untagged::{Kind, Shape, Untagged};
 
 /// Everything that printed impls of [`Record`] name, for one glob import.
 pub mod prelude {
-    pub use super::{Reader, Record, put, put_extra, put_some};
-    pub use serde::de::MapAccess;
-    pub use serde::ser::SerializeMap;
+    pub use super::TableValues as Values;
+    pub use super::{Defaulted, DefaultedNull, Fields, Literal, Nullable, Optional, Record, Required, Rest};
 }
 
 /// A type whose JSON is an object with named properties.
 ///
-/// An impl is a table: the names, their positions, and two functions that move the fields. [`record!`](crate::record!)
-/// makes a serde type of it.
+/// An impl is a table: the names, how each is read, and two functions that move the fields.
+/// [`table!`](crate::table!) makes a type of it; a type that reads and writes itself has what is provided here replaced,
+/// and [`record!`](crate::record!) makes a serde type of it.
 pub trait Record: Sized {
     /// The name of the type in error messages.
     const NAME: &'static str;
 
-    /// The names of the properties, in the order of their positions.
+    /// The names of the properties: one for each slot, in their order, and then one for each constant.
     const FIELDS: &'static [&'static str];
 
+    /// The values of the properties that can have only one, which are no fields of the type.
+    const CONSTANTS: &'static [Literal<'static>] = &[];
+
+    /// How each property is read: a tuple of slots, in tuples if they are many.
+    type Slots: Slots;
+
+    /// Makes the type of what was read.
+    fn make(values: TableValues<Self>) -> Self;
+
+    /// Lends the fields.
+    fn fields(&self) -> Fields<'_, Self>;
+
     /// Returns the position of the property `name` in [`FIELDS`](Self::FIELDS), or any larger number if there is none.
-    fn index(name: &str) -> usize;
+    fn index(name: &str) -> usize {
+        table::index::<Self>(name)
+    }
+
+    /// Tells whether the property at a position of [`FIELDS`](Self::FIELDS) has to be there.
+    fn requires(at: usize) -> bool {
+        table::requires::<Self>(at)
+    }
 
     /// Reads the properties of one object.
     ///
     /// # Errors
     ///
     /// When a property is missing or does not decode.
-    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error>;
+    #[inline]
+    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
+        table::read(m)
+    }
 
     /// Writes the properties into an open object.
     ///
     /// # Errors
     ///
     /// When the serializer fails.
-    fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error>;
+    #[inline]
+    fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+        table::write(self, m)
+    }
 }

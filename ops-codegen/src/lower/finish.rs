@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::depth::limit;
 use super::order::{order, reached, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
-use crate::types::{Default, Literal, Shape, Type, Types};
+use crate::types::{Default, Field, Literal, Shape, Type, Types};
 
 /// The types that the operations name, in the order of the operations.
 #[derive(Debug, Default)]
@@ -38,6 +38,7 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     break_unions(types, diagnostics);
     untag(types);
     loosen(types, roots);
+    take_constants(types);
     insert_pointers(types);
     limit(types, roots, diagnostics);
     order(types, roots);
@@ -151,6 +152,38 @@ fn loosen(types: &mut Types, roots: &Roots) {
                 {
                     field.required = false;
                 }
+            }
+        }
+    }
+}
+
+/// A required property that can have one value only is no field: there is nothing to set and nothing to learn.
+fn take_constants(types: &mut Types) {
+    let only = |types: &Types, field: &Field| -> Option<Value> {
+        let Type::Named(id) = &field.type_ else { return None };
+        let item = types.get(*id)?;
+        // A definition has a name that the document's authors chose to be seen.
+        let is_definition = item.pointer.strip_prefix("/$defs/").is_some_and(|name| !name.contains('/'));
+        match &item.shape {
+            Shape::Names(constants) | Shape::Values(constants) if field.required && !is_definition => {
+                match constants.as_slice() {
+                    [one] if matches!(&field.default, Default::Raw(other) if *other != one.value) => None,
+                    [one] => Some(one.value.clone()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    };
+    for id in 0..types.items.len() {
+        let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { continue };
+        let values: Vec<Option<Value>> = record.fields.iter().map(|field| only(types, field)).collect();
+        let Some(Shape::Record(record)) = types.items.get_mut(id).map(|item| &mut item.shape) else { continue };
+        let fields = std::mem::take(&mut record.fields);
+        for (field, value) in fields.into_iter().zip(values) {
+            match value {
+                Some(value) => record.constants.push((field.json, value)),
+                None => record.fields.push(field),
             }
         }
     }

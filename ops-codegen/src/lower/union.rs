@@ -410,7 +410,9 @@ fn of_shape(types: &Types, shape: &Shape, depth: usize) -> Vec<Kind> {
         Shape::Record(record) => {
             let (needs, knows): (Vec<_>, Vec<_>) = record.fields.iter().partition(|field| field.required);
             let names = |fields: Vec<&crate::types::Field>| fields.iter().map(|field| field.json.clone()).collect();
-            vec![Kind { name: "Object", needs: names(needs), knows: names(knows) }]
+            let mut needs: Vec<String> = names(needs);
+            needs.extend(record.constants.iter().map(|(name, _)| name.clone()));
+            vec![Kind { name: "Object", needs, knows: names(knows) }]
         }
         Shape::Tagged(tagged) => vec![Kind { name: "Object", needs: vec![tagged.property.clone()], knows: Vec::new() }],
         Shape::Union(variants) => variants.iter().flat_map(|variant| kinds(types, &variant.type_, depth + 1)).collect(),

@@ -39,6 +39,12 @@ pub(super) fn of_constant(constant: &Constant) -> String {
     text_or(constant.docs.as_deref(), &format!("The value {}.", code(&value)))
 }
 
+/// What to say of a property that can have one value only.
+pub(super) fn constant(name: &str, value: &serde_json::Value) -> String {
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    format!("Its {} is always {}.", code(name), code(&value))
+}
+
 pub(super) fn of_variant(variant: &Variant) -> String {
     text_or(variant.docs.as_deref(), &format!("The variant `{}`.", variant.ident))
 }

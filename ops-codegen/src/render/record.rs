@@ -1,26 +1,33 @@
 //! Records: the struct, its table and what it is by default.
 
-use super::layout::{inside, lines};
+use super::layout::inside;
 use super::text::string;
+use super::types::scalar;
 use super::{Renderer, docs};
 use crate::Error;
 use crate::types::{Default, Field, Item, Literal, Record, Shape, Type};
 
+/// A tuple of more parts than this is a tuple of tuples; `Slots` is implemented to here.
+const WIDEST: usize = 8;
+
 impl Renderer<'_> {
     pub(super) fn record(&mut self, item: &Item, record: &Record) -> Result<(), Error> {
         self.push(&self.record_struct(item, record))?;
-        let mut source = self.record_default(item, record).unwrap_or_default();
-        source.push_str(&self.record_impl(item, record));
-        source.push_str(&format!("ops::record!(super::{});", item.name));
+        let mut source = self.record_impl(item, record);
+        let default = if record.fields.iter().any(demanded) { "" } else { ", Default" };
+        source.push_str(&format!("ops::table!(super::{}{default});", item.name));
         self.has_records = true;
         self.impls(&source);
         Ok(())
     }
 
     fn record_struct(&self, item: &Item, record: &Record) -> String {
-        let default = if derives_default(record) { ", Default" } else { "" };
         let mut source = docs::of(item);
-        source.push_str(&format!("#[derive(Debug, Clone, PartialEq{default})] pub struct {} {{", item.name));
+        for (name, value) in &record.constants {
+            source.push_str(&docs::line(""));
+            source.push_str(&docs::text_of(&docs::constant(name, value)));
+        }
+        source.push_str(&format!("pub struct {} {{", item.name));
         for field in &record.fields {
             source.push_str(&docs::of_field(field));
             source.push_str(&format!("pub {}: {},", field.ident, self.field_type(field)));
@@ -39,126 +46,62 @@ impl Renderer<'_> {
     }
 
     fn record_impl(&self, item: &Item, record: &Record) -> String {
-        let names: Vec<String> = record.fields.iter().map(|field| string(&field.json)).collect();
-        let count = names.len();
-        let index = if count == 0 {
-            "    fn index(_: &str) -> usize {\n        0\n    }\n".to_owned()
-        } else {
-            let arms = names.iter().enumerate().map(|(i, name)| format!("{name} => {i}"));
-            let arms = lines(arms.chain([format!("_ => {count}")]), "            ");
-            format!("    fn index(name: &str) -> usize {{\n        match name {{\n{arms}        }}\n    }}\n")
-        };
-        let writer = if count == 0 && record.extra.is_none() { "_" } else { "m" };
+        let names = record.fields.iter().map(|field| &field.json).chain(record.constants.iter().map(|(name, _)| name));
+        let names: Vec<String> = names.map(|name| string(name)).collect();
+        let mut slots: Vec<String> = record.fields.iter().map(|field| self.slot(field)).collect();
+        let mut idents: Vec<String> = record.fields.iter().map(|field| field.ident.clone()).collect();
+        let mut inits: Vec<String> = record.fields.iter().map(|field| self.init(field)).collect();
+        if let Some((ident, values)) = &record.extra {
+            slots.push(format!("Rest<{}>", self.inner_type(values)));
+            idents.push(ident.clone());
+            inits.push(ident.clone());
+        }
+        let lent = idents.iter().map(|ident| format!("&self.{ident}")).collect();
         let mut source = format!("impl Record for super::{} {{\n", item.name);
         source.push_str(&format!("    const NAME: &'static str = {};\n", string(&item.name)));
         source.push_str(&format!("    const FIELDS: &'static [&'static str] = &[{}];\n", inside(names, "    ")));
-        source.push_str(&index);
-        source.push_str("    #[inline]\n");
-        source.push_str("    fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {\n");
-        source.push_str(&self.read(record));
-        source.push_str("    }\n");
-        let arguments = format!("&self, {writer}: &mut M");
-        source.push_str(&format!("    fn write<M: SerializeMap>({arguments}) -> Result<(), M::Error> {{\n"));
-        source.push_str(&write(record));
-        source.push_str("    }\n}\n");
+        if !record.constants.is_empty() {
+            let constants = record.constants.iter().map(|(_, value)| constant(value)).collect();
+            let constants = inside(constants, "    ");
+            source.push_str(&format!("    const CONSTANTS: &'static [Literal<'static>] = &[{constants}];\n"));
+        }
+        source.push_str(&format!("    type Slots = {};\n", tuple(slots, "    ")));
+        let pattern = tuple(idents, "    ");
+        source.push_str(&format!("    fn make({pattern}: Values<Self>) -> Self {{\n"));
+        source.push_str(&format!("        {}\n    }}\n", construct(inits, "        ")));
+        source.push_str("    fn fields(&self) -> Fields<'_, Self> {\n");
+        source.push_str(&format!("        {}\n    }}\n}}\n", tuple(lent, "        ")));
         source
     }
 
-    /// The body of `read`.
-    fn read(&self, record: &Record) -> String {
-        let fields = &record.fields;
-        let extra = record.extra.as_ref().map(|(ident, _)| ident.as_str());
-        let mut body = String::new();
-        if let Some(ident) = extra {
-            body.push_str(&format!("        let mut {ident} = ::std::collections::BTreeMap::new();\n"));
-        }
-        let next = extra.map_or_else(|| "m.next()?".to_owned(), |ident| format!("m.next_or(&mut {ident})?"));
-        let inits = fields.iter().map(|field| self.init(field)).chain(extra.map(str::to_owned)).collect::<Vec<_>>();
-        if fields.is_empty() {
-            body.push_str(&format!("        while {next}.is_some() {{\n            m.skip()?;\n        }}\n"));
-            body.push_str(&format!("        Ok({})\n", construct(inits, "        ")));
-            return body;
-        }
-        let arms = (0..fields.len()).map(|i| format!("{i} => m.put(&mut s.{i})"));
-        let arms = lines(arms.chain(["_ => m.skip()".to_owned()]), "                ");
-        body.push_str(&format!(
-            "        let mut s = ({});\n",
-            tuple(vec!["None".to_owned(); fields.len()], "        ")
-        ));
-        body.push_str(&format!(
-            "        while let Some(i) = {next} {{\n            match i {{\n{arms}            }}?;\n        }}\n"
-        ));
-        let pattern = |field: &Field| {
-            if demanded(field) { format!("Some({})", field.ident) } else { field.ident.clone() }
+    /// How the property is read.
+    fn slot(&self, field: &Field) -> String {
+        let takes_null = self.module.types.takes_null(&field.type_);
+        let slot = match (demanded(field), &field.default, takes_null) {
+            (true, ..) => "Required",
+            (_, Default::Fits(_), true) => "DefaultedNull",
+            (_, Default::Fits(_), false) => "Defaulted",
+            (_, _, true) => "Nullable",
+            (_, _, false) => "Optional",
         };
-        let pattern: Vec<String> = fields.iter().map(pattern).collect();
-        let missing = fields.iter().enumerate().filter(|(_, field)| demanded(field));
-        let missing: Vec<String> = missing.map(|(i, _)| format!("({i}, s.{i}.is_none())")).collect();
-        if missing.is_empty() {
-            body.push_str(&format!("        let ({}) = s;\n", tuple(pattern, "        ")));
-            body.push_str(&format!("        Ok({})\n", construct(inits, "        ")));
-            return body;
-        }
-        let (pattern, inits) = (tuple(pattern, "            "), construct(inits, "            "));
-        body.push_str(&format!("        match s {{\n            ({pattern}) => Ok({inits}),\n"));
-        body.push_str(&format!(
-            "            s => Err(m.missing(&[{}])),\n        }}\n",
-            inside(missing, "            ")
-        ));
-        body
+        format!("{slot}<{}>", self.inner_type(&field.type_))
     }
 
-    /// The field of the new record, from its slot.
+    /// The field of the new record, from what was read.
     fn init(&self, field: &Field) -> String {
         let ident = &field.ident;
-        // `null` stands for nothing where the type has no place for it.
-        let flat = if self.module.types.takes_null(&field.type_) { "" } else { ".flatten()" };
         match &field.default {
-            Default::Fits(Literal::Zero) => format!("{ident}: {ident}{flat}.unwrap_or_default()"),
+            Default::Fits(Literal::Zero) => format!("{ident}: {ident}.unwrap_or_default()"),
             Default::Fits(literal) => {
-                let lazy = !is_plain(literal);
                 let value = self.literal(literal, &field.type_);
-                let call = if lazy { format!("unwrap_or_else(|| {value})") } else { format!("unwrap_or({value})") };
-                format!("{ident}: {ident}{flat}.{call}")
+                let call = if is_plain(literal) {
+                    format!("unwrap_or({value})")
+                } else {
+                    format!("unwrap_or_else(|| {value})")
+                };
+                format!("{ident}: {ident}.{call}")
             }
-            _ if field.required || flat.is_empty() => ident.clone(),
-            _ => format!("{ident}: {ident}{flat}"),
-        }
-    }
-
-    /// The impl of `Default`, where the record has one that cannot be derived.
-    fn record_default(&self, item: &Item, record: &Record) -> Option<String> {
-        if derives_default(record) {
-            return None;
-        }
-        let fields = record.fields.iter().map(|field| {
-            let value = match &field.default {
-                Default::Fits(Literal::Zero) => "Default::default()".to_owned(),
-                Default::Fits(literal) => self.literal(literal, &field.type_),
-                _ if !field.required => "None".to_owned(),
-                _ => self.only_value(&field.type_)?,
-            };
-            Some(format!("{}: {value}", field.ident))
-        });
-        let mut fields = fields.collect::<Option<Vec<String>>>()?;
-        if let Some((ident, _)) = &record.extra {
-            fields.push(format!("{ident}: Default::default()"));
-        }
-        let value = construct(fields, "        ");
-        let start = format!("impl Default for super::{} {{\n    fn default() -> Self {{\n", item.name);
-        Some(format!("{start}        {value}\n    }}\n}}\n"))
-    }
-
-    /// The one value of a type that has only one.
-    fn only_value(&self, type_: &Type) -> Option<String> {
-        let Type::Named(id) = self.module.types.resolve(type_) else { return None };
-        let item = self.module.types.get(*id)?;
-        match &item.shape {
-            Shape::Names(constants) | Shape::Values(constants) => match constants.as_slice() {
-                [only] => Some(format!("super::{}::{}", item.name, only.ident)),
-                _ => None,
-            },
-            _ => None,
+            _ => ident.clone(),
         }
     }
 
@@ -209,26 +152,6 @@ fn demanded(field: &Field) -> bool {
     field.required && !matches!(field.default, Default::Fits(_))
 }
 
-fn derives_default(record: &Record) -> bool {
-    record.fields.iter().all(|field| match &field.default {
-        Default::Fits(literal) => *literal == Literal::Zero,
-        _ => !field.required,
-    })
-}
-
-/// The body of `write`.
-fn write(record: &Record) -> String {
-    let mut calls: Vec<String> = Vec::new();
-    for field in &record.fields {
-        let put = if field.is_optional() { "put_some" } else { "put" };
-        calls.push(format!("        {put}(m, {}, &self.{})", string(&field.json), field.ident));
-    }
-    if let Some((ident, _)) = &record.extra {
-        calls.push(format!("        put_extra::<Self, _, _>(m, &self.{ident})"));
-    }
-    if calls.is_empty() { "        Ok(())\n".to_owned() } else { calls.join("?;\n") + "\n" }
-}
-
 /// The new record.
 fn construct(inits: Vec<String>, indent: &str) -> String {
     let inits = inside(inits, indent);
@@ -239,11 +162,25 @@ fn construct(inits: Vec<String>, indent: &str) -> String {
     }
 }
 
-/// The inside of a tuple, which of one item needs a comma.
-fn tuple(items: Vec<String>, indent: &str) -> String {
+/// A tuple, in tuples if it is wide.
+fn tuple(mut items: Vec<String>, indent: &str) -> String {
+    while items.len() > WIDEST {
+        items = items.chunks(WIDEST).map(|chunk| tuple(chunk.to_vec(), &format!("{indent}    "))).collect();
+    }
     match items.as_slice() {
-        [only] => format!("{only},"),
-        _ => inside(items, indent),
+        [only] => format!("({only},)"),
+        _ => format!("({})", inside(items, indent)),
+    }
+}
+
+/// The one value of a property.
+fn constant(value: &serde_json::Value) -> String {
+    let literal = scalar(value);
+    match value {
+        serde_json::Value::String(_) => format!("Literal::Text({literal})"),
+        serde_json::Value::Bool(_) => format!("Literal::Boolean({literal})"),
+        value if value.is_i64() => format!("Literal::Integer({literal})"),
+        _ => format!("Literal::Number({literal})"),
     }
 }
 

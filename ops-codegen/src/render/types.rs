@@ -103,7 +103,7 @@ fn table(start: &str, constants: &[Constant]) -> String {
 }
 
 /// A scalar as a literal.
-fn scalar(value: &Value) -> String {
+pub(super) fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => string(text),
         Value::Number(number) if !number.is_i64() => format!("{:?}", number.as_f64().unwrap_or_default()),

@@ -17,6 +17,7 @@ use crate::{
 impl Record for Binding {
     const NAME: &'static str = "Binding";
     const FIELDS: &'static [&'static str] = &["type"];
+    crate::__opaque!();
 
     fn index(name: &str) -> usize {
         usize::from(name != "type")

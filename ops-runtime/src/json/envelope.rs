@@ -93,6 +93,7 @@ impl Visitor<'_> for MemberVisitor {
 impl Record for ResponseMeta {
     const NAME: &'static str = "ResponseMeta";
     const FIELDS: &'static [&'static str] = &["source"];
+    crate::__opaque!();
 
     fn index(name: &str) -> usize {
         usize::from(name != "source")

@@ -24,6 +24,7 @@ impl<'de> Deserialize<'de> for ErrorCode {
 impl Record for CallError {
     const NAME: &'static str = "CallError";
     const FIELDS: &'static [&'static str] = &["code", "message", "details"];
+    crate::__opaque!();
 
     fn index(name: &str) -> usize {
         match name {

@@ -8,6 +8,7 @@ pub use serde_json::Value;
 
 pub use super::names::{from_str, is, read_name, read_value, write_name, write_scalar, write_value};
 pub use super::reader::{read_record, write_record};
+pub use super::table::{copy, debug, equal, nothing};
 pub use super::tagged::{put_other, put_variant};
 pub use super::untagged::{no_variant, read_untagged, write_untagged};
 
@@ -20,6 +21,40 @@ macro_rules! record {
         $crate::__serde!($t, |d| $crate::record::glue::read_record(d), |value, s| {
             $crate::record::glue::write_record(value, s)
         });
+    };
+}
+
+/// Makes a serde type of a type that is a table of its properties, a [`Record`](crate::record::Record), and gives it `Debug`, `Clone` and
+/// `PartialEq`; and `Default`, if that is asked for and no property has to be there.
+///
+/// The [module](mod@crate::record) shows the impl.
+#[macro_export]
+macro_rules! table {
+    ($t:ty, Default) => {
+        impl ::std::default::Default for $t {
+            fn default() -> Self {
+                $crate::record::glue::nothing()
+            }
+        }
+        $crate::table!($t);
+    };
+    ($t:ty) => {
+        impl ::std::fmt::Debug for $t {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                $crate::record::glue::debug(self, f)
+            }
+        }
+        impl ::std::clone::Clone for $t {
+            fn clone(&self) -> Self {
+                $crate::record::glue::copy(self)
+            }
+        }
+        impl ::std::cmp::PartialEq for $t {
+            fn eq(&self, other: &Self) -> bool {
+                $crate::record::glue::equal(self, other)
+            }
+        }
+        $crate::record!($t);
     };
 }
 
@@ -117,6 +152,7 @@ macro_rules! tagged {
         impl $crate::record::Record for $t {
             const NAME: &'static str = ::std::stringify!($t);
             const FIELDS: &'static [&'static str] = &[$tag];
+            $crate::__opaque!();
             fn index(name: &str) -> usize {
                 ::std::primitive::usize::from(name != $tag)
             }

@@ -13,6 +13,7 @@ use super::{Reader, Record};
 impl<T: Record> Record for Box<T> {
     const NAME: &'static str = T::NAME;
     const FIELDS: &'static [&'static str] = T::FIELDS;
+    crate::__opaque!();
 
     fn index(name: &str) -> usize {
         T::index(name)
@@ -30,6 +31,7 @@ impl<T: Record> Record for Box<T> {
 impl<T: DeserializeOwned + Serialize> Record for BTreeMap<String, T> {
     const NAME: &'static str = "map";
     const FIELDS: &'static [&'static str] = &[];
+    crate::__opaque!();
 
     fn index(_: &str) -> usize {
         0
@@ -51,6 +53,7 @@ impl<T: DeserializeOwned + Serialize> Record for BTreeMap<String, T> {
 impl Record for Map<String, Value> {
     const NAME: &'static str = "map";
     const FIELDS: &'static [&'static str] = &[];
+    crate::__opaque!();
 
     fn index(_: &str) -> usize {
         0
@@ -72,6 +75,7 @@ impl Record for Map<String, Value> {
 impl Record for Value {
     const NAME: &'static str = "object";
     const FIELDS: &'static [&'static str] = &[];
+    crate::__opaque!();
 
     fn index(_: &str) -> usize {
         0

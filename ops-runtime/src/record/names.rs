@@ -127,6 +127,17 @@ impl PartialEq for Literal<'_> {
     }
 }
 
+impl Serialize for Literal<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Literal::Text(text) => s.serialize_str(text),
+            Literal::Boolean(value) => s.serialize_bool(value),
+            Literal::Integer(value) => s.serialize_i64(value),
+            Literal::Number(value) => s.serialize_f64(value),
+        }
+    }
+}
+
 /// The Rust literals that [`values!`](crate::values!) and [`tagged!`](crate::tagged!) take.
 pub trait Scalar: Copy + Serialize {
     /// Returns the scalar.

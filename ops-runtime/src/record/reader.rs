@@ -106,7 +106,7 @@ pub(super) fn short(name: &str) -> &str {
 
 /// The part of [`Reader::missing`] that does not depend on the type.
 #[cold]
-fn missing<E: Error>(name: &str, fields: &[&str], required: &[(usize, bool)]) -> E {
+pub(super) fn missing<E: Error>(name: &str, fields: &[&str], required: &[(usize, bool)]) -> E {
     let absent: Vec<String> = required
         .iter()
         .filter(|(_, absent)| *absent)
