@@ -9,6 +9,7 @@ mod object;
 mod order;
 mod recursion;
 mod scalar;
+mod share;
 mod source;
 mod union;
 mod view;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::depth::limit;
 use super::order::{order, reached, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
+use super::share::share;
 use crate::types::{Default, Field, Literal, Shape, Type, Types};
 
 /// The types that the operations name, in the order of the operations.
@@ -39,6 +40,8 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     untag(types);
     loosen(types, roots);
     take_constants(types);
+    order(types, roots);
+    share(types, roots);
     insert_pointers(types);
     limit(types, roots, diagnostics);
     order(types, roots);

@@ -35,7 +35,8 @@ fn reach(types: &Types, type_: &Type, position: &mut [Option<ItemId>], order: &m
     }
 }
 
-fn renumber(type_: &mut Type, position: &[Option<ItemId>]) {
+/// Renames the items that a type names; those without a new number keep theirs.
+pub(super) fn renumber(type_: &mut Type, position: &[Option<ItemId>]) {
     match type_ {
         Type::Named(id) | Type::Boxed(id) => *id = position.get(*id).copied().flatten().unwrap_or(*id),
         Type::List(inner) | Type::Map(inner) | Type::Option(inner) => renumber(inner, position),

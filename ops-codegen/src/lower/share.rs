@@ -1,0 +1,83 @@
+//! Types that documents spell out again and again: nested schemas that are alike become one type.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::Roots;
+use super::order::renumber;
+use crate::types::{Item, ItemId, Shape, Type, Types};
+
+/// Lets places share a type if their schemas are alike and they are properties of the same name.
+///
+/// The type is called after the first place that the operations reach, so that what is added to a document's end changes
+/// no name. Definitions and what an operation takes or gives have names of their own, and stay apart.
+pub(crate) fn share(types: &mut Types, roots: &mut Roots) {
+    let mut own: Vec<bool> = types.items.iter().map(|item| place(item).is_none()).collect();
+    for root in &roots.operations {
+        for type_ in [&root.input, &root.output] {
+            if let Type::Named(id) = type_
+                && let Some(own) = own.get_mut(*id)
+            {
+                *own = true;
+            }
+        }
+    }
+    // What names others becomes alike when those have become one: from the inside out.
+    loop {
+        let mut target: Vec<Option<ItemId>> = vec![None; types.items.len()];
+        let mut known: HashMap<String, ItemId> = HashMap::new();
+        let mut shared = Vec::new();
+        for (id, item) in types.items.iter().enumerate() {
+            if own.get(id) != Some(&false) {
+                continue;
+            }
+            match known.entry(key(item)) {
+                Entry::Vacant(entry) => {
+                    entry.insert(id);
+                }
+                Entry::Occupied(entry) => {
+                    let first = *entry.get();
+                    shared.push((first, id));
+                    if let Some(target) = target.get_mut(id) {
+                        *target = Some(first);
+                    }
+                }
+            }
+        }
+        if shared.is_empty() {
+            return;
+        }
+        for (first, other) in shared {
+            // A description of one place is not one of all.
+            if types.get(first).map(|item| &item.docs) != types.get(other).map(|item| &item.docs)
+                && let Some(item) = types.items.get_mut(first)
+            {
+                item.docs = None;
+            }
+            if let Some(own) = own.get_mut(other) {
+                *own = true;
+            }
+        }
+        let all = types.items.iter_mut().flat_map(|item| item.shape.types_mut()).chain(roots.types_mut());
+        all.for_each(|type_| renumber(type_, &target));
+    }
+}
+
+/// The place of an item that may be shared, as far as it tells what the item is: the end of its pointer.
+fn place(item: &Item) -> Option<&str> {
+    if matches!(item.shape, Shape::Alias(_) | Shape::Newtype(_) | Shape::Pending) {
+        return None;
+    }
+    if let Some(at) = item.pointer.rfind("/properties/") {
+        return item.pointer.get(at..);
+    }
+    // Errors are often alike; what else is no property belongs to its definition or its operation.
+    item.pointer.starts_with("/operations/").then(|| item.pointer.rfind("/errors"))?.and_then(|at| item.pointer.get(at..))
+}
+
+/// Two items with the same key are alike.
+fn key(item: &Item) -> String {
+    // A union of a few types is called by them, wherever it stands.
+    let place = if matches!(item.shape, Shape::Union(_)) { "" } else { place(item).unwrap_or_default() };
+    format!("{place} {:?}", item.shape)
+}
