@@ -34,19 +34,17 @@
 //! #
 //! # type Map<T> = std::collections::BTreeMap<String, T>;
 //! /// A record: one field of each flavour.
-//! #[derive(Debug, Clone, PartialEq)]
 //! pub struct Pet {
 //!     pub id: i64,                        // required
 //!     pub owner: Option<String>,          // required, nullable: written even if null
-//!     pub tag: Option<String>,            // optional: null is an error
+//!     pub tag: Option<String>,            // optional: null stands for nothing
 //!     pub weight: Option<Option<f64>>,    // optional, nullable: absent is None, null is Some(None)
 //!     pub limit: u32,                     // optional, with a default
 //!     pub status: Status,                 // optional, with a default that is built
 //!     pub parent: Option<Box<Pet>>,       // optional, recursive
 //! }
 //!
-//! /// A record with additional properties.
-//! #[derive(Debug, Clone, PartialEq)]
+//! /// A record with additional properties, and with one that can only be `tag`.
 //! pub struct Tag {
 //!     pub name: String,
 //!     pub extra: ::std::collections::BTreeMap<String, i64>,
@@ -81,71 +79,38 @@
 //!     impl Record for super::Pet {
 //!         const NAME: &'static str = "Pet";
 //!         const FIELDS: &'static [&'static str] = &["id", "owner", "tag", "weight", "limit", "status", "parent"];
-//!         fn index(name: &str) -> usize {
-//!             match name {
-//!                 "id" => 0, "owner" => 1, "tag" => 2, "weight" => 3, "limit" => 4, "status" => 5, "parent" => 6,
-//!                 _ => 7,
-//!             }
+//!         type Slots = (
+//!             Required<i64>,
+//!             Required<Option<String>>,
+//!             Optional<String>,
+//!             Nullable<Option<f64>>,
+//!             Defaulted<u32>,
+//!             Defaulted<super::Status>,
+//!             Optional<Box<super::Pet>>,
+//!         );
+//!         fn make((id, owner, tag, weight, limit, status, parent): Values<Self>) -> Self {
+//!             let (limit, status) = (limit.unwrap_or(20), status.unwrap_or(super::Status::New));
+//!             Self { id, owner, tag, weight, limit, status, parent }
 //!         }
-//!         #[inline]
-//!         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-//!             let mut s = (None, None, None, None, None, None, None);     // of one: (None,)
-//!             while let Some(i) = m.next()? {
-//!                 match i {
-//!                     0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-//!                     4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6),
-//!                     _ => m.skip(),
-//!                 }?
-//!             }
-//!             match s {
-//!                 (Some(id), Some(owner), tag, weight, limit, status, parent) => Ok(Self {
-//!                     id,
-//!                     owner,
-//!                     tag,
-//!                     weight,
-//!                     limit: limit.unwrap_or(20),
-//!                     status: status.unwrap_or_else(|| super::Status::New),
-//!                     parent,
-//!                 }),
-//!                 s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none())])),
-//!             }
-//!         }
-//!         fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-//!             put(m, "id", &self.id)?;
-//!             put(m, "owner", &self.owner)?;
-//!             put_some(m, "tag", &self.tag)?;
-//!             put_some(m, "weight", &self.weight)?;
-//!             put(m, "limit", &self.limit)?;
-//!             put(m, "status", &self.status)?;
-//!             put_some(m, "parent", &self.parent)
+//!         fn fields(&self) -> Fields<'_, Self> {
+//!             (&self.id, &self.owner, &self.tag, &self.weight, &self.limit, &self.status, &self.parent)
 //!         }
 //!     }
-//!     ::ops_runtime::record!(super::Pet);
+//!     ::ops_runtime::table!(super::Pet);
 //!
 //!     impl Record for super::Tag {
 //!         const NAME: &'static str = "Tag";
-//!         const FIELDS: &'static [&'static str] = &["name"];
-//!         fn index(name: &str) -> usize {
-//!             match name { "name" => 0, _ => 1 }
+//!         const FIELDS: &'static [&'static str] = &["name", "kind"];
+//!         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("tag")];
+//!         type Slots = (Required<String>, Rest<i64>);
+//!         fn make((name, extra): Values<Self>) -> Self {
+//!             Self { name, extra }
 //!         }
-//!         #[inline]
-//!         fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-//!             let mut s = (None,);
-//!             let mut extra = Default::default();
-//!             while let Some(i) = m.next_or(&mut extra)? {
-//!                 match i { 0 => m.put(&mut s.0), _ => m.skip() }?
-//!             }
-//!             match s {
-//!                 (Some(name),) => Ok(Self { name, extra }),
-//!                 s => Err(m.missing(&[(0, s.0.is_none())])),
-//!             }
-//!         }
-//!         fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-//!             put(m, "name", &self.name)?;
-//!             put_extra::<Self, _, _>(m, &self.extra)
+//!         fn fields(&self) -> Fields<'_, Self> {
+//!             (&self.name, &self.extra)
 //!         }
 //!     }
-//!     ::ops_runtime::record!(super::Tag);
+//!     ::ops_runtime::table!(super::Tag);
 //!
 //!     ::ops_runtime::names!(super::Status { "new" => New, "sold" => Sold, _ => Other });
 //!     ::ops_runtime::values!(super::Level { 1 => One, "auto" => Auto, false => Off, _ => Other });
@@ -161,11 +126,12 @@
 //! }
 //! ```
 //!
-//! - **A record without required properties** ends in `let (a, b) = s;` and `Ok(Self { a, b })` in place of the `match`;
-//!   one without any property reads by `while m.next()?.is_some() { m.skip()? }`, and its `index` returns 0.
-//! - **Additional properties** are a map of strings. `BTreeMap` is the one to print: its order is the same in every run,
-//!   it compares without regard to order as JSON does, and it names no foreign crate. Any map that can be extended and
-//!   iterated will do. An entry under the name of a declared property is not written.
+//! - **A record without required properties** has a `Default` if asked: `table!(super::Pet, Default)`.
+//! - **More than eight properties** are tuples in a tuple: in `Slots`, in what `make` takes and in what `fields` lends.
+//! - **A property that can have one value only** is no field. It is named behind the others, its value stands in
+//!   `CONSTANTS`; it is written first, and read as an error if it is missing or another.
+//! - **Additional properties** are the last slot, `Rest`, and a `BTreeMap`: its order is the same in every run and it
+//!   compares without regard to order as JSON does. An entry under the name of a declared property is not written.
 //! - **Numbers**: an `f64` takes integers and writes them as `66.0`, the same number; an integer that its type cannot hold
 //!   is an error, and so is `1.0` for an `i64`.
 //! - **A variant of a tagged union** holds a [`Record`]: a record (boxed or not), a `BTreeMap<String, _>`, a
@@ -197,7 +163,7 @@ use serde::ser::SerializeMap;
 
 pub use decode::{DecodeError, from_slice, from_str, from_value, to_value};
 pub use names::{Literal, Names, Scalar, Values};
-pub use reader::{Reader, put, put_extra, put_some};
+pub use reader::{Reader, put, put_some};
 pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Required, Rest, Slots, Vacant};
 pub use table::{Fields, Opaque, Values as TableValues};
 pub use tagged::Tagged;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::depth::limit;
 use super::order::{order, reached, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
-use super::share::share;
+use super::share::{name_unions, share};
 use crate::types::{Default, Field, Literal, Shape, Type, Types};
 
 /// The types that the operations name, in the order of the operations.
@@ -42,6 +42,7 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     take_constants(types);
     order(types, roots);
     share(types, roots);
+    name_unions(types);
     insert_pointers(types);
     limit(types, roots, diagnostics);
     order(types, roots);

@@ -72,7 +72,10 @@ fn place(item: &Item) -> Option<&str> {
         return item.pointer.get(at..);
     }
     // Errors are often alike; what else is no property belongs to its definition or its operation.
-    item.pointer.starts_with("/operations/").then(|| item.pointer.rfind("/errors"))?.and_then(|at| item.pointer.get(at..))
+    item.pointer
+        .starts_with("/operations/")
+        .then(|| item.pointer.rfind("/errors"))?
+        .and_then(|at| item.pointer.get(at..))
 }
 
 /// Two items with the same key are alike.
@@ -80,4 +83,43 @@ fn key(item: &Item) -> String {
     // A union of a few types is called by them, wherever it stands.
     let place = if matches!(item.shape, Shape::Union(_)) { "" } else { place(item).unwrap_or_default() };
     format!("{place} {:?}", item.shape)
+}
+
+/// Calls a union of a few types by them, as in `StringOrFile`: wherever it stands, it is the same.
+pub(crate) fn name_unions(types: &mut Types) {
+    let names: Vec<Option<String>> = types
+        .items
+        .iter()
+        .map(|item| match &item.shape {
+            Shape::Union(variants) if place(item).is_some() && variants.len() <= 3 => {
+                let names: Option<Vec<String>> =
+                    variants.iter().map(|variant| plain_name(types, &variant.type_)).collect();
+                names.map(|names| names.join("Or"))
+            }
+            _ => None,
+        })
+        .collect();
+    for (item, name) in types.items.iter_mut().zip(names) {
+        if let Some(name) = name {
+            item.name = name;
+        }
+    }
+}
+
+/// The name of a type that does not depend on the place where it stands.
+fn plain_name(types: &Types, type_: &Type) -> Option<String> {
+    Some(match type_ {
+        Type::Bool => "Boolean".to_owned(),
+        Type::I32 | Type::I64 | Type::U32 | Type::U64 => "Integer".to_owned(),
+        Type::F64 => "Number".to_owned(),
+        Type::String => "String".to_owned(),
+        Type::List(inner) => format!("{}List", plain_name(types, inner)?),
+        Type::Map(inner) => format!("{}Map", plain_name(types, inner)?),
+        Type::Named(id) | Type::Boxed(id) => {
+            let item = types.get(*id)?;
+            let definition = item.pointer.strip_prefix("/$defs/").is_some_and(|name| !name.contains('/'));
+            definition.then(|| item.name.clone())?
+        }
+        Type::Unit | Type::Value | Type::Tuple(_) | Type::Option(_) => return None,
+    })
 }

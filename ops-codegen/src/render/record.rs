@@ -56,7 +56,7 @@ impl Renderer<'_> {
             idents.push(ident.clone());
             inits.push(ident.clone());
         }
-        let lent = idents.iter().map(|ident| format!("&self.{ident}")).collect();
+        let lent: Vec<String> = idents.iter().map(|ident| format!("&self.{ident}")).collect();
         let mut source = format!("impl Record for super::{} {{\n", item.name);
         source.push_str(&format!("    const NAME: &'static str = {};\n", string(&item.name)));
         source.push_str(&format!("    const FIELDS: &'static [&'static str] = &[{}];\n", inside(names, "    ")));
@@ -69,8 +69,11 @@ impl Renderer<'_> {
         let pattern = tuple(idents, "    ");
         source.push_str(&format!("    fn make({pattern}: Values<Self>) -> Self {{\n"));
         source.push_str(&format!("        {}\n    }}\n", construct(inits, "        ")));
-        source.push_str("    fn fields(&self) -> Fields<'_, Self> {\n");
-        source.push_str(&format!("        {}\n    }}\n}}\n", tuple(lent, "        ")));
+        source.push_str("    fn fields(&self) -> Fields<'_, Self> {");
+        if !lent.is_empty() {
+            source.push_str(&format!("\n        {}\n    ", tuple(lent, "        ")));
+        }
+        source.push_str("}\n}\n");
         source
     }
 

@@ -31,14 +31,12 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `all_of.all`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct AllInput {
     /// The property `body`.
     pub body: AllInputBody,
 }
 
 /// The property `body`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllInputBody {
     /// The property `Base`.
     pub base: Option<Base>,
@@ -63,7 +61,6 @@ pub struct AllInputBody {
 }
 
 /// What all have.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Base {
     /// The property `id`.
     pub id: i64,
@@ -72,7 +69,6 @@ pub struct Base {
 }
 
 /// Has more.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Heir {
     /// The property `id`.
     pub id: i64,
@@ -92,32 +88,21 @@ pub enum HeirKind {
 }
 
 /// The definition `Grandchild`.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `kind` is always `heir`.
 pub struct Grandchild {
     /// The property `id`.
     pub id: i64,
-    /// The property `kind`.
-    pub kind: GrandchildKind,
     /// The property `name`.
     pub name: String,
     /// The property `toys`.
     pub toys: Option<Vec<String>>,
 }
 
-/// The property `kind`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum GrandchildKind {
-    /// The value `heir`.
-    Heir,
-    /// Any other value.
-    Other(String),
-}
-
 /// The same type.
 pub type Just = Base;
 
 /// The definition `Holder`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Holder {
     /// Documented here.
     pub base: Option<Base>,
@@ -157,132 +142,76 @@ mod impls {
     impl Record for super::AllInput {
         const NAME: &'static str = "AllInput";
         const FIELDS: &'static [&'static str] = &["body"];
-        fn index(name: &str) -> usize {
-            match name {
-                "body" => 0, _ => 1,
-            }
+        type Slots = (Required<super::AllInputBody>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(body),) => Ok(Self { body }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "body", &self.body)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
         }
     }
-    ops::record!(super::AllInput);
+    ops::table!(super::AllInput);
 
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &[
             "Base", "Heir", "Grandchild", "Just", "Holder", "Clash", "Circle", "Animal", "Bird", "Narrow",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "Base" => 0, "Heir" => 1, "Grandchild" => 2, "Just" => 3, "Holder" => 4, "Clash" => 5, "Circle" => 6,
-                "Animal" => 7, "Bird" => 8, "Narrow" => 9, _ => 10,
-            }
-        }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), _ => m.skip(),
-                }?;
-            }
-            let (
+        type Slots = (
+            (
+                Optional<super::Base>, Optional<super::Heir>, Optional<super::Grandchild>, Optional<super::Just>,
+                Optional<super::Holder>, Nullable<super::Clash>, Nullable<super::Circle>, Nullable<super::Animal>,
+            ),
+            (Nullable<super::Bird>, Optional<super::Narrow>),
+        );
+        fn make((
+            (
+                base, heir, grandchild, just, holder, clash, circle, animal,
+            ), (bird, narrow),
+        ): Values<Self>) -> Self {
+            Self {
                 base, heir, grandchild, just, holder, clash, circle, animal, bird, narrow,
-            ) = s;
-            Ok(Self {
-                base: base.flatten(), heir: heir.flatten(), grandchild: grandchild.flatten(), just: just.flatten(),
-                holder: holder.flatten(), clash, circle, animal, bird, narrow: narrow.flatten(),
-            })
+            }
         }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "Base", &self.base)?;
-            put_some(m, "Heir", &self.heir)?;
-            put_some(m, "Grandchild", &self.grandchild)?;
-            put_some(m, "Just", &self.just)?;
-            put_some(m, "Holder", &self.holder)?;
-            put_some(m, "Clash", &self.clash)?;
-            put_some(m, "Circle", &self.circle)?;
-            put_some(m, "Animal", &self.animal)?;
-            put_some(m, "Bird", &self.bird)?;
-            put_some(m, "Narrow", &self.narrow)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.base, &self.heir, &self.grandchild, &self.just, &self.holder, &self.clash, &self.circle,
+                    &self.animal,
+                ),
+                (&self.bird, &self.narrow),
+            )
         }
     }
-    ops::record!(super::AllInputBody);
+    ops::table!(super::AllInputBody, Default);
 
     impl Record for super::Base {
         const NAME: &'static str = "Base";
         const FIELDS: &'static [&'static str] = &["id", "kind"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, "kind" => 1, _ => 2,
-            }
+        type Slots = (Required<i64>, Optional<String>);
+        fn make((id, kind): Values<Self>) -> Self {
+            Self { id, kind }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(id), kind) => Ok(Self { id, kind: kind.flatten() }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put_some(m, "kind", &self.kind)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id, &self.kind)
         }
     }
-    ops::record!(super::Base);
+    ops::table!(super::Base);
 
     impl Record for super::Heir {
         const NAME: &'static str = "Heir";
         const FIELDS: &'static [&'static str] = &["id", "kind", "name"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, "kind" => 1, "name" => 2, _ => 3,
-            }
+        type Slots = (
+            Required<i64>, Optional<super::HeirKind>, Required<String>,
+        );
+        fn make((id, kind, name): Values<Self>) -> Self {
+            Self { id, kind, name }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(id), kind, Some(name)) => Ok(Self { id, kind: kind.flatten(), name }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (2, s.2.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put_some(m, "kind", &self.kind)?;
-            put(m, "name", &self.name)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id, &self.kind, &self.name)
         }
     }
-    ops::record!(super::Heir);
+    ops::table!(super::Heir);
 
     ops::names!(super::HeirKind {
         "heir" => Heir,
@@ -291,66 +220,30 @@ mod impls {
 
     impl Record for super::Grandchild {
         const NAME: &'static str = "Grandchild";
-        const FIELDS: &'static [&'static str] = &["id", "kind", "name", "toys"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, "kind" => 1, "name" => 2, "toys" => 3, _ => 4,
-            }
+        const FIELDS: &'static [&'static str] = &["id", "name", "toys", "kind"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("heir")];
+        type Slots = (Required<i64>, Required<String>, Optional<Vec<String>>);
+        fn make((id, name, toys): Values<Self>) -> Self {
+            Self { id, name, toys }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(id), Some(kind), Some(name), toys) => Ok(Self { id, kind, name, toys: toys.flatten() }),
-                s => Err(m.missing(&[
-                    (0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none()),
-                ])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put(m, "kind", &self.kind)?;
-            put(m, "name", &self.name)?;
-            put_some(m, "toys", &self.toys)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id, &self.name, &self.toys)
         }
     }
-    ops::record!(super::Grandchild);
-
-    ops::names!(super::GrandchildKind {
-        "heir" => Heir,
-        _ => Other,
-    });
+    ops::table!(super::Grandchild);
 
     impl Record for super::Holder {
         const NAME: &'static str = "Holder";
         const FIELDS: &'static [&'static str] = &["base", "maybe"];
-        fn index(name: &str) -> usize {
-            match name {
-                "base" => 0, "maybe" => 1, _ => 2,
-            }
+        type Slots = (Optional<super::Base>, Optional<super::Base>);
+        fn make((base, maybe): Values<Self>) -> Self {
+            Self { base, maybe }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            let (base, maybe) = s;
-            Ok(Self { base: base.flatten(), maybe: maybe.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "base", &self.base)?;
-            put_some(m, "maybe", &self.maybe)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.base, &self.maybe)
         }
     }
-    ops::record!(super::Holder);
+    ops::table!(super::Holder, Default);
 
     ops::names!(super::Narrow {
         "b" => B,

@@ -136,14 +136,12 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `collisions.all`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct AllInput {
     /// The property `body`.
     pub body: AllInputBody,
 }
 
 /// The property `body`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllInputBody {
     /// The property `Option`.
     pub option: ::std::option::Option<Option>,
@@ -222,7 +220,6 @@ pub struct AllInputBody {
 }
 
 /// The definition `Option`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Option {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -247,7 +244,6 @@ pub struct Option {
 }
 
 /// The definition `String`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct String {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -272,7 +268,6 @@ pub struct String {
 }
 
 /// The definition `Vec`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Vec {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -297,7 +292,6 @@ pub struct Vec {
 }
 
 /// The definition `Box`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Box {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -322,7 +316,6 @@ pub struct Box {
 }
 
 /// The definition `Result`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Result {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -347,7 +340,6 @@ pub struct Result {
 }
 
 /// The definition `Self`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Self_ {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -372,7 +364,6 @@ pub struct Self_ {
 }
 
 /// The definition `std`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Std {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -397,7 +388,6 @@ pub struct Std {
 }
 
 /// The definition `Some`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Some_ {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -422,7 +412,6 @@ pub struct Some_ {
 }
 
 /// The definition `None`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct None_ {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -447,7 +436,6 @@ pub struct None_ {
 }
 
 /// The definition `Ok`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Ok_ {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -472,7 +460,6 @@ pub struct Ok_ {
 }
 
 /// The definition `Default`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Default {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -497,7 +484,6 @@ pub struct Default {
 }
 
 /// The definition `Clone`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Clone {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -522,7 +508,6 @@ pub struct Clone {
 }
 
 /// The definition `Debug`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Debug {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -547,7 +532,6 @@ pub struct Debug {
 }
 
 /// The definition `PartialEq`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct PartialEq {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -572,7 +556,6 @@ pub struct PartialEq {
 }
 
 /// The definition `Record`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -597,7 +580,6 @@ pub struct Record {
 }
 
 /// The definition `Reader`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Reader {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -622,7 +604,6 @@ pub struct Reader {
 }
 
 /// The definition `MapAccess`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct MapAccess {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -647,7 +628,6 @@ pub struct MapAccess {
 }
 
 /// The definition `SerializeMap`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct SerializeMap {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -672,7 +652,6 @@ pub struct SerializeMap {
 }
 
 /// The definition `Value`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -697,7 +676,6 @@ pub struct Value {
 }
 
 /// The definition `ops`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Ops {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -722,7 +700,6 @@ pub struct Ops {
 }
 
 /// The definition `impls`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Impls {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -747,7 +724,6 @@ pub struct Impls {
 }
 
 /// The definition `A`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct A {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -772,7 +748,6 @@ pub struct A {
 }
 
 /// The definition `M`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct M {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -797,7 +772,6 @@ pub struct M {
 }
 
 /// The definition `Operation`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Operation {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -822,7 +796,6 @@ pub struct Operation {
 }
 
 /// The definition `core`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Core {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -847,7 +820,6 @@ pub struct Core {
 }
 
 /// The definition `alloc`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Alloc {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -872,7 +844,6 @@ pub struct Alloc {
 }
 
 /// The definition `u8`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct U8 {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -897,7 +868,6 @@ pub struct U8 {
 }
 
 /// The definition `str`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Str {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -922,7 +892,6 @@ pub struct Str {
 }
 
 /// The definition `ToString`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct ToString {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -947,7 +916,6 @@ pub struct ToString {
 }
 
 /// The definition `From`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct From {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -972,7 +940,6 @@ pub struct From {
 }
 
 /// The definition `DEFINITIONS`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Definitions {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -997,7 +964,6 @@ pub struct Definitions {
 }
 
 /// The definition `operations`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Operations {
     /// The property `value`.
     pub value: ::std::string::String,
@@ -1031,7 +997,6 @@ pub type UserId2 = i64;
 pub type UserId3 = bool;
 
 /// The definition `Holder`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Holder {
     /// The property `user-id`.
     pub user_id: ::std::option::Option<::std::string::String>,
@@ -1044,37 +1009,30 @@ pub struct Holder {
 }
 
 /// The property `inner`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct HolderInner {
     /// The property `x`.
     pub x: ::std::option::Option<i64>,
 }
 
 /// The definition `HolderInner`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct HolderInner2 {
     /// The property `y`.
     pub y: ::std::option::Option<i64>,
 }
 
 /// The input of `collisions.None`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct NoneInput {}
 
 /// The input of `collisions.some`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SomeInput {}
 
 /// The input of `collisions.a`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AInput {}
 
 /// The input of `collisions.A`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AInput2 {}
 
 /// The input of `collisions.all-`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllInput2 {}
 
 mod impls {
@@ -1086,29 +1044,15 @@ mod impls {
     impl Record for super::AllInput {
         const NAME: &'static str = "AllInput";
         const FIELDS: &'static [&'static str] = &["body"];
-        fn index(name: &str) -> usize {
-            match name {
-                "body" => 0, _ => 1,
-            }
+        type Slots = (Required<super::AllInputBody>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(body),) => Ok(Self { body }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "body", &self.body)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
         }
     }
-    ops::record!(super::AllInput);
+    ops::table!(super::AllInput);
 
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
@@ -1118,1873 +1062,1130 @@ mod impls {
             "core", "alloc", "u8", "str", "ToString", "From", "DEFINITIONS", "operations", "user-id", "user_id", "UserId",
             "Holder", "HolderInner",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "Option" => 0, "String" => 1, "Vec" => 2, "Box" => 3, "Result" => 4, "Self" => 5, "std" => 6, "Some" => 7,
-                "None" => 8, "Ok" => 9, "Default" => 10, "Clone" => 11, "Debug" => 12, "PartialEq" => 13, "Record" => 14,
-                "Reader" => 15, "MapAccess" => 16, "SerializeMap" => 17, "Value" => 18, "ops" => 19, "impls" => 20,
-                "A" => 21, "M" => 22, "Operation" => 23, "core" => 24, "alloc" => 25, "u8" => 26, "str" => 27,
-                "ToString" => 28, "From" => 29, "DEFINITIONS" => 30, "operations" => 31, "user-id" => 32, "user_id" => 33,
-                "UserId" => 34, "Holder" => 35, "HolderInner" => 36, _ => 37,
-            }
-        }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None,
-                None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None,
-                None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), 10 => m.put(&mut s.10), 11 => m.put(&mut s.11),
-                    12 => m.put(&mut s.12), 13 => m.put(&mut s.13), 14 => m.put(&mut s.14), 15 => m.put(&mut s.15),
-                    16 => m.put(&mut s.16), 17 => m.put(&mut s.17), 18 => m.put(&mut s.18), 19 => m.put(&mut s.19),
-                    20 => m.put(&mut s.20), 21 => m.put(&mut s.21), 22 => m.put(&mut s.22), 23 => m.put(&mut s.23),
-                    24 => m.put(&mut s.24), 25 => m.put(&mut s.25), 26 => m.put(&mut s.26), 27 => m.put(&mut s.27),
-                    28 => m.put(&mut s.28), 29 => m.put(&mut s.29), 30 => m.put(&mut s.30), 31 => m.put(&mut s.31),
-                    32 => m.put(&mut s.32), 33 => m.put(&mut s.33), 34 => m.put(&mut s.34), 35 => m.put(&mut s.35),
-                    36 => m.put(&mut s.36), _ => m.skip(),
-                }?;
-            }
-            let (
+        type Slots = (
+            (
+                Optional<super::Option>, Optional<super::String>, Optional<super::Vec>, Optional<super::Box>,
+                Optional<super::Result>, Optional<super::Self_>, Optional<super::Std>, Optional<super::Some_>,
+            ),
+            (
+                Optional<super::None_>, Optional<super::Ok_>, Optional<super::Default>, Optional<super::Clone>,
+                Optional<super::Debug>, Optional<super::PartialEq>, Optional<super::Record>, Optional<super::Reader>,
+            ),
+            (
+                Optional<super::MapAccess>, Optional<super::SerializeMap>, Optional<super::Value>, Optional<super::Ops>,
+                Optional<super::Impls>, Optional<super::A>, Optional<super::M>, Optional<super::Operation>,
+            ),
+            (
+                Optional<super::Core>, Optional<super::Alloc>, Optional<super::U8>, Optional<super::Str>,
+                Optional<super::ToString>, Optional<super::From>, Optional<super::Definitions>,
+                Optional<super::Operations>,
+            ),
+            (
+                Optional<super::UserId>, Optional<super::UserId2>, Optional<super::UserId3>, Optional<super::Holder>,
+                Optional<super::HolderInner2>,
+            ),
+        );
+        fn make((
+            (option, string, vec, box_, result, self_, std, some),
+            (
+                none, ok, default, clone, debug, partial_eq, record, reader,
+            ),
+            (
+                map_access, serialize_map, value, ops, impls, a, m, operation,
+            ),
+            (
+                core, alloc, u8, str, to_string, from, definitions, operations,
+            ),
+            (user_id, user_id_2, user_id_3, holder, holder_inner),
+        ): Values<Self>) -> Self {
+            Self {
                 option, string, vec, box_, result, self_, std, some, none, ok, default, clone, debug, partial_eq, record,
                 reader, map_access, serialize_map, value, ops, impls, a, m, operation, core, alloc, u8, str, to_string,
                 from, definitions, operations, user_id, user_id_2, user_id_3, holder, holder_inner,
-            ) = s;
-            Ok(Self {
-                option: option.flatten(), string: string.flatten(), vec: vec.flatten(), box_: box_.flatten(),
-                result: result.flatten(), self_: self_.flatten(), std: std.flatten(), some: some.flatten(),
-                none: none.flatten(), ok: ok.flatten(), default: default.flatten(), clone: clone.flatten(),
-                debug: debug.flatten(), partial_eq: partial_eq.flatten(), record: record.flatten(),
-                reader: reader.flatten(), map_access: map_access.flatten(), serialize_map: serialize_map.flatten(),
-                value: value.flatten(), ops: ops.flatten(), impls: impls.flatten(), a: a.flatten(), m: m.flatten(),
-                operation: operation.flatten(), core: core.flatten(), alloc: alloc.flatten(), u8: u8.flatten(),
-                str: str.flatten(), to_string: to_string.flatten(), from: from.flatten(),
-                definitions: definitions.flatten(), operations: operations.flatten(), user_id: user_id.flatten(),
-                user_id_2: user_id_2.flatten(), user_id_3: user_id_3.flatten(), holder: holder.flatten(),
-                holder_inner: holder_inner.flatten(),
-            })
+            }
         }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "Option", &self.option)?;
-            put_some(m, "String", &self.string)?;
-            put_some(m, "Vec", &self.vec)?;
-            put_some(m, "Box", &self.box_)?;
-            put_some(m, "Result", &self.result)?;
-            put_some(m, "Self", &self.self_)?;
-            put_some(m, "std", &self.std)?;
-            put_some(m, "Some", &self.some)?;
-            put_some(m, "None", &self.none)?;
-            put_some(m, "Ok", &self.ok)?;
-            put_some(m, "Default", &self.default)?;
-            put_some(m, "Clone", &self.clone)?;
-            put_some(m, "Debug", &self.debug)?;
-            put_some(m, "PartialEq", &self.partial_eq)?;
-            put_some(m, "Record", &self.record)?;
-            put_some(m, "Reader", &self.reader)?;
-            put_some(m, "MapAccess", &self.map_access)?;
-            put_some(m, "SerializeMap", &self.serialize_map)?;
-            put_some(m, "Value", &self.value)?;
-            put_some(m, "ops", &self.ops)?;
-            put_some(m, "impls", &self.impls)?;
-            put_some(m, "A", &self.a)?;
-            put_some(m, "M", &self.m)?;
-            put_some(m, "Operation", &self.operation)?;
-            put_some(m, "core", &self.core)?;
-            put_some(m, "alloc", &self.alloc)?;
-            put_some(m, "u8", &self.u8)?;
-            put_some(m, "str", &self.str)?;
-            put_some(m, "ToString", &self.to_string)?;
-            put_some(m, "From", &self.from)?;
-            put_some(m, "DEFINITIONS", &self.definitions)?;
-            put_some(m, "operations", &self.operations)?;
-            put_some(m, "user-id", &self.user_id)?;
-            put_some(m, "user_id", &self.user_id_2)?;
-            put_some(m, "UserId", &self.user_id_3)?;
-            put_some(m, "Holder", &self.holder)?;
-            put_some(m, "HolderInner", &self.holder_inner)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.option, &self.string, &self.vec, &self.box_, &self.result, &self.self_, &self.std, &self.some,
+                ),
+                (
+                    &self.none, &self.ok, &self.default, &self.clone, &self.debug, &self.partial_eq, &self.record,
+                    &self.reader,
+                ),
+                (
+                    &self.map_access, &self.serialize_map, &self.value, &self.ops, &self.impls, &self.a, &self.m,
+                    &self.operation,
+                ),
+                (
+                    &self.core, &self.alloc, &self.u8, &self.str, &self.to_string, &self.from, &self.definitions,
+                    &self.operations,
+                ),
+                (
+                    &self.user_id, &self.user_id_2, &self.user_id_3, &self.holder, &self.holder_inner,
+                ),
+            )
         }
     }
-    ops::record!(super::AllInputBody);
+    ops::table!(super::AllInputBody, Default);
 
     impl Record for super::Option {
         const NAME: &'static str = "Option";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Option);
+    ops::table!(super::Option);
 
     impl Record for super::String {
         const NAME: &'static str = "String";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::String);
+    ops::table!(super::String);
 
     impl Record for super::Vec {
         const NAME: &'static str = "Vec";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Vec);
+    ops::table!(super::Vec);
 
     impl Record for super::Box {
         const NAME: &'static str = "Box";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Box);
+    ops::table!(super::Box);
 
     impl Record for super::Result {
         const NAME: &'static str = "Result";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Result);
+    ops::table!(super::Result);
 
     impl Record for super::Self_ {
         const NAME: &'static str = "Self_";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Self_);
+    ops::table!(super::Self_);
 
     impl Record for super::Std {
         const NAME: &'static str = "Std";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Std);
+    ops::table!(super::Std);
 
     impl Record for super::Some_ {
         const NAME: &'static str = "Some_";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Some_);
+    ops::table!(super::Some_);
 
     impl Record for super::None_ {
         const NAME: &'static str = "None_";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::None_);
+    ops::table!(super::None_);
 
     impl Record for super::Ok_ {
         const NAME: &'static str = "Ok_";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Ok_);
+    ops::table!(super::Ok_);
 
     impl Record for super::Default {
         const NAME: &'static str = "Default";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Default);
+    ops::table!(super::Default);
 
     impl Record for super::Clone {
         const NAME: &'static str = "Clone";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Clone);
+    ops::table!(super::Clone);
 
     impl Record for super::Debug {
         const NAME: &'static str = "Debug";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Debug);
+    ops::table!(super::Debug);
 
     impl Record for super::PartialEq {
         const NAME: &'static str = "PartialEq";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::PartialEq);
+    ops::table!(super::PartialEq);
 
     impl Record for super::Record {
         const NAME: &'static str = "Record";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Record);
+    ops::table!(super::Record);
 
     impl Record for super::Reader {
         const NAME: &'static str = "Reader";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Reader);
+    ops::table!(super::Reader);
 
     impl Record for super::MapAccess {
         const NAME: &'static str = "MapAccess";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::MapAccess);
+    ops::table!(super::MapAccess);
 
     impl Record for super::SerializeMap {
         const NAME: &'static str = "SerializeMap";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::SerializeMap);
+    ops::table!(super::SerializeMap);
 
     impl Record for super::Value {
         const NAME: &'static str = "Value";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Value);
+    ops::table!(super::Value);
 
     impl Record for super::Ops {
         const NAME: &'static str = "Ops";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Ops);
+    ops::table!(super::Ops);
 
     impl Record for super::Impls {
         const NAME: &'static str = "Impls";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Impls);
+    ops::table!(super::Impls);
 
     impl Record for super::A {
         const NAME: &'static str = "A";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::A);
+    ops::table!(super::A);
 
     impl Record for super::M {
         const NAME: &'static str = "M";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::M);
+    ops::table!(super::M);
 
     impl Record for super::Operation {
         const NAME: &'static str = "Operation";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Operation);
+    ops::table!(super::Operation);
 
     impl Record for super::Core {
         const NAME: &'static str = "Core";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Core);
+    ops::table!(super::Core);
 
     impl Record for super::Alloc {
         const NAME: &'static str = "Alloc";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Alloc);
+    ops::table!(super::Alloc);
 
     impl Record for super::U8 {
         const NAME: &'static str = "U8";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::U8);
+    ops::table!(super::U8);
 
     impl Record for super::Str {
         const NAME: &'static str = "Str";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Str);
+    ops::table!(super::Str);
 
     impl Record for super::ToString {
         const NAME: &'static str = "ToString";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::ToString);
+    ops::table!(super::ToString);
 
     impl Record for super::From {
         const NAME: &'static str = "From";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::From);
+    ops::table!(super::From);
 
     impl Record for super::Definitions {
         const NAME: &'static str = "Definitions";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Definitions);
+    ops::table!(super::Definitions);
 
     impl Record for super::Operations {
         const NAME: &'static str = "Operations";
         const FIELDS: &'static [&'static str] = &[
             "value", "type", "self", "m", "s", "i", "extra", "put", "None",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "type" => 1, "self" => 2, "m" => 3, "s" => 4, "i" => 5, "extra" => 6, "put" => 7,
-                "None" => 8, _ => 9,
+        type Slots = (
+            (
+                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>,
+            ),
+            (Optional<String>, Rest<ops::Value>),
+        );
+        fn make((
+            (value, type_, self_, m, s, i, extra, put), (none, extra_2),
+        ): Values<Self>) -> Self {
+            Self {
+                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra_2 = ::std::collections::BTreeMap::new();
-            let mut s = (
-                None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next_or(&mut extra_2)? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    value, type_, self_, Some(m), s, i, extra, put, none,
-                ) => Ok(Self {
-                    value: value.flatten().unwrap_or_else(|| "x".to_owned()), type_: type_.flatten(),
-                    self_: self_.flatten(), m, s: s.flatten(), i: i.flatten(), extra: extra.flatten(), put: put.flatten(),
-                    none: none.flatten(), extra_2,
-                }),
-                s => Err(m.missing(&[(3, s.3.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "type", &self.type_)?;
-            put_some(m, "self", &self.self_)?;
-            put(m, "m", &self.m)?;
-            put_some(m, "s", &self.s)?;
-            put_some(m, "i", &self.i)?;
-            put_some(m, "extra", &self.extra)?;
-            put_some(m, "put", &self.put)?;
-            put_some(m, "None", &self.none)?;
-            put_extra::<Self, _, _>(m, &self.extra_2)
+                    &self.value, &self.type_, &self.self_, &self.m, &self.s, &self.i, &self.extra, &self.put,
+                ),
+                (&self.none, &self.extra_2),
+            )
         }
     }
-    ops::record!(super::Operations);
+    ops::table!(super::Operations);
 
     impl Record for super::Holder {
         const NAME: &'static str = "Holder";
         const FIELDS: &'static [&'static str] = &["user-id", "user_id", "userId", "inner"];
-        fn index(name: &str) -> usize {
-            match name {
-                "user-id" => 0, "user_id" => 1, "userId" => 2, "inner" => 3, _ => 4,
-            }
+        type Slots = (
+            Optional<String>, Optional<String>, Optional<String>, Optional<super::HolderInner>,
+        );
+        fn make((user_id, user_id_2, user_id_3, inner): Values<Self>) -> Self {
+            Self { user_id, user_id_2, user_id_3, inner }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3), _ => m.skip(),
-                }?;
-            }
-            let (user_id, user_id_2, user_id_3, inner) = s;
-            Ok(Self {
-                user_id: user_id.flatten(), user_id_2: user_id_2.flatten(), user_id_3: user_id_3.flatten(),
-                inner: inner.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "user-id", &self.user_id)?;
-            put_some(m, "user_id", &self.user_id_2)?;
-            put_some(m, "userId", &self.user_id_3)?;
-            put_some(m, "inner", &self.inner)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                &self.user_id, &self.user_id_2, &self.user_id_3, &self.inner,
+            )
         }
     }
-    ops::record!(super::Holder);
+    ops::table!(super::Holder, Default);
 
     impl Record for super::HolderInner {
         const NAME: &'static str = "HolderInner";
         const FIELDS: &'static [&'static str] = &["x"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, _ => 1,
-            }
+        type Slots = (Optional<i64>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (x,) = s;
-            Ok(Self { x: x.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "x", &self.x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::HolderInner);
+    ops::table!(super::HolderInner, Default);
 
     impl Record for super::HolderInner2 {
         const NAME: &'static str = "HolderInner2";
         const FIELDS: &'static [&'static str] = &["y"];
-        fn index(name: &str) -> usize {
-            match name {
-                "y" => 0, _ => 1,
-            }
+        type Slots = (Optional<i64>,);
+        fn make((y,): Values<Self>) -> Self {
+            Self { y }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (y,) = s;
-            Ok(Self { y: y.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "y", &self.y)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.y,)
         }
     }
-    ops::record!(super::HolderInner2);
+    ops::table!(super::HolderInner2, Default);
 
     impl Record for super::NoneInput {
         const NAME: &'static str = "NoneInput";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            while m.next()?.is_some() {
-                m.skip()?;
-            }
-            Ok(Self {})
-        }
-        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
-            Ok(())
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::record!(super::NoneInput);
+    ops::table!(super::NoneInput, Default);
 
     impl Record for super::SomeInput {
         const NAME: &'static str = "SomeInput";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            while m.next()?.is_some() {
-                m.skip()?;
-            }
-            Ok(Self {})
-        }
-        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
-            Ok(())
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::record!(super::SomeInput);
+    ops::table!(super::SomeInput, Default);
 
     impl Record for super::AInput {
         const NAME: &'static str = "AInput";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            while m.next()?.is_some() {
-                m.skip()?;
-            }
-            Ok(Self {})
-        }
-        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
-            Ok(())
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::record!(super::AInput);
+    ops::table!(super::AInput, Default);
 
     impl Record for super::AInput2 {
         const NAME: &'static str = "AInput2";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            while m.next()?.is_some() {
-                m.skip()?;
-            }
-            Ok(Self {})
-        }
-        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
-            Ok(())
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::record!(super::AInput2);
+    ops::table!(super::AInput2, Default);
 
     impl Record for super::AllInput2 {
         const NAME: &'static str = "AllInput2";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            while m.next()?.is_some() {
-                m.skip()?;
-            }
-            Ok(Self {})
-        }
-        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
-            Ok(())
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::record!(super::AllInput2);
+    ops::table!(super::AllInput2, Default);
 
     ops::json_schemas!("collisions", super::DEFINITIONS {
         super::Option = "Option",

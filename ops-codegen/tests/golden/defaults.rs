@@ -31,14 +31,12 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `defaults.all`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct AllInput {
     /// The property `body`.
     pub body: AllInputBody,
 }
 
 /// The property `body`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllInputBody {
     /// The property `Settings`.
     pub settings: Option<Settings>,
@@ -53,7 +51,6 @@ pub struct AllInputBody {
 }
 
 /// The definition `Settings`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The property `limit`.
     pub limit: i64,
@@ -95,14 +92,12 @@ pub enum SettingsLevel {
 }
 
 /// The definition `Inner`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Inner {
     /// The property `a`.
     pub a: Option<String>,
 }
 
 /// The definition `Zero`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Zero {
     /// The property `count`.
     pub count: i64,
@@ -111,7 +106,6 @@ pub struct Zero {
 }
 
 /// The definition `Wrong`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Wrong {
     /// The property `limit`.
     pub limit: Option<i64>,
@@ -131,21 +125,11 @@ pub enum WrongLevel {
 }
 
 /// The definition `Tagged`.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `kind` is always `tagged`.
 pub struct Tagged {
-    /// The property `kind`.
-    pub kind: TaggedKind,
     /// The property `note`.
     pub note: Option<String>,
-}
-
-/// The property `kind`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum TaggedKind {
-    /// The value `tagged`.
-    Tagged,
-    /// Any other value.
-    Other(String),
 }
 
 mod impls {
@@ -157,129 +141,74 @@ mod impls {
     impl Record for super::AllInput {
         const NAME: &'static str = "AllInput";
         const FIELDS: &'static [&'static str] = &["body"];
-        fn index(name: &str) -> usize {
-            match name {
-                "body" => 0, _ => 1,
-            }
+        type Slots = (Required<super::AllInputBody>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(body),) => Ok(Self { body }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "body", &self.body)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
         }
     }
-    ops::record!(super::AllInput);
+    ops::table!(super::AllInput);
 
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &["Settings", "Inner", "Zero", "Wrong", "Tagged"];
-        fn index(name: &str) -> usize {
-            match name {
-                "Settings" => 0, "Inner" => 1, "Zero" => 2, "Wrong" => 3, "Tagged" => 4, _ => 5,
-            }
+        type Slots = (
+            Optional<super::Settings>, Optional<super::Inner>, Optional<super::Zero>, Optional<super::Wrong>,
+            Optional<super::Tagged>,
+        );
+        fn make((settings, inner, zero, wrong, tagged): Values<Self>) -> Self {
+            Self { settings, inner, zero, wrong, tagged }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), _ => m.skip(),
-                }?;
-            }
-            let (settings, inner, zero, wrong, tagged) = s;
-            Ok(Self {
-                settings: settings.flatten(), inner: inner.flatten(), zero: zero.flatten(), wrong: wrong.flatten(),
-                tagged: tagged.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "Settings", &self.settings)?;
-            put_some(m, "Inner", &self.inner)?;
-            put_some(m, "Zero", &self.zero)?;
-            put_some(m, "Wrong", &self.wrong)?;
-            put_some(m, "Tagged", &self.tagged)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                &self.settings, &self.inner, &self.zero, &self.wrong, &self.tagged,
+            )
         }
     }
-    ops::record!(super::AllInputBody);
+    ops::table!(super::AllInputBody, Default);
 
-    impl Default for super::Settings {
-        fn default() -> Self {
-            Self {
-                limit: 20, ratio: 0.5, name: "no \"name\"".to_owned(), on: true, off: Default::default(),
-                tags: vec!["a".to_owned(), "b".to_owned()], none: Default::default(), level: super::SettingsLevel::High,
-                nothing: None, maybe: Some(3),
-                any: [("a".to_owned(), ops::Value::Array(vec![ops::Value::from(1i64), ops::Value::from(2.5f64), ops::Value::Null, ops::Value::String("x".to_owned())]))].into_iter().collect::<ops::Value>(),
-                pair: ("x".to_owned(), 1,), inner: Default::default(),
-            }
-        }
-    }
     impl Record for super::Settings {
         const NAME: &'static str = "Settings";
         const FIELDS: &'static [&'static str] = &[
             "limit", "ratio", "name", "on", "off", "tags", "none", "level", "nothing", "maybe", "any", "pair", "inner",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "limit" => 0, "ratio" => 1, "name" => 2, "on" => 3, "off" => 4, "tags" => 5, "none" => 6, "level" => 7,
-                "nothing" => 8, "maybe" => 9, "any" => 10, "pair" => 11, "inner" => 12, _ => 13,
-            }
-        }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), 10 => m.put(&mut s.10), 11 => m.put(&mut s.11),
-                    12 => m.put(&mut s.12), _ => m.skip(),
-                }?;
-            }
-            let (
-                limit, ratio, name, on, off, tags, none, level, nothing, maybe, any, pair, inner,
-            ) = s;
-            Ok(Self {
-                limit: limit.flatten().unwrap_or(20), ratio: ratio.flatten().unwrap_or(0.5),
-                name: name.flatten().unwrap_or_else(|| "no \"name\"".to_owned()), on: on.flatten().unwrap_or(true),
-                off: off.flatten().unwrap_or_default(),
-                tags: tags.flatten().unwrap_or_else(|| vec!["a".to_owned(), "b".to_owned()]),
-                none: none.flatten().unwrap_or_default(), level: level.flatten().unwrap_or(super::SettingsLevel::High),
-                nothing, maybe: maybe.unwrap_or(Some(3)),
+        type Slots = (
+            (
+                Defaulted<i64>, Defaulted<f64>, Defaulted<String>, Defaulted<bool>, Defaulted<bool>,
+                Defaulted<Vec<String>>, Defaulted<Vec<String>>, Defaulted<super::SettingsLevel>,
+            ),
+            (
+                Nullable<Option<String>>, DefaultedNull<Option<i64>>, DefaultedNull<ops::Value>,
+                Defaulted<(String, i64, )>, Defaulted<super::Inner>,
+            ),
+        );
+        fn make((
+            (limit, ratio, name, on, off, tags, none, level), (nothing, maybe, any, pair, inner),
+        ): Values<Self>) -> Self {
+            Self {
+                limit: limit.unwrap_or(20), ratio: ratio.unwrap_or(0.5),
+                name: name.unwrap_or_else(|| "no \"name\"".to_owned()), on: on.unwrap_or(true),
+                off: off.unwrap_or_default(), tags: tags.unwrap_or_else(|| vec!["a".to_owned(), "b".to_owned()]),
+                none: none.unwrap_or_default(), level: level.unwrap_or(super::SettingsLevel::High), nothing,
+                maybe: maybe.unwrap_or(Some(3)),
                 any: any.unwrap_or_else(|| [("a".to_owned(), ops::Value::Array(vec![ops::Value::from(1i64), ops::Value::from(2.5f64), ops::Value::Null, ops::Value::String("x".to_owned())]))].into_iter().collect::<ops::Value>()),
-                pair: pair.flatten().unwrap_or_else(|| ("x".to_owned(), 1,)), inner: inner.flatten().unwrap_or_default(),
-            })
+                pair: pair.unwrap_or_else(|| ("x".to_owned(), 1,)), inner: inner.unwrap_or_default(),
+            }
         }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "limit", &self.limit)?;
-            put(m, "ratio", &self.ratio)?;
-            put(m, "name", &self.name)?;
-            put(m, "on", &self.on)?;
-            put(m, "off", &self.off)?;
-            put(m, "tags", &self.tags)?;
-            put(m, "none", &self.none)?;
-            put(m, "level", &self.level)?;
-            put_some(m, "nothing", &self.nothing)?;
-            put(m, "maybe", &self.maybe)?;
-            put(m, "any", &self.any)?;
-            put(m, "pair", &self.pair)?;
-            put(m, "inner", &self.inner)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.limit, &self.ratio, &self.name, &self.on, &self.off, &self.tags, &self.none, &self.level,
+                ),
+                (
+                    &self.nothing, &self.maybe, &self.any, &self.pair, &self.inner,
+                ),
+            )
         }
     }
-    ops::record!(super::Settings);
+    ops::table!(super::Settings, Default);
 
     ops::names!(super::SettingsLevel {
         "low" => Low,
@@ -290,127 +219,62 @@ mod impls {
     impl Record for super::Inner {
         const NAME: &'static str = "Inner";
         const FIELDS: &'static [&'static str] = &["a"];
-        fn index(name: &str) -> usize {
-            match name {
-                "a" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((a,): Values<Self>) -> Self {
+            Self { a }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (a,) = s;
-            Ok(Self { a: a.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "a", &self.a)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.a,)
         }
     }
-    ops::record!(super::Inner);
+    ops::table!(super::Inner, Default);
 
     impl Record for super::Zero {
         const NAME: &'static str = "Zero";
         const FIELDS: &'static [&'static str] = &["count", "word"];
-        fn index(name: &str) -> usize {
-            match name {
-                "count" => 0, "word" => 1, _ => 2,
-            }
+        type Slots = (Defaulted<i64>, Optional<String>);
+        fn make((count, word): Values<Self>) -> Self {
+            Self { count: count.unwrap_or_default(), word }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            let (count, word) = s;
-            Ok(Self {
-                count: count.flatten().unwrap_or_default(), word: word.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "count", &self.count)?;
-            put_some(m, "word", &self.word)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.count, &self.word)
         }
     }
-    ops::record!(super::Zero);
+    ops::table!(super::Zero, Default);
 
     impl Record for super::Wrong {
         const NAME: &'static str = "Wrong";
         const FIELDS: &'static [&'static str] = &["limit", "level", "big"];
-        fn index(name: &str) -> usize {
-            match name {
-                "limit" => 0, "level" => 1, "big" => 2, _ => 3,
-            }
+        type Slots = (
+            Optional<i64>, Optional<super::WrongLevel>, Optional<i32>,
+        );
+        fn make((limit, level, big): Values<Self>) -> Self {
+            Self { limit, level, big }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), _ => m.skip(),
-                }?;
-            }
-            let (limit, level, big) = s;
-            Ok(Self {
-                limit: limit.flatten(), level: level.flatten(), big: big.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "limit", &self.limit)?;
-            put_some(m, "level", &self.level)?;
-            put_some(m, "big", &self.big)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.limit, &self.level, &self.big)
         }
     }
-    ops::record!(super::Wrong);
+    ops::table!(super::Wrong, Default);
 
     ops::names!(super::WrongLevel {
         "low" => Low,
         _ => Other,
     });
 
-    impl Default for super::Tagged {
-        fn default() -> Self {
-            Self { kind: super::TaggedKind::Tagged, note: None }
-        }
-    }
     impl Record for super::Tagged {
         const NAME: &'static str = "Tagged";
-        const FIELDS: &'static [&'static str] = &["kind", "note"];
-        fn index(name: &str) -> usize {
-            match name {
-                "kind" => 0, "note" => 1, _ => 2,
-            }
+        const FIELDS: &'static [&'static str] = &["note", "kind"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("tagged")];
+        type Slots = (Optional<String>,);
+        fn make((note,): Values<Self>) -> Self {
+            Self { note }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(kind), note) => Ok(Self { kind, note: note.flatten() }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "kind", &self.kind)?;
-            put_some(m, "note", &self.note)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.note,)
         }
     }
-    ops::record!(super::Tagged);
-
-    ops::names!(super::TaggedKind {
-        "tagged" => Tagged,
-        _ => Other,
-    });
+    ops::table!(super::Tagged, Default);
 
     ops::json_schemas!("defaults", super::DEFINITIONS {
         super::Settings = "Settings",

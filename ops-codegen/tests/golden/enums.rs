@@ -31,14 +31,12 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `enums.all`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct AllInput {
     /// The property `body`.
     pub body: AllInputBody,
 }
 
 /// The property `body`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllInputBody {
     /// The property `Status`.
     pub status: Option<Status>,
@@ -210,76 +208,48 @@ mod impls {
     impl Record for super::AllInput {
         const NAME: &'static str = "AllInput";
         const FIELDS: &'static [&'static str] = &["body"];
-        fn index(name: &str) -> usize {
-            match name {
-                "body" => 0, _ => 1,
-            }
+        type Slots = (Required<super::AllInputBody>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(body),) => Ok(Self { body }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "body", &self.body)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
         }
     }
-    ops::record!(super::AllInput);
+    ops::table!(super::AllInput);
 
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &[
             "Status", "Signs", "Case", "Mixed", "Nullable", "Titles", "Described", "Open", "Yes", "Single",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "Status" => 0, "Signs" => 1, "Case" => 2, "Mixed" => 3, "Nullable" => 4, "Titles" => 5, "Described" => 6,
-                "Open" => 7, "Yes" => 8, "Single" => 9, _ => 10,
-            }
-        }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), _ => m.skip(),
-                }?;
-            }
-            let (
+        type Slots = (
+            (
+                Optional<super::Status>, Optional<super::Signs>, Optional<super::Case>, Optional<super::Mixed>,
+                Nullable<super::Nullable>, Optional<super::Titles>, Optional<super::Described>, Optional<super::Open>,
+            ),
+            (Optional<super::Yes>, Optional<super::Single>),
+        );
+        fn make((
+            (
+                status, signs, case, mixed, nullable, titles, described, open,
+            ), (yes, single),
+        ): Values<Self>) -> Self {
+            Self {
                 status, signs, case, mixed, nullable, titles, described, open, yes, single,
-            ) = s;
-            Ok(Self {
-                status: status.flatten(), signs: signs.flatten(), case: case.flatten(), mixed: mixed.flatten(), nullable,
-                titles: titles.flatten(), described: described.flatten(), open: open.flatten(), yes: yes.flatten(),
-                single: single.flatten(),
-            })
+            }
         }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "Status", &self.status)?;
-            put_some(m, "Signs", &self.signs)?;
-            put_some(m, "Case", &self.case)?;
-            put_some(m, "Mixed", &self.mixed)?;
-            put_some(m, "Nullable", &self.nullable)?;
-            put_some(m, "Titles", &self.titles)?;
-            put_some(m, "Described", &self.described)?;
-            put_some(m, "Open", &self.open)?;
-            put_some(m, "Yes", &self.yes)?;
-            put_some(m, "Single", &self.single)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.status, &self.signs, &self.case, &self.mixed, &self.nullable, &self.titles, &self.described,
+                    &self.open,
+                ),
+                (&self.yes, &self.single),
+            )
         }
     }
-    ops::record!(super::AllInputBody);
+    ops::table!(super::AllInputBody, Default);
 
     ops::names!(super::Status {
         "available" => Available,

@@ -246,16 +246,16 @@ static GET_P7: ops::OperationSpec = ops::OperationSpec::query("hostile.get_p7")
 /// `GET /p8/..evil`
 ///
 /// Errors with details: `HTTP_404` ([`EvilError404`]).
-pub struct Evil5;
+pub struct Evil4;
 
-impl ops::Operation for Evil5 {
+impl ops::Operation for Evil4 {
     type Input = EvilInput;
     type Output = Evil;
-    const SPEC: &'static ops::OperationSpec = &EVIL5;
+    const SPEC: &'static ops::OperationSpec = &EVIL4;
 }
-impl ops::Call for Evil5 {}
+impl ops::Call for Evil4 {}
 
-static EVIL5: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{202e}\u{2066}evil")
+static EVIL4: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{202e}\u{2066}evil")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{202e}\u{2066}evil")
     .with_description("\u{202e}\u{2066}evil")
@@ -710,7 +710,7 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
         <BackslashQuotes as ops::Operation>::SPEC,
         <AllowX as ops::Operation>::SPEC,
         <GetP7 as ops::Operation>::SPEC,
-        <Evil5 as ops::Operation>::SPEC,
+        <Evil4 as ops::Operation>::SPEC,
         <N0X as ops::Operation>::SPEC,
         <Static as ops::Operation>::SPEC,
         <X as ops::Operation>::SPEC,
@@ -729,7 +729,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `hostile.*/ fn main() {} /*`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct FnMainInput {
     /// */ fn main() {} /*
     pub fn_main: String,
@@ -766,7 +765,6 @@ pub struct FnMainInput {
 /// ..
 /// aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 /// ```
-#[derive(Debug, Clone, PartialEq)]
 pub struct Evil {
     /// */ fn main() {} /*
     pub fn_main: EvilFnMain,
@@ -831,12 +829,11 @@ pub struct Evil {
 }
 
 /// */ fn main() {} /*
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `*/ fn main() {} /*` is always `*/ fn main() {} /*`.
 pub struct EvilFnMain {
     /// The property `x`.
     pub x: EvilFnMainX,
-    /// The property `*/ fn main() {} /*`.
-    pub fn_main: EvilFnMainFnMain,
 }
 
 /// The property `x`.
@@ -850,22 +847,12 @@ pub enum EvilFnMainX {
     Other(String),
 }
 
-/// The property `*/ fn main() {} /*`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilFnMainFnMain {
-    /// The value `*/ fn main() {} /*`.
-    FnMain,
-    /// Any other value.
-    Other(String),
-}
-
 /// "; compile_error!("x"); "
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `"; compile_error!("x"); "` is always `"; compile_error!("x"); "`.
 pub struct EvilCompileErrorX {
     /// The property `x`.
     pub x: EvilCompileErrorXx,
-    /// The property `"; compile_error!("x"); "`.
-    pub compile_error_x: EvilCompileErrorXCompileErrorX,
 }
 
 /// The property `x`.
@@ -879,22 +866,12 @@ pub enum EvilCompileErrorXx {
     Other(String),
 }
 
-/// The property `"; compile_error!("x"); "`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilCompileErrorXCompileErrorX {
-    /// The value `"; compile_error!("x"); "`.
-    CompileErrorX,
-    /// Any other value.
-    Other(String),
-}
-
 /// "##; fn x() {} r##"
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `"##; fn x() {} r##"` is always `"##; fn x() {} r##"`.
 pub struct EvilFnXr {
     /// The property `x`.
     pub x: EvilFnXrx,
-    /// The property `"##; fn x() {} r##"`.
-    pub fn_x_r: EvilFnXrFnXr,
 }
 
 /// The property `x`.
@@ -908,22 +885,12 @@ pub enum EvilFnXrx {
     Other(String),
 }
 
-/// The property `"##; fn x() {} r##"`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilFnXrFnXr {
-    /// The value `"##; fn x() {} r##"`.
-    FnXR,
-    /// Any other value.
-    Other(String),
-}
-
 /// \]\] } }
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `]] } }` is always `]] } }`.
 pub struct EvilRightRightSpaceU7dSpaceU7d {
     /// The property `x`.
     pub x: EvilRightRightSpaceU7dSpaceU7dX,
-    /// The property `]] } }`.
-    pub right_right_space_u7d_space_u7d: EvilRightRightSpaceU7dSpaceU7dRightRightSpaceU7dSpaceU7d,
 }
 
 /// The property `x`.
@@ -937,22 +904,12 @@ pub enum EvilRightRightSpaceU7dSpaceU7dX {
     Other(String),
 }
 
-/// The property `]] } }`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilRightRightSpaceU7dSpaceU7dRightRightSpaceU7dSpaceU7d {
-    /// The value `]] } }`.
-    RightRightSpaceU7dSpaceU7d,
-    /// Any other value.
-    Other(String),
-}
-
 /// \\
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `\` is always `\`.
 pub struct EvilBackslash {
     /// The property `x`.
     pub x: EvilBackslashX,
-    /// The property `\`.
-    pub backslash: EvilBackslashBackslash,
 }
 
 /// The property `x`.
@@ -966,22 +923,12 @@ pub enum EvilBackslashX {
     Other(String),
 }
 
-/// The property `\`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilBackslashBackslash {
-    /// The value `\`.
-    Backslash,
-    /// Any other value.
-    Other(String),
-}
-
 /// \"
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `\"` is always `\"`.
 pub struct EvilBackslashQuotes {
     /// The property `x`.
     pub x: EvilBackslashQuotesX,
-    /// The property `\"`.
-    pub backslash_quotes: EvilBackslashQuotesBackslashQuotes,
 }
 
 /// The property `x`.
@@ -995,22 +942,12 @@ pub enum EvilBackslashQuotesX {
     Other(String),
 }
 
-/// The property `\"`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilBackslashQuotesBackslashQuotes {
-    /// The value `\"`.
-    BackslashQuotes,
-    /// Any other value.
-    Other(String),
-}
-
 /// #!\[allow(x)\]
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `.#![allow(x)].` is always `.#![allow(x)].`.
 pub struct EvilAllowX {
     /// The property `x`.
     pub x: EvilAllowXx,
-    /// The property `.#![allow(x)].`.
-    pub allow_x: EvilAllowXAllowX,
 }
 
 /// The property `x`.
@@ -1024,22 +961,12 @@ pub enum EvilAllowXx {
     Other(String),
 }
 
-/// The property `.#![allow(x)].`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilAllowXAllowX {
-    /// The value `.#![allow(x)].`.
-    AllowX,
-    /// Any other value.
-    Other(String),
-}
-
 /// The property `.`.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `.` is always `.`.
 pub struct EvilUd {
     /// The property `x`.
     pub x: EvilUdX,
-    /// The property `.`.
-    pub ud: EvilUdUd,
 }
 
 /// The property `x`.
@@ -1053,22 +980,12 @@ pub enum EvilUdX {
     Other(String),
 }
 
-/// The property `.`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilUdUd {
-    /// The value `.`.
-    Ud,
-    /// Any other value.
-    Other(String),
-}
-
 /// U+202EU+2066evil
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `..evil` is always `..evil`.
 pub struct EvilEvil {
     /// The property `x`.
     pub x: EvilEvilX,
-    /// The property `..evil`.
-    pub evil: EvilEvilEvil,
 }
 
 /// The property `x`.
@@ -1082,22 +999,12 @@ pub enum EvilEvilX {
     Other(String),
 }
 
-/// The property `..evil`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilEvilEvil {
-    /// The value `..evil`.
-    Evil,
-    /// Any other value.
-    Other(String),
-}
-
 /// {}{0}{x:?}
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `{}{0}{x:?}` is always `{}{0}{x:?}`.
 pub struct EvilN0x {
     /// The property `x`.
     pub x: EvilN0xx,
-    /// The property `{}{0}{x:?}`.
-    pub n0_x: EvilN0xn0x,
 }
 
 /// The property `x`.
@@ -1111,22 +1018,12 @@ pub enum EvilN0xx {
     Other(String),
 }
 
-/// The property `{}{0}{x:?}`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilN0xn0x {
-    /// The value `{}{0}{x:?}`.
-    N0X,
-    /// Any other value.
-    Other(String),
-}
-
 /// 'static
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `'static` is always `'static`.
 pub struct EvilStatic {
     /// The property `x`.
     pub x: EvilStaticX,
-    /// The property `'static`.
-    pub static_: EvilStaticStatic,
 }
 
 /// The property `x`.
@@ -1140,22 +1037,12 @@ pub enum EvilStaticX {
     Other(String),
 }
 
-/// The property `'static`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilStaticStatic {
-    /// The value `'static`.
-    Static,
-    /// Any other value.
-    Other(String),
-}
-
 /// //! x
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `//! x` is always `//! x`.
 pub struct EvilX {
     /// The property `x`.
     pub x: EvilXx,
-    /// The property `//! x`.
-    pub x_2: EvilXx2,
 }
 
 /// The property `x`.
@@ -1169,22 +1056,12 @@ pub enum EvilXx {
     Other(String),
 }
 
-/// The property `//! x`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilXx2 {
-    /// The value `//! x`.
-    X,
-    /// Any other value.
-    Other(String),
-}
-
 /// `code` \[link\] \[Pet\](crate::Pet) \<script\>alert(1)\</script\>
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` is always `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
 pub struct EvilCodeLinkPetCratePetScriptAlert1Script {
     /// The property `x`.
     pub x: EvilCodeLinkPetCratePetScriptAlert1ScriptX,
-    /// The property `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
-    pub code_link_pet_crate_pet_script_alert_1_script: EvilCodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script,
 }
 
 /// The property `x`.
@@ -1198,23 +1075,13 @@ pub enum EvilCodeLinkPetCratePetScriptAlert1ScriptX {
     Other(String),
 }
 
-/// The property `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilCodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script {
-    /// The value `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
-    CodeLinkPetCratePetScriptAlert1Script,
-    /// Any other value.
-    Other(String),
-}
-
 /// indented
 /// code
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `indented. code.` is always `indented. code.`.
 pub struct EvilIndentedCode {
     /// The property `x`.
     pub x: EvilIndentedCodeX,
-    /// The property `indented.    code.`.
-    pub indented_code: EvilIndentedCodeIndentedCode,
 }
 
 /// The property `x`.
@@ -1228,24 +1095,14 @@ pub enum EvilIndentedCodeX {
     Other(String),
 }
 
-/// The property `indented.    code.`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilIndentedCodeIndentedCode {
-    /// The value `indented.    code.`.
-    IndentedCode,
-    /// Any other value.
-    Other(String),
-}
-
 /// ```text
 /// unclosed
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `....unclosed` is always `....unclosed`.
 pub struct EvilUnclosed {
     /// The property `x`.
     pub x: EvilUnclosedX,
-    /// The property `....unclosed`.
-    pub unclosed: EvilUnclosedUnclosed,
 }
 
 /// The property `x`.
@@ -1259,25 +1116,15 @@ pub enum EvilUnclosedX {
     Other(String),
 }
 
-/// The property `....unclosed`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilUnclosedUnclosed {
-    /// The value `....unclosed`.
-    Unclosed,
-    /// Any other value.
-    Other(String),
-}
-
 /// - a
 ///   lazy
 /// 1. b
 ///    lazy
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `- a.lazy.1. b.lazy` is always `- a.lazy.1. b.lazy`.
 pub struct EvilALazy1bLazy {
     /// The property `x`.
     pub x: EvilALazy1bLazyX,
-    /// The property `- a.lazy.1. b.lazy`.
-    pub a_lazy_1_b_lazy: EvilALazy1bLazyALazy1bLazy,
 }
 
 /// The property `x`.
@@ -1291,22 +1138,12 @@ pub enum EvilALazy1bLazyX {
     Other(String),
 }
 
-/// The property `- a.lazy.1. b.lazy`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilALazy1bLazyALazy1bLazy {
-    /// The value `- a.lazy.1. b.lazy`.
-    ALazy1BLazy,
-    /// Any other value.
-    Other(String),
-}
-
 /// $crate::x!()
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `$crate::x!()` is always `$crate::x!()`.
 pub struct EvilCrateX {
     /// The property `x`.
     pub x: EvilCrateXx,
-    /// The property `$crate::x!()`.
-    pub crate_x: EvilCrateXCrateX,
 }
 
 /// The property `x`.
@@ -1320,22 +1157,12 @@ pub enum EvilCrateXx {
     Other(String),
 }
 
-/// The property `$crate::x!()`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilCrateXCrateX {
-    /// The value `$crate::x!()`.
-    CrateX,
-    /// Any other value.
-    Other(String),
-}
-
 /// The property `..`.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `..` is always `..`.
 pub struct EvilU0u7 {
     /// The property `x`.
     pub x: EvilU0u7x,
-    /// The property `..`.
-    pub u0_u7: EvilU0u7u0u7,
 }
 
 /// The property `x`.
@@ -1349,22 +1176,12 @@ pub enum EvilU0u7x {
     Other(String),
 }
 
-/// The property `..`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilU0u7u0u7 {
-    /// The value `..`.
-    U0U7,
-    /// Any other value.
-    Other(String),
-}
-
 /// U+FEFF
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `.` is always `.`.
 pub struct EvilUfeff {
     /// The property `x`.
     pub x: EvilUfeffX,
-    /// The property `.`.
-    pub ufeff: EvilUfeffUfeff,
 }
 
 /// The property `x`.
@@ -1378,22 +1195,12 @@ pub enum EvilUfeffX {
     Other(String),
 }
 
-/// The property `.`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilUfeffUfeff {
-    /// The value `.`.
-    Ufeff,
-    /// Any other value.
-    Other(String),
-}
-
 /// 🦀
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `🦀` is always `🦀`.
 pub struct EvilU1f980 {
     /// The property `x`.
     pub x: EvilU1f980x,
-    /// The property `🦀`.
-    pub u1f980: EvilU1f980u1f980,
 }
 
 /// The property `x`.
@@ -1407,22 +1214,12 @@ pub enum EvilU1f980x {
     Other(String),
 }
 
-/// The property `🦀`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilU1f980u1f980 {
-    /// The value `🦀`.
-    U1f980,
-    /// Any other value.
-    Other(String),
-}
-
 /// r#type
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `r#type` is always `r#type`.
 pub struct EvilRType {
     /// The property `x`.
     pub x: EvilRTypeX,
-    /// The property `r#type`.
-    pub r_type: EvilRTypeRType,
 }
 
 /// The property `x`.
@@ -1436,22 +1233,12 @@ pub enum EvilRTypeX {
     Other(String),
 }
 
-/// The property `r#type`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilRTypeRType {
-    /// The value `r#type`.
-    RType,
-    /// Any other value.
-    Other(String),
-}
-
 /// ..
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `..` is always `..`.
 pub struct EvilDotDot {
     /// The property `x`.
     pub x: EvilDotDotX,
-    /// The property `..`.
-    pub dot_dot: EvilDotDotDotDot,
 }
 
 /// The property `x`.
@@ -1465,22 +1252,13 @@ pub enum EvilDotDotX {
     Other(String),
 }
 
-/// The property `..`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EvilDotDotDotDot {
-    /// The value `..`.
-    DotDot,
-    /// Any other value.
-    Other(String),
-}
-
 /// aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` is always
+/// `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
 pub struct Evil2 {
     /// The property `x`.
     pub x: Evil3,
-    /// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
-    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Evil4,
 }
 
 /// The property `x`.
@@ -1494,20 +1272,10 @@ pub enum Evil3 {
     Other(String),
 }
 
-/// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Evil4 {
-    /// The value `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
-    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-    /// Any other value.
-    Other(String),
-}
-
 /// The definition `Bad`.
 pub type Bad = ops::Value;
 
 /// The definition `Worse`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Worse {
     /// The property `x`.
     pub x: Option<ops::Value>,
@@ -1520,182 +1288,156 @@ pub struct Worse {
 }
 
 /// */ fn main() {} /*
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FnMainError404 {
     /// The property `*/ fn main() {} /*`.
     pub fn_main: Option<String>,
 }
 
 /// The input of `hostile."; compile_error!("x"); "`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct CompileErrorXInput {
     /// "; compile_error!("x"); "
     pub compile_error_x: String,
 }
 
 /// "; compile_error!("x"); "
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CompileErrorXError404 {
     /// The property `"; compile_error!("x"); "`.
     pub compile_error_x: Option<String>,
 }
 
 /// The input of `hostile."##; fn x() {} r##"`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct FnXrInput {
     /// "##; fn x() {} r##"
     pub fn_x_r: String,
 }
 
 /// "##; fn x() {} r##"
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FnXrError404 {
     /// The property `"##; fn x() {} r##"`.
     pub fn_x_r: Option<String>,
 }
 
 /// The input of `hostile.]] } }`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct RightRightSpaceU7dSpaceU7dInput {
     /// \]\] } }
     pub right_right_space_u7d_space_u7d: String,
 }
 
 /// \]\] } }
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct RightRightSpaceU7dSpaceU7dError404 {
     /// The property `]] } }`.
     pub right_right_space_u7d_space_u7d: Option<String>,
 }
 
 /// The input of `hostile.\`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct BackslashInput {
     /// \\
     pub backslash: String,
 }
 
 /// \\
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct BackslashError404 {
     /// The property `\`.
     pub backslash: Option<String>,
 }
 
 /// The input of `hostile.\"`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct BackslashQuotesInput {
     /// \"
     pub backslash_quotes: String,
 }
 
 /// \"
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct BackslashQuotesError404 {
     /// The property `\"`.
     pub backslash_quotes: Option<String>,
 }
 
 /// The input of `hostile..#![allow(x)].`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct AllowXInput {
     /// #!\[allow(x)\]
     pub allow_x: String,
 }
 
 /// #!\[allow(x)\]
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllowXError404 {
     /// The property `.#![allow(x)].`.
     pub allow_x: Option<String>,
 }
 
 /// The input of `hostile.get_p7`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct GetP7Input {
     /// The property `.`.
     pub ud: String,
 }
 
 /// The details of an error of `hostile.get_p7`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct GetP7Error404 {
     /// The property `.`.
     pub ud: Option<String>,
 }
 
 /// The input of `hostile...evil`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct EvilInput {
     /// U+202EU+2066evil
     pub evil: String,
 }
 
 /// U+202EU+2066evil
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct EvilError404 {
     /// The property `..evil`.
     pub evil: Option<String>,
 }
 
 /// The input of `hostile.{}{0}{x:?}`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct N0xInput {
     /// {}{0}{x:?}
     pub n0_x: String,
 }
 
 /// {}{0}{x:?}
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct N0xError404 {
     /// The property `{}{0}{x:?}`.
     pub n0_x: Option<String>,
 }
 
 /// The input of `hostile.'static`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct StaticInput {
     /// 'static
     pub static_: String,
 }
 
 /// 'static
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct StaticError404 {
     /// The property `'static`.
     pub static_: Option<String>,
 }
 
 /// The input of `hostile.//! x`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct XInput {
     /// //! x
     pub x: String,
 }
 
 /// //! x
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct XError404 {
     /// The property `//! x`.
     pub x: Option<String>,
 }
 
 /// The input of `hostile..code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct CodeLinkPetCratePetScriptAlert1ScriptInput {
     /// `code` \[link\] \[Pet\](crate::Pet) \<script\>alert(1)\</script\>
     pub code_link_pet_crate_pet_script_alert_1_script: String,
 }
 
 /// `code` \[link\] \[Pet\](crate::Pet) \<script\>alert(1)\</script\>
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CodeLinkPetCratePetScriptAlert1ScriptError404 {
     /// The property `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
     pub code_link_pet_crate_pet_script_alert_1_script: Option<String>,
 }
 
 /// The input of `hostile.    indented.    code.`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct IndentedCodeInput {
     /// indented
     /// code
@@ -1704,14 +1446,12 @@ pub struct IndentedCodeInput {
 
 /// indented
 /// code
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct IndentedCodeError404 {
     /// The property `indented.    code.`.
     pub indented_code: Option<String>,
 }
 
 /// The input of `hostile.....unclosed`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct UnclosedInput {
     /// ```text
     /// unclosed
@@ -1722,14 +1462,12 @@ pub struct UnclosedInput {
 /// ```text
 /// unclosed
 /// ```
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct UnclosedError404 {
     /// The property `....unclosed`.
     pub unclosed: Option<String>,
 }
 
 /// The input of `hostile.- a.lazy.1. b.lazy`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct ALazy1bLazyInput {
     /// - a
     ///   lazy
@@ -1742,105 +1480,90 @@ pub struct ALazy1bLazyInput {
 ///   lazy
 /// 1. b
 ///    lazy
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ALazy1bLazyError404 {
     /// The property `- a.lazy.1. b.lazy`.
     pub a_lazy_1_b_lazy: Option<String>,
 }
 
 /// The input of `hostile.$crate::x!()`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct CrateXInput {
     /// $crate::x!()
     pub crate_x: String,
 }
 
 /// $crate::x!()
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CrateXError404 {
     /// The property `$crate::x!()`.
     pub crate_x: Option<String>,
 }
 
 /// The input of `hostile...`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct U0u7Input {
     /// The property `..`.
     pub u0_u7: String,
 }
 
 /// The details of an error of `hostile...`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct U0u7Error404 {
     /// The property `..`.
     pub u0_u7: Option<String>,
 }
 
 /// The input of `hostile..`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct UfeffInput {
     /// U+FEFF
     pub ufeff: String,
 }
 
 /// U+FEFF
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct UfeffError404 {
     /// The property `.`.
     pub ufeff: Option<String>,
 }
 
 /// The input of `hostile.🦀`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct U1f980Input {
     /// 🦀
     pub u1f980: String,
 }
 
 /// 🦀
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct U1f980Error404 {
     /// The property `🦀`.
     pub u1f980: Option<String>,
 }
 
 /// The input of `hostile.r#type`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct RTypeInput {
     /// r#type
     pub r_type: String,
 }
 
 /// r#type
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct RTypeError404 {
     /// The property `r#type`.
     pub r_type: Option<String>,
 }
 
 /// The input of `hostile...`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct DotDotInput {
     /// ..
     pub dot_dot: String,
 }
 
 /// ..
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct DotDotError404 {
     /// The property `..`.
     pub dot_dot: Option<String>,
 }
 
 /// The input of `hostile.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan {
     /// aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
     pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: String,
 }
 
 /// aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar {
     /// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
     pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<
@@ -1877,37 +1600,20 @@ mod impls {
     const _: Option<super::UnclosedError404> = None;
     const _: Option<super::XError404> = None;
 
-    impl Default for super::FnMainInput {
-        fn default() -> Self {
-            Self { fn_main: "*/ fn main() {} /*".to_owned() }
-        }
-    }
     impl Record for super::FnMainInput {
         const NAME: &'static str = "FnMainInput";
         const FIELDS: &'static [&'static str] = &["*/ fn main() {} /*"];
-        fn index(name: &str) -> usize {
-            match name {
-                "*/ fn main() {} /*" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((fn_main,): Values<Self>) -> Self {
+            Self {
+                fn_main: fn_main.unwrap_or_else(|| "*/ fn main() {} /*".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (fn_main,) = s;
-            Ok(Self {
-                fn_main: fn_main.flatten().unwrap_or_else(|| "*/ fn main() {} /*".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "*/ fn main() {} /*", &self.fn_main)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.fn_main,)
         }
     }
-    ops::record!(super::FnMainInput);
+    ops::table!(super::FnMainInput, Default);
 
     impl Record for super::Evil {
         const NAME: &'static str = "Evil";
@@ -1919,126 +1625,81 @@ mod impls {
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
             "bad", "worse",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "*/ fn main() {} /*" => 0, "\"; compile_error!(\"x\"); \"" => 1, "\"##; fn x() {} r##\"" => 2,
-                "]] } }" => 3, "\\" => 4, "\\\"" => 5, "\n#![allow(x)]\n" => 6, "\r" => 7, "\u{202e}\u{2066}evil" => 8,
-                "{}{0}{x:?}" => 9, "'static" => 10, "//! x" => 11,
-                "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => 12, "    indented\n    code\n" => 13,
-                "```\nunclosed" => 14, "- a\nlazy\n1. b\nlazy" => 15, "$crate::x!()" => 16, "\0\u{7}" => 17,
-                "\u{feff}" => 18, "🦀" => 19, "r#type" => 20, ".." => 21,
-                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => 22,
-                "bad" => 23, "worse" => 24, _ => 25,
-            }
-        }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None, None,
-                None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), 10 => m.put(&mut s.10), 11 => m.put(&mut s.11),
-                    12 => m.put(&mut s.12), 13 => m.put(&mut s.13), 14 => m.put(&mut s.14), 15 => m.put(&mut s.15),
-                    16 => m.put(&mut s.16), 17 => m.put(&mut s.17), 18 => m.put(&mut s.18), 19 => m.put(&mut s.19),
-                    20 => m.put(&mut s.20), 21 => m.put(&mut s.21), 22 => m.put(&mut s.22), 23 => m.put(&mut s.23),
-                    24 => m.put(&mut s.24), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (
-                    Some(fn_main), Some(compile_error_x), Some(fn_x_r), right_right_space_u7d_space_u7d, backslash,
-                    backslash_quotes, allow_x, ud, evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script,
-                    indented_code, unclosed, a_lazy_1_b_lazy, crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
-                    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bad,
-                    worse,
-                ) => Ok(Self {
-                    fn_main, compile_error_x, fn_x_r,
-                    right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.flatten(),
-                    backslash: backslash.flatten(), backslash_quotes: backslash_quotes.flatten(),
-                    allow_x: allow_x.flatten(), ud: ud.flatten(), evil: evil.flatten(), n0_x: n0_x.flatten(),
-                    static_: static_.flatten(), x: x.flatten(),
-                    code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.flatten(),
-                    indented_code: indented_code.flatten(), unclosed: unclosed.flatten(),
-                    a_lazy_1_b_lazy: a_lazy_1_b_lazy.flatten(), crate_x: crate_x.flatten(), u0_u7: u0_u7.flatten(),
-                    ufeff: ufeff.flatten(), u1f980: u1f980.flatten(), r_type: r_type.flatten(), dot_dot: dot_dot.flatten(),
-                    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.flatten(),
-                    bad, worse: worse.flatten(),
-                }),
-                s => Err(m.missing(&[
-                    (0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none()),
-                ])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "*/ fn main() {} /*", &self.fn_main)?;
-            put(m, "\"; compile_error!(\"x\"); \"", &self.compile_error_x)?;
-            put(m, "\"##; fn x() {} r##\"", &self.fn_x_r)?;
-            put_some(m, "]] } }", &self.right_right_space_u7d_space_u7d)?;
-            put_some(m, "\\", &self.backslash)?;
-            put_some(m, "\\\"", &self.backslash_quotes)?;
-            put_some(m, "\n#![allow(x)]\n", &self.allow_x)?;
-            put_some(m, "\r", &self.ud)?;
-            put_some(m, "\u{202e}\u{2066}evil", &self.evil)?;
-            put_some(m, "{}{0}{x:?}", &self.n0_x)?;
-            put_some(m, "'static", &self.static_)?;
-            put_some(m, "//! x", &self.x)?;
-            put_some(m, "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", &self.code_link_pet_crate_pet_script_alert_1_script)?;
-            put_some(m, "    indented\n    code\n", &self.indented_code)?;
-            put_some(m, "```\nunclosed", &self.unclosed)?;
-            put_some(m, "- a\nlazy\n1. b\nlazy", &self.a_lazy_1_b_lazy)?;
-            put_some(m, "$crate::x!()", &self.crate_x)?;
-            put_some(m, "\0\u{7}", &self.u0_u7)?;
-            put_some(m, "\u{feff}", &self.ufeff)?;
-            put_some(m, "🦀", &self.u1f980)?;
-            put_some(m, "r#type", &self.r_type)?;
-            put_some(m, "..", &self.dot_dot)?;
-            put_some(m, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)?;
-            put_some(m, "bad", &self.bad)?;
-            put_some(m, "worse", &self.worse)
-        }
-    }
-    ops::record!(super::Evil);
-
-    impl Default for super::EvilFnMain {
-        fn default() -> Self {
+        type Slots = (
+            (
+                Required<super::EvilFnMain>, Required<super::EvilCompileErrorX>, Required<super::EvilFnXr>,
+                Optional<super::EvilRightRightSpaceU7dSpaceU7d>, Optional<super::EvilBackslash>,
+                Optional<super::EvilBackslashQuotes>, Optional<super::EvilAllowX>, Optional<super::EvilUd>,
+            ),
+            (
+                Optional<super::EvilEvil>, Optional<super::EvilN0x>, Optional<super::EvilStatic>, Optional<super::EvilX>,
+                Optional<super::EvilCodeLinkPetCratePetScriptAlert1Script>, Optional<super::EvilIndentedCode>,
+                Optional<super::EvilUnclosed>, Optional<super::EvilALazy1bLazy>,
+            ),
+            (
+                Optional<super::EvilCrateX>, Optional<super::EvilU0u7>, Optional<super::EvilUfeff>,
+                Optional<super::EvilU1f980>, Optional<super::EvilRType>, Optional<super::EvilDotDot>,
+                Optional<super::Evil2>, Nullable<super::Bad>,
+            ),
+            (Optional<super::Worse>,),
+        );
+        fn make((
+            (
+                fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x,
+                ud,
+            ),
+            (
+                evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
+                a_lazy_1_b_lazy,
+            ),
+            (
+                crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bad,
+            ),
+            (worse,),
+        ): Values<Self>) -> Self {
             Self {
-                x: super::EvilFnMainX::FnMain, fn_main: super::EvilFnMainFnMain::FnMain,
+                fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x,
+                ud, evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
+                a_lazy_1_b_lazy, crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bad,
+                worse,
             }
         }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.fn_main, &self.compile_error_x, &self.fn_x_r, &self.right_right_space_u7d_space_u7d,
+                    &self.backslash, &self.backslash_quotes, &self.allow_x, &self.ud,
+                ),
+                (
+                    &self.evil, &self.n0_x, &self.static_, &self.x, &self.code_link_pet_crate_pet_script_alert_1_script,
+                    &self.indented_code, &self.unclosed, &self.a_lazy_1_b_lazy,
+                ),
+                (
+                    &self.crate_x, &self.u0_u7, &self.ufeff, &self.u1f980, &self.r_type, &self.dot_dot,
+                    &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+                    &self.bad,
+                ),
+                (&self.worse,),
+            )
+        }
     }
+    ops::table!(super::Evil);
+
     impl Record for super::EvilFnMain {
         const NAME: &'static str = "EvilFnMain";
         const FIELDS: &'static [&'static str] = &["x", "*/ fn main() {} /*"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "*/ fn main() {} /*" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("*/ fn main() {} /*")];
+        type Slots = (Defaulted<super::EvilFnMainX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilFnMainX::FnMain) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(fn_main)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilFnMainX::FnMain), fn_main,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "*/ fn main() {} /*", &self.fn_main)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilFnMain);
+    ops::table!(super::EvilFnMain, Default);
 
     ops::names!(super::EvilFnMainX {
         "*/ fn main() {} /*" => FnMain,
@@ -2046,48 +1707,21 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilFnMainFnMain {
-        "*/ fn main() {} /*" => FnMain,
-        _ => Other,
-    });
-
-    impl Default for super::EvilCompileErrorX {
-        fn default() -> Self {
-            Self {
-                x: super::EvilCompileErrorXx::CompileErrorX,
-                compile_error_x: super::EvilCompileErrorXCompileErrorX::CompileErrorX,
-            }
-        }
-    }
     impl Record for super::EvilCompileErrorX {
         const NAME: &'static str = "EvilCompileErrorX";
         const FIELDS: &'static [&'static str] = &["x", "\"; compile_error!(\"x\"); \""];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\"; compile_error!(\"x\"); \"" => 1, _ => 2,
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\"; compile_error!(\"x\"); \"")];
+        type Slots = (Defaulted<super::EvilCompileErrorXx>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self {
+                x: x.unwrap_or(super::EvilCompileErrorXx::CompileErrorX),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(compile_error_x)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilCompileErrorXx::CompileErrorX), compile_error_x,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\"; compile_error!(\"x\"); \"", &self.compile_error_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilCompileErrorX);
+    ops::table!(super::EvilCompileErrorX, Default);
 
     ops::names!(super::EvilCompileErrorXx {
         "\"; compile_error!(\"x\"); \"" => CompileErrorX,
@@ -2095,47 +1729,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilCompileErrorXCompileErrorX {
-        "\"; compile_error!(\"x\"); \"" => CompileErrorX,
-        _ => Other,
-    });
-
-    impl Default for super::EvilFnXr {
-        fn default() -> Self {
-            Self {
-                x: super::EvilFnXrx::FnXR, fn_x_r: super::EvilFnXrFnXr::FnXR,
-            }
-        }
-    }
     impl Record for super::EvilFnXr {
         const NAME: &'static str = "EvilFnXr";
         const FIELDS: &'static [&'static str] = &["x", "\"##; fn x() {} r##\""];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\"##; fn x() {} r##\"" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\"##; fn x() {} r##\"")];
+        type Slots = (Defaulted<super::EvilFnXrx>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilFnXrx::FnXR) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(fn_x_r)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilFnXrx::FnXR), fn_x_r,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\"##; fn x() {} r##\"", &self.fn_x_r)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilFnXr);
+    ops::table!(super::EvilFnXr, Default);
 
     ops::names!(super::EvilFnXrx {
         "\"##; fn x() {} r##\"" => FnXR,
@@ -2143,49 +1749,21 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilFnXrFnXr {
-        "\"##; fn x() {} r##\"" => FnXR,
-        _ => Other,
-    });
-
-    impl Default for super::EvilRightRightSpaceU7dSpaceU7d {
-        fn default() -> Self {
-            Self {
-                x: super::EvilRightRightSpaceU7dSpaceU7dX::RightRightSpaceU7dSpaceU7d,
-                right_right_space_u7d_space_u7d: super::EvilRightRightSpaceU7dSpaceU7dRightRightSpaceU7dSpaceU7d::RightRightSpaceU7dSpaceU7d,
-            }
-        }
-    }
     impl Record for super::EvilRightRightSpaceU7dSpaceU7d {
         const NAME: &'static str = "EvilRightRightSpaceU7dSpaceU7d";
         const FIELDS: &'static [&'static str] = &["x", "]] } }"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "]] } }" => 1, _ => 2,
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("]] } }")];
+        type Slots = (Defaulted<super::EvilRightRightSpaceU7dSpaceU7dX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self {
+                x: x.unwrap_or(super::EvilRightRightSpaceU7dSpaceU7dX::RightRightSpaceU7dSpaceU7d),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(right_right_space_u7d_space_u7d)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilRightRightSpaceU7dSpaceU7dX::RightRightSpaceU7dSpaceU7d),
-                    right_right_space_u7d_space_u7d,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "]] } }", &self.right_right_space_u7d_space_u7d)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilRightRightSpaceU7dSpaceU7d);
+    ops::table!(super::EvilRightRightSpaceU7dSpaceU7d, Default);
 
     ops::names!(super::EvilRightRightSpaceU7dSpaceU7dX {
         "]] } }" => RightRightSpaceU7dSpaceU7d,
@@ -2193,47 +1771,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilRightRightSpaceU7dSpaceU7dRightRightSpaceU7dSpaceU7d {
-        "]] } }" => RightRightSpaceU7dSpaceU7d,
-        _ => Other,
-    });
-
-    impl Default for super::EvilBackslash {
-        fn default() -> Self {
-            Self {
-                x: super::EvilBackslashX::Backslash, backslash: super::EvilBackslashBackslash::Backslash,
-            }
-        }
-    }
     impl Record for super::EvilBackslash {
         const NAME: &'static str = "EvilBackslash";
         const FIELDS: &'static [&'static str] = &["x", "\\"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\\" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\\")];
+        type Slots = (Defaulted<super::EvilBackslashX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilBackslashX::Backslash) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(backslash)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilBackslashX::Backslash), backslash,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\\", &self.backslash)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilBackslash);
+    ops::table!(super::EvilBackslash, Default);
 
     ops::names!(super::EvilBackslashX {
         "\\" => Backslash,
@@ -2241,48 +1791,21 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilBackslashBackslash {
-        "\\" => Backslash,
-        _ => Other,
-    });
-
-    impl Default for super::EvilBackslashQuotes {
-        fn default() -> Self {
-            Self {
-                x: super::EvilBackslashQuotesX::BackslashQuotes,
-                backslash_quotes: super::EvilBackslashQuotesBackslashQuotes::BackslashQuotes,
-            }
-        }
-    }
     impl Record for super::EvilBackslashQuotes {
         const NAME: &'static str = "EvilBackslashQuotes";
         const FIELDS: &'static [&'static str] = &["x", "\\\""];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\\\"" => 1, _ => 2,
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\\\"")];
+        type Slots = (Defaulted<super::EvilBackslashQuotesX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self {
+                x: x.unwrap_or(super::EvilBackslashQuotesX::BackslashQuotes),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(backslash_quotes)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilBackslashQuotesX::BackslashQuotes), backslash_quotes,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\\\"", &self.backslash_quotes)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilBackslashQuotes);
+    ops::table!(super::EvilBackslashQuotes, Default);
 
     ops::names!(super::EvilBackslashQuotesX {
         "\\\"" => BackslashQuotes,
@@ -2290,47 +1813,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilBackslashQuotesBackslashQuotes {
-        "\\\"" => BackslashQuotes,
-        _ => Other,
-    });
-
-    impl Default for super::EvilAllowX {
-        fn default() -> Self {
-            Self {
-                x: super::EvilAllowXx::AllowX, allow_x: super::EvilAllowXAllowX::AllowX,
-            }
-        }
-    }
     impl Record for super::EvilAllowX {
         const NAME: &'static str = "EvilAllowX";
         const FIELDS: &'static [&'static str] = &["x", "\n#![allow(x)]\n"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\n#![allow(x)]\n" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\n#![allow(x)]\n")];
+        type Slots = (Defaulted<super::EvilAllowXx>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilAllowXx::AllowX) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(allow_x)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilAllowXx::AllowX), allow_x,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\n#![allow(x)]\n", &self.allow_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilAllowX);
+    ops::table!(super::EvilAllowX, Default);
 
     ops::names!(super::EvilAllowXx {
         "\n#![allow(x)]\n" => AllowX,
@@ -2338,45 +1833,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilAllowXAllowX {
-        "\n#![allow(x)]\n" => AllowX,
-        _ => Other,
-    });
-
-    impl Default for super::EvilUd {
-        fn default() -> Self {
-            Self { x: super::EvilUdX::Ud, ud: super::EvilUdUd::Ud }
-        }
-    }
     impl Record for super::EvilUd {
         const NAME: &'static str = "EvilUd";
         const FIELDS: &'static [&'static str] = &["x", "\r"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\r" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\r")];
+        type Slots = (Defaulted<super::EvilUdX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilUdX::Ud) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(ud)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilUdX::Ud), ud,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\r", &self.ud)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilUd);
+    ops::table!(super::EvilUd, Default);
 
     ops::names!(super::EvilUdX {
         "\r" => Ud,
@@ -2384,47 +1853,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilUdUd {
-        "\r" => Ud,
-        _ => Other,
-    });
-
-    impl Default for super::EvilEvil {
-        fn default() -> Self {
-            Self {
-                x: super::EvilEvilX::Evil, evil: super::EvilEvilEvil::Evil,
-            }
-        }
-    }
     impl Record for super::EvilEvil {
         const NAME: &'static str = "EvilEvil";
         const FIELDS: &'static [&'static str] = &["x", "\u{202e}\u{2066}evil"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\u{202e}\u{2066}evil" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\u{202e}\u{2066}evil")];
+        type Slots = (Defaulted<super::EvilEvilX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilEvilX::Evil) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(evil)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilEvilX::Evil), evil,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\u{202e}\u{2066}evil", &self.evil)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilEvil);
+    ops::table!(super::EvilEvil, Default);
 
     ops::names!(super::EvilEvilX {
         "\u{202e}\u{2066}evil" => Evil,
@@ -2432,47 +1873,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilEvilEvil {
-        "\u{202e}\u{2066}evil" => Evil,
-        _ => Other,
-    });
-
-    impl Default for super::EvilN0x {
-        fn default() -> Self {
-            Self {
-                x: super::EvilN0xx::N0X, n0_x: super::EvilN0xn0x::N0X,
-            }
-        }
-    }
     impl Record for super::EvilN0x {
         const NAME: &'static str = "EvilN0x";
         const FIELDS: &'static [&'static str] = &["x", "{}{0}{x:?}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "{}{0}{x:?}" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("{}{0}{x:?}")];
+        type Slots = (Defaulted<super::EvilN0xx>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilN0xx::N0X) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(n0_x)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilN0xx::N0X), n0_x,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "{}{0}{x:?}", &self.n0_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilN0x);
+    ops::table!(super::EvilN0x, Default);
 
     ops::names!(super::EvilN0xx {
         "{}{0}{x:?}" => N0X,
@@ -2480,47 +1893,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilN0xn0x {
-        "{}{0}{x:?}" => N0X,
-        _ => Other,
-    });
-
-    impl Default for super::EvilStatic {
-        fn default() -> Self {
-            Self {
-                x: super::EvilStaticX::Static, static_: super::EvilStaticStatic::Static,
-            }
-        }
-    }
     impl Record for super::EvilStatic {
         const NAME: &'static str = "EvilStatic";
         const FIELDS: &'static [&'static str] = &["x", "'static"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "'static" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("'static")];
+        type Slots = (Defaulted<super::EvilStaticX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilStaticX::Static) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(static_)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilStaticX::Static), static_,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "'static", &self.static_)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilStatic);
+    ops::table!(super::EvilStatic, Default);
 
     ops::names!(super::EvilStaticX {
         "'static" => Static,
@@ -2528,43 +1913,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilStaticStatic {
-        "'static" => Static,
-        _ => Other,
-    });
-
-    impl Default for super::EvilX {
-        fn default() -> Self {
-            Self { x: super::EvilXx::X, x_2: super::EvilXx2::X }
-        }
-    }
     impl Record for super::EvilX {
         const NAME: &'static str = "EvilX";
         const FIELDS: &'static [&'static str] = &["x", "//! x"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "//! x" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("//! x")];
+        type Slots = (Defaulted<super::EvilXx>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilXx::X) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(x_2)) => Ok(Self { x: x.flatten().unwrap_or(super::EvilXx::X), x_2 }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "//! x", &self.x_2)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilX);
+    ops::table!(super::EvilX, Default);
 
     ops::names!(super::EvilXx {
         "//! x" => X,
@@ -2572,53 +1933,25 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilXx2 {
-        "//! x" => X,
-        _ => Other,
-    });
-
-    impl Default for super::EvilCodeLinkPetCratePetScriptAlert1Script {
-        fn default() -> Self {
-            Self {
-                x: super::EvilCodeLinkPetCratePetScriptAlert1ScriptX::CodeLinkPetCratePetScriptAlert1Script,
-                code_link_pet_crate_pet_script_alert_1_script: super::EvilCodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script::CodeLinkPetCratePetScriptAlert1Script,
-            }
-        }
-    }
     impl Record for super::EvilCodeLinkPetCratePetScriptAlert1Script {
         const NAME: &'static str = "EvilCodeLinkPetCratePetScriptAlert1Script";
         const FIELDS: &'static [&'static str] = &[
             "x", "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => 1, _ => 2,
+        const CONSTANTS: &'static [Literal<'static>] = &[
+            Literal::Text("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"),
+        ];
+        type Slots = (Defaulted<super::EvilCodeLinkPetCratePetScriptAlert1ScriptX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self {
+                x: x.unwrap_or(super::EvilCodeLinkPetCratePetScriptAlert1ScriptX::CodeLinkPetCratePetScriptAlert1Script),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (
-                    x, Some(code_link_pet_crate_pet_script_alert_1_script),
-                ) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilCodeLinkPetCratePetScriptAlert1ScriptX::CodeLinkPetCratePetScriptAlert1Script),
-                    code_link_pet_crate_pet_script_alert_1_script,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", &self.code_link_pet_crate_pet_script_alert_1_script)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilCodeLinkPetCratePetScriptAlert1Script);
+    ops::table!(super::EvilCodeLinkPetCratePetScriptAlert1Script, Default);
 
     ops::names!(super::EvilCodeLinkPetCratePetScriptAlert1ScriptX {
         "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => CodeLinkPetCratePetScriptAlert1Script,
@@ -2626,48 +1959,21 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilCodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script {
-        "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => CodeLinkPetCratePetScriptAlert1Script,
-        _ => Other,
-    });
-
-    impl Default for super::EvilIndentedCode {
-        fn default() -> Self {
-            Self {
-                x: super::EvilIndentedCodeX::IndentedCode,
-                indented_code: super::EvilIndentedCodeIndentedCode::IndentedCode,
-            }
-        }
-    }
     impl Record for super::EvilIndentedCode {
         const NAME: &'static str = "EvilIndentedCode";
         const FIELDS: &'static [&'static str] = &["x", "    indented\n    code\n"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "    indented\n    code\n" => 1, _ => 2,
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("    indented\n    code\n")];
+        type Slots = (Defaulted<super::EvilIndentedCodeX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self {
+                x: x.unwrap_or(super::EvilIndentedCodeX::IndentedCode),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(indented_code)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilIndentedCodeX::IndentedCode), indented_code,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "    indented\n    code\n", &self.indented_code)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilIndentedCode);
+    ops::table!(super::EvilIndentedCode, Default);
 
     ops::names!(super::EvilIndentedCodeX {
         "    indented\n    code\n" => IndentedCode,
@@ -2675,47 +1981,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilIndentedCodeIndentedCode {
-        "    indented\n    code\n" => IndentedCode,
-        _ => Other,
-    });
-
-    impl Default for super::EvilUnclosed {
-        fn default() -> Self {
-            Self {
-                x: super::EvilUnclosedX::Unclosed, unclosed: super::EvilUnclosedUnclosed::Unclosed,
-            }
-        }
-    }
     impl Record for super::EvilUnclosed {
         const NAME: &'static str = "EvilUnclosed";
         const FIELDS: &'static [&'static str] = &["x", "```\nunclosed"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "```\nunclosed" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("```\nunclosed")];
+        type Slots = (Defaulted<super::EvilUnclosedX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilUnclosedX::Unclosed) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(unclosed)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilUnclosedX::Unclosed), unclosed,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "```\nunclosed", &self.unclosed)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilUnclosed);
+    ops::table!(super::EvilUnclosed, Default);
 
     ops::names!(super::EvilUnclosedX {
         "```\nunclosed" => Unclosed,
@@ -2723,47 +2001,21 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilUnclosedUnclosed {
-        "```\nunclosed" => Unclosed,
-        _ => Other,
-    });
-
-    impl Default for super::EvilALazy1bLazy {
-        fn default() -> Self {
-            Self {
-                x: super::EvilALazy1bLazyX::ALazy1BLazy, a_lazy_1_b_lazy: super::EvilALazy1bLazyALazy1bLazy::ALazy1BLazy,
-            }
-        }
-    }
     impl Record for super::EvilALazy1bLazy {
         const NAME: &'static str = "EvilALazy1bLazy";
         const FIELDS: &'static [&'static str] = &["x", "- a\nlazy\n1. b\nlazy"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "- a\nlazy\n1. b\nlazy" => 1, _ => 2,
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("- a\nlazy\n1. b\nlazy")];
+        type Slots = (Defaulted<super::EvilALazy1bLazyX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self {
+                x: x.unwrap_or(super::EvilALazy1bLazyX::ALazy1BLazy),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(a_lazy_1_b_lazy)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilALazy1bLazyX::ALazy1BLazy), a_lazy_1_b_lazy,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "- a\nlazy\n1. b\nlazy", &self.a_lazy_1_b_lazy)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilALazy1bLazy);
+    ops::table!(super::EvilALazy1bLazy, Default);
 
     ops::names!(super::EvilALazy1bLazyX {
         "- a\nlazy\n1. b\nlazy" => ALazy1BLazy,
@@ -2771,47 +2023,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilALazy1bLazyALazy1bLazy {
-        "- a\nlazy\n1. b\nlazy" => ALazy1BLazy,
-        _ => Other,
-    });
-
-    impl Default for super::EvilCrateX {
-        fn default() -> Self {
-            Self {
-                x: super::EvilCrateXx::CrateX, crate_x: super::EvilCrateXCrateX::CrateX,
-            }
-        }
-    }
     impl Record for super::EvilCrateX {
         const NAME: &'static str = "EvilCrateX";
         const FIELDS: &'static [&'static str] = &["x", "$crate::x!()"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "$crate::x!()" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("$crate::x!()")];
+        type Slots = (Defaulted<super::EvilCrateXx>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilCrateXx::CrateX) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(crate_x)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilCrateXx::CrateX), crate_x,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "$crate::x!()", &self.crate_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilCrateX);
+    ops::table!(super::EvilCrateX, Default);
 
     ops::names!(super::EvilCrateXx {
         "$crate::x!()" => CrateX,
@@ -2819,47 +2043,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilCrateXCrateX {
-        "$crate::x!()" => CrateX,
-        _ => Other,
-    });
-
-    impl Default for super::EvilU0u7 {
-        fn default() -> Self {
-            Self {
-                x: super::EvilU0u7x::U0U7, u0_u7: super::EvilU0u7u0u7::U0U7,
-            }
-        }
-    }
     impl Record for super::EvilU0u7 {
         const NAME: &'static str = "EvilU0u7";
         const FIELDS: &'static [&'static str] = &["x", "\0\u{7}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\0\u{7}" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\0\u{7}")];
+        type Slots = (Defaulted<super::EvilU0u7x>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilU0u7x::U0U7) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(u0_u7)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilU0u7x::U0U7), u0_u7,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\0\u{7}", &self.u0_u7)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilU0u7);
+    ops::table!(super::EvilU0u7, Default);
 
     ops::names!(super::EvilU0u7x {
         "\0\u{7}" => U0U7,
@@ -2867,47 +2063,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilU0u7u0u7 {
-        "\0\u{7}" => U0U7,
-        _ => Other,
-    });
-
-    impl Default for super::EvilUfeff {
-        fn default() -> Self {
-            Self {
-                x: super::EvilUfeffX::Ufeff, ufeff: super::EvilUfeffUfeff::Ufeff,
-            }
-        }
-    }
     impl Record for super::EvilUfeff {
         const NAME: &'static str = "EvilUfeff";
         const FIELDS: &'static [&'static str] = &["x", "\u{feff}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "\u{feff}" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\u{feff}")];
+        type Slots = (Defaulted<super::EvilUfeffX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilUfeffX::Ufeff) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(ufeff)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilUfeffX::Ufeff), ufeff,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "\u{feff}", &self.ufeff)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilUfeff);
+    ops::table!(super::EvilUfeff, Default);
 
     ops::names!(super::EvilUfeffX {
         "\u{feff}" => Ufeff,
@@ -2915,47 +2083,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilUfeffUfeff {
-        "\u{feff}" => Ufeff,
-        _ => Other,
-    });
-
-    impl Default for super::EvilU1f980 {
-        fn default() -> Self {
-            Self {
-                x: super::EvilU1f980x::U1f980, u1f980: super::EvilU1f980u1f980::U1f980,
-            }
-        }
-    }
     impl Record for super::EvilU1f980 {
         const NAME: &'static str = "EvilU1f980";
         const FIELDS: &'static [&'static str] = &["x", "🦀"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "🦀" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("🦀")];
+        type Slots = (Defaulted<super::EvilU1f980x>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilU1f980x::U1f980) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(u1f980)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilU1f980x::U1f980), u1f980,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "🦀", &self.u1f980)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilU1f980);
+    ops::table!(super::EvilU1f980, Default);
 
     ops::names!(super::EvilU1f980x {
         "🦀" => U1f980,
@@ -2963,47 +2103,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilU1f980u1f980 {
-        "🦀" => U1f980,
-        _ => Other,
-    });
-
-    impl Default for super::EvilRType {
-        fn default() -> Self {
-            Self {
-                x: super::EvilRTypeX::RType, r_type: super::EvilRTypeRType::RType,
-            }
-        }
-    }
     impl Record for super::EvilRType {
         const NAME: &'static str = "EvilRType";
         const FIELDS: &'static [&'static str] = &["x", "r#type"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "r#type" => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("r#type")];
+        type Slots = (Defaulted<super::EvilRTypeX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilRTypeX::RType) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(r_type)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilRTypeX::RType), r_type,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "r#type", &self.r_type)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilRType);
+    ops::table!(super::EvilRType, Default);
 
     ops::names!(super::EvilRTypeX {
         "r#type" => RType,
@@ -3011,47 +2123,19 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilRTypeRType {
-        "r#type" => RType,
-        _ => Other,
-    });
-
-    impl Default for super::EvilDotDot {
-        fn default() -> Self {
-            Self {
-                x: super::EvilDotDotX::DotDot, dot_dot: super::EvilDotDotDotDot::DotDot,
-            }
-        }
-    }
     impl Record for super::EvilDotDot {
         const NAME: &'static str = "EvilDotDot";
         const FIELDS: &'static [&'static str] = &["x", ".."];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, ".." => 1, _ => 2,
-            }
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("..")];
+        type Slots = (Defaulted<super::EvilDotDotX>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or(super::EvilDotDotX::DotDot) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (x, Some(dot_dot)) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::EvilDotDotX::DotDot), dot_dot,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "..", &self.dot_dot)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::EvilDotDot);
+    ops::table!(super::EvilDotDot, Default);
 
     ops::names!(super::EvilDotDotX {
         ".." => DotDot,
@@ -3059,57 +2143,26 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::EvilDotDotDotDot {
-        ".." => DotDot,
-        _ => Other,
-    });
-
-    impl Default for super::Evil2 {
-        fn default() -> Self {
-            Self {
-                x: super::Evil3::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: super::Evil4::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-            }
-        }
-    }
     impl Record for super::Evil2 {
         const NAME: &'static str = "Evil2";
         const FIELDS: &'static [&'static str] = &[
             "x",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0,
-                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => 1,
-                _ => 2,
+        const CONSTANTS: &'static [Literal<'static>] = &[
+            Literal::Text("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        ];
+        type Slots = (Defaulted<super::Evil3>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self {
+                x: x.unwrap_or(super::Evil3::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (
-                    x,
-                    Some(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa),
-                ) => Ok(Self {
-                    x: x.flatten().unwrap_or(super::Evil3::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa),
-                    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-                }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "x", &self.x)?;
-            put(m, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::Evil2);
+    ops::table!(super::Evil2, Default);
 
     ops::names!(super::Evil3 {
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
@@ -3117,1341 +2170,651 @@ mod impls {
         _ => Other,
     });
 
-    ops::names!(super::Evil4 {
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-        _ => Other,
-    });
-
     impl Record for super::Worse {
         const NAME: &'static str = "Worse";
         const FIELDS: &'static [&'static str] = &["x", "y", "z", "w"];
-        fn index(name: &str) -> usize {
-            match name {
-                "x" => 0, "y" => 1, "z" => 2, "w" => 3, _ => 4,
-            }
+        type Slots = (
+            Nullable<ops::Value>, Nullable<ops::Value>, Nullable<ops::Value>, Optional<Vec<ops::Value>>,
+        );
+        fn make((x, y, z, w): Values<Self>) -> Self {
+            Self { x, y, z, w }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3), _ => m.skip(),
-                }?;
-            }
-            let (x, y, z, w) = s;
-            Ok(Self { x, y, z, w: w.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "x", &self.x)?;
-            put_some(m, "y", &self.y)?;
-            put_some(m, "z", &self.z)?;
-            put_some(m, "w", &self.w)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x, &self.y, &self.z, &self.w)
         }
     }
-    ops::record!(super::Worse);
+    ops::table!(super::Worse, Default);
 
     impl Record for super::FnMainError404 {
         const NAME: &'static str = "FnMainError404";
         const FIELDS: &'static [&'static str] = &["*/ fn main() {} /*"];
-        fn index(name: &str) -> usize {
-            match name {
-                "*/ fn main() {} /*" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((fn_main,): Values<Self>) -> Self {
+            Self { fn_main }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (fn_main,) = s;
-            Ok(Self { fn_main: fn_main.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "*/ fn main() {} /*", &self.fn_main)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.fn_main,)
         }
     }
-    ops::record!(super::FnMainError404);
+    ops::table!(super::FnMainError404, Default);
 
-    impl Default for super::CompileErrorXInput {
-        fn default() -> Self {
-            Self {
-                compile_error_x: "\"; compile_error!(\"x\"); \"".to_owned(),
-            }
-        }
-    }
     impl Record for super::CompileErrorXInput {
         const NAME: &'static str = "CompileErrorXInput";
         const FIELDS: &'static [&'static str] = &["\"; compile_error!(\"x\"); \""];
-        fn index(name: &str) -> usize {
-            match name {
-                "\"; compile_error!(\"x\"); \"" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((compile_error_x,): Values<Self>) -> Self {
+            Self {
+                compile_error_x: compile_error_x.unwrap_or_else(|| "\"; compile_error!(\"x\"); \"".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (compile_error_x,) = s;
-            Ok(Self {
-                compile_error_x: compile_error_x.flatten().unwrap_or_else(|| "\"; compile_error!(\"x\"); \"".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\"; compile_error!(\"x\"); \"", &self.compile_error_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.compile_error_x,)
         }
     }
-    ops::record!(super::CompileErrorXInput);
+    ops::table!(super::CompileErrorXInput, Default);
 
     impl Record for super::CompileErrorXError404 {
         const NAME: &'static str = "CompileErrorXError404";
         const FIELDS: &'static [&'static str] = &["\"; compile_error!(\"x\"); \""];
-        fn index(name: &str) -> usize {
-            match name {
-                "\"; compile_error!(\"x\"); \"" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((compile_error_x,): Values<Self>) -> Self {
+            Self { compile_error_x }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (compile_error_x,) = s;
-            Ok(Self { compile_error_x: compile_error_x.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\"; compile_error!(\"x\"); \"", &self.compile_error_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.compile_error_x,)
         }
     }
-    ops::record!(super::CompileErrorXError404);
+    ops::table!(super::CompileErrorXError404, Default);
 
-    impl Default for super::FnXrInput {
-        fn default() -> Self {
-            Self { fn_x_r: "\"##; fn x() {} r##\"".to_owned() }
-        }
-    }
     impl Record for super::FnXrInput {
         const NAME: &'static str = "FnXrInput";
         const FIELDS: &'static [&'static str] = &["\"##; fn x() {} r##\""];
-        fn index(name: &str) -> usize {
-            match name {
-                "\"##; fn x() {} r##\"" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((fn_x_r,): Values<Self>) -> Self {
+            Self {
+                fn_x_r: fn_x_r.unwrap_or_else(|| "\"##; fn x() {} r##\"".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (fn_x_r,) = s;
-            Ok(Self {
-                fn_x_r: fn_x_r.flatten().unwrap_or_else(|| "\"##; fn x() {} r##\"".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\"##; fn x() {} r##\"", &self.fn_x_r)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.fn_x_r,)
         }
     }
-    ops::record!(super::FnXrInput);
+    ops::table!(super::FnXrInput, Default);
 
     impl Record for super::FnXrError404 {
         const NAME: &'static str = "FnXrError404";
         const FIELDS: &'static [&'static str] = &["\"##; fn x() {} r##\""];
-        fn index(name: &str) -> usize {
-            match name {
-                "\"##; fn x() {} r##\"" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((fn_x_r,): Values<Self>) -> Self {
+            Self { fn_x_r }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (fn_x_r,) = s;
-            Ok(Self { fn_x_r: fn_x_r.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\"##; fn x() {} r##\"", &self.fn_x_r)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.fn_x_r,)
         }
     }
-    ops::record!(super::FnXrError404);
+    ops::table!(super::FnXrError404, Default);
 
-    impl Default for super::RightRightSpaceU7dSpaceU7dInput {
-        fn default() -> Self {
-            Self {
-                right_right_space_u7d_space_u7d: "]] } }".to_owned(),
-            }
-        }
-    }
     impl Record for super::RightRightSpaceU7dSpaceU7dInput {
         const NAME: &'static str = "RightRightSpaceU7dSpaceU7dInput";
         const FIELDS: &'static [&'static str] = &["]] } }"];
-        fn index(name: &str) -> usize {
-            match name {
-                "]] } }" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((right_right_space_u7d_space_u7d,): Values<Self>) -> Self {
+            Self {
+                right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.unwrap_or_else(|| "]] } }".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (right_right_space_u7d_space_u7d,) = s;
-            Ok(Self {
-                right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.flatten().unwrap_or_else(|| "]] } }".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "]] } }", &self.right_right_space_u7d_space_u7d)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.right_right_space_u7d_space_u7d,)
         }
     }
-    ops::record!(super::RightRightSpaceU7dSpaceU7dInput);
+    ops::table!(super::RightRightSpaceU7dSpaceU7dInput, Default);
 
     impl Record for super::RightRightSpaceU7dSpaceU7dError404 {
         const NAME: &'static str = "RightRightSpaceU7dSpaceU7dError404";
         const FIELDS: &'static [&'static str] = &["]] } }"];
-        fn index(name: &str) -> usize {
-            match name {
-                "]] } }" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((right_right_space_u7d_space_u7d,): Values<Self>) -> Self {
+            Self { right_right_space_u7d_space_u7d }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (right_right_space_u7d_space_u7d,) = s;
-            Ok(Self {
-                right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "]] } }", &self.right_right_space_u7d_space_u7d)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.right_right_space_u7d_space_u7d,)
         }
     }
-    ops::record!(super::RightRightSpaceU7dSpaceU7dError404);
+    ops::table!(super::RightRightSpaceU7dSpaceU7dError404, Default);
 
-    impl Default for super::BackslashInput {
-        fn default() -> Self {
-            Self { backslash: "\\".to_owned() }
-        }
-    }
     impl Record for super::BackslashInput {
         const NAME: &'static str = "BackslashInput";
         const FIELDS: &'static [&'static str] = &["\\"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\\" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((backslash,): Values<Self>) -> Self {
+            Self {
+                backslash: backslash.unwrap_or_else(|| "\\".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (backslash,) = s;
-            Ok(Self {
-                backslash: backslash.flatten().unwrap_or_else(|| "\\".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\\", &self.backslash)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.backslash,)
         }
     }
-    ops::record!(super::BackslashInput);
+    ops::table!(super::BackslashInput, Default);
 
     impl Record for super::BackslashError404 {
         const NAME: &'static str = "BackslashError404";
         const FIELDS: &'static [&'static str] = &["\\"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\\" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((backslash,): Values<Self>) -> Self {
+            Self { backslash }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (backslash,) = s;
-            Ok(Self { backslash: backslash.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\\", &self.backslash)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.backslash,)
         }
     }
-    ops::record!(super::BackslashError404);
+    ops::table!(super::BackslashError404, Default);
 
-    impl Default for super::BackslashQuotesInput {
-        fn default() -> Self {
-            Self { backslash_quotes: "\\\"".to_owned() }
-        }
-    }
     impl Record for super::BackslashQuotesInput {
         const NAME: &'static str = "BackslashQuotesInput";
         const FIELDS: &'static [&'static str] = &["\\\""];
-        fn index(name: &str) -> usize {
-            match name {
-                "\\\"" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((backslash_quotes,): Values<Self>) -> Self {
+            Self {
+                backslash_quotes: backslash_quotes.unwrap_or_else(|| "\\\"".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (backslash_quotes,) = s;
-            Ok(Self {
-                backslash_quotes: backslash_quotes.flatten().unwrap_or_else(|| "\\\"".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\\\"", &self.backslash_quotes)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.backslash_quotes,)
         }
     }
-    ops::record!(super::BackslashQuotesInput);
+    ops::table!(super::BackslashQuotesInput, Default);
 
     impl Record for super::BackslashQuotesError404 {
         const NAME: &'static str = "BackslashQuotesError404";
         const FIELDS: &'static [&'static str] = &["\\\""];
-        fn index(name: &str) -> usize {
-            match name {
-                "\\\"" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((backslash_quotes,): Values<Self>) -> Self {
+            Self { backslash_quotes }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (backslash_quotes,) = s;
-            Ok(Self { backslash_quotes: backslash_quotes.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\\\"", &self.backslash_quotes)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.backslash_quotes,)
         }
     }
-    ops::record!(super::BackslashQuotesError404);
+    ops::table!(super::BackslashQuotesError404, Default);
 
-    impl Default for super::AllowXInput {
-        fn default() -> Self {
-            Self { allow_x: "\n#![allow(x)]\n".to_owned() }
-        }
-    }
     impl Record for super::AllowXInput {
         const NAME: &'static str = "AllowXInput";
         const FIELDS: &'static [&'static str] = &["\n#![allow(x)]\n"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\n#![allow(x)]\n" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((allow_x,): Values<Self>) -> Self {
+            Self {
+                allow_x: allow_x.unwrap_or_else(|| "\n#![allow(x)]\n".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (allow_x,) = s;
-            Ok(Self {
-                allow_x: allow_x.flatten().unwrap_or_else(|| "\n#![allow(x)]\n".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\n#![allow(x)]\n", &self.allow_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.allow_x,)
         }
     }
-    ops::record!(super::AllowXInput);
+    ops::table!(super::AllowXInput, Default);
 
     impl Record for super::AllowXError404 {
         const NAME: &'static str = "AllowXError404";
         const FIELDS: &'static [&'static str] = &["\n#![allow(x)]\n"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\n#![allow(x)]\n" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((allow_x,): Values<Self>) -> Self {
+            Self { allow_x }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (allow_x,) = s;
-            Ok(Self { allow_x: allow_x.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\n#![allow(x)]\n", &self.allow_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.allow_x,)
         }
     }
-    ops::record!(super::AllowXError404);
+    ops::table!(super::AllowXError404, Default);
 
-    impl Default for super::GetP7Input {
-        fn default() -> Self {
-            Self { ud: "\r".to_owned() }
-        }
-    }
     impl Record for super::GetP7Input {
         const NAME: &'static str = "GetP7Input";
         const FIELDS: &'static [&'static str] = &["\r"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\r" => 0, _ => 1,
-            }
+        type Slots = (Defaulted<String>,);
+        fn make((ud,): Values<Self>) -> Self {
+            Self { ud: ud.unwrap_or_else(|| "\r".to_owned()) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (ud,) = s;
-            Ok(Self { ud: ud.flatten().unwrap_or_else(|| "\r".to_owned()) })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\r", &self.ud)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.ud,)
         }
     }
-    ops::record!(super::GetP7Input);
+    ops::table!(super::GetP7Input, Default);
 
     impl Record for super::GetP7Error404 {
         const NAME: &'static str = "GetP7Error404";
         const FIELDS: &'static [&'static str] = &["\r"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\r" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((ud,): Values<Self>) -> Self {
+            Self { ud }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (ud,) = s;
-            Ok(Self { ud: ud.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\r", &self.ud)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.ud,)
         }
     }
-    ops::record!(super::GetP7Error404);
+    ops::table!(super::GetP7Error404, Default);
 
-    impl Default for super::EvilInput {
-        fn default() -> Self {
-            Self { evil: "\u{202e}\u{2066}evil".to_owned() }
-        }
-    }
     impl Record for super::EvilInput {
         const NAME: &'static str = "EvilInput";
         const FIELDS: &'static [&'static str] = &["\u{202e}\u{2066}evil"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\u{202e}\u{2066}evil" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((evil,): Values<Self>) -> Self {
+            Self {
+                evil: evil.unwrap_or_else(|| "\u{202e}\u{2066}evil".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (evil,) = s;
-            Ok(Self {
-                evil: evil.flatten().unwrap_or_else(|| "\u{202e}\u{2066}evil".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\u{202e}\u{2066}evil", &self.evil)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.evil,)
         }
     }
-    ops::record!(super::EvilInput);
+    ops::table!(super::EvilInput, Default);
 
     impl Record for super::EvilError404 {
         const NAME: &'static str = "EvilError404";
         const FIELDS: &'static [&'static str] = &["\u{202e}\u{2066}evil"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\u{202e}\u{2066}evil" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((evil,): Values<Self>) -> Self {
+            Self { evil }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (evil,) = s;
-            Ok(Self { evil: evil.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\u{202e}\u{2066}evil", &self.evil)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.evil,)
         }
     }
-    ops::record!(super::EvilError404);
+    ops::table!(super::EvilError404, Default);
 
-    impl Default for super::N0xInput {
-        fn default() -> Self {
-            Self { n0_x: "{}{0}{x:?}".to_owned() }
-        }
-    }
     impl Record for super::N0xInput {
         const NAME: &'static str = "N0xInput";
         const FIELDS: &'static [&'static str] = &["{}{0}{x:?}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "{}{0}{x:?}" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((n0_x,): Values<Self>) -> Self {
+            Self {
+                n0_x: n0_x.unwrap_or_else(|| "{}{0}{x:?}".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (n0_x,) = s;
-            Ok(Self {
-                n0_x: n0_x.flatten().unwrap_or_else(|| "{}{0}{x:?}".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "{}{0}{x:?}", &self.n0_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.n0_x,)
         }
     }
-    ops::record!(super::N0xInput);
+    ops::table!(super::N0xInput, Default);
 
     impl Record for super::N0xError404 {
         const NAME: &'static str = "N0xError404";
         const FIELDS: &'static [&'static str] = &["{}{0}{x:?}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "{}{0}{x:?}" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((n0_x,): Values<Self>) -> Self {
+            Self { n0_x }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (n0_x,) = s;
-            Ok(Self { n0_x: n0_x.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "{}{0}{x:?}", &self.n0_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.n0_x,)
         }
     }
-    ops::record!(super::N0xError404);
+    ops::table!(super::N0xError404, Default);
 
-    impl Default for super::StaticInput {
-        fn default() -> Self {
-            Self { static_: "'static".to_owned() }
-        }
-    }
     impl Record for super::StaticInput {
         const NAME: &'static str = "StaticInput";
         const FIELDS: &'static [&'static str] = &["'static"];
-        fn index(name: &str) -> usize {
-            match name {
-                "'static" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((static_,): Values<Self>) -> Self {
+            Self {
+                static_: static_.unwrap_or_else(|| "'static".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (static_,) = s;
-            Ok(Self {
-                static_: static_.flatten().unwrap_or_else(|| "'static".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "'static", &self.static_)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.static_,)
         }
     }
-    ops::record!(super::StaticInput);
+    ops::table!(super::StaticInput, Default);
 
     impl Record for super::StaticError404 {
         const NAME: &'static str = "StaticError404";
         const FIELDS: &'static [&'static str] = &["'static"];
-        fn index(name: &str) -> usize {
-            match name {
-                "'static" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((static_,): Values<Self>) -> Self {
+            Self { static_ }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (static_,) = s;
-            Ok(Self { static_: static_.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "'static", &self.static_)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.static_,)
         }
     }
-    ops::record!(super::StaticError404);
+    ops::table!(super::StaticError404, Default);
 
-    impl Default for super::XInput {
-        fn default() -> Self {
-            Self { x: "//! x".to_owned() }
-        }
-    }
     impl Record for super::XInput {
         const NAME: &'static str = "XInput";
         const FIELDS: &'static [&'static str] = &["//! x"];
-        fn index(name: &str) -> usize {
-            match name {
-                "//! x" => 0, _ => 1,
-            }
+        type Slots = (Defaulted<String>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x: x.unwrap_or_else(|| "//! x".to_owned()) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (x,) = s;
-            Ok(Self {
-                x: x.flatten().unwrap_or_else(|| "//! x".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "//! x", &self.x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::XInput);
+    ops::table!(super::XInput, Default);
 
     impl Record for super::XError404 {
         const NAME: &'static str = "XError404";
         const FIELDS: &'static [&'static str] = &["//! x"];
-        fn index(name: &str) -> usize {
-            match name {
-                "//! x" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (x,) = s;
-            Ok(Self { x: x.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "//! x", &self.x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::XError404);
+    ops::table!(super::XError404, Default);
 
-    impl Default for super::CodeLinkPetCratePetScriptAlert1ScriptInput {
-        fn default() -> Self {
-            Self {
-                code_link_pet_crate_pet_script_alert_1_script: "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>".to_owned(),
-            }
-        }
-    }
     impl Record for super::CodeLinkPetCratePetScriptAlert1ScriptInput {
         const NAME: &'static str = "CodeLinkPetCratePetScriptAlert1ScriptInput";
         const FIELDS: &'static [&'static str] = &[
             "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((code_link_pet_crate_pet_script_alert_1_script,): Values<Self>) -> Self {
+            Self {
+                code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.unwrap_or_else(|| "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (code_link_pet_crate_pet_script_alert_1_script,) = s;
-            Ok(Self {
-                code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.flatten().unwrap_or_else(|| "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", &self.code_link_pet_crate_pet_script_alert_1_script)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.code_link_pet_crate_pet_script_alert_1_script,)
         }
     }
-    ops::record!(super::CodeLinkPetCratePetScriptAlert1ScriptInput);
+    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptInput, Default);
 
     impl Record for super::CodeLinkPetCratePetScriptAlert1ScriptError404 {
         const NAME: &'static str = "CodeLinkPetCratePetScriptAlert1ScriptError404";
         const FIELDS: &'static [&'static str] = &[
             "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((code_link_pet_crate_pet_script_alert_1_script,): Values<Self>) -> Self {
+            Self { code_link_pet_crate_pet_script_alert_1_script }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (code_link_pet_crate_pet_script_alert_1_script,) = s;
-            Ok(Self {
-                code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", &self.code_link_pet_crate_pet_script_alert_1_script)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.code_link_pet_crate_pet_script_alert_1_script,)
         }
     }
-    ops::record!(super::CodeLinkPetCratePetScriptAlert1ScriptError404);
+    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptError404, Default);
 
-    impl Default for super::IndentedCodeInput {
-        fn default() -> Self {
-            Self {
-                indented_code: "    indented\n    code\n".to_owned(),
-            }
-        }
-    }
     impl Record for super::IndentedCodeInput {
         const NAME: &'static str = "IndentedCodeInput";
         const FIELDS: &'static [&'static str] = &["    indented\n    code\n"];
-        fn index(name: &str) -> usize {
-            match name {
-                "    indented\n    code\n" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((indented_code,): Values<Self>) -> Self {
+            Self {
+                indented_code: indented_code.unwrap_or_else(|| "    indented\n    code\n".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (indented_code,) = s;
-            Ok(Self {
-                indented_code: indented_code.flatten().unwrap_or_else(|| "    indented\n    code\n".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "    indented\n    code\n", &self.indented_code)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.indented_code,)
         }
     }
-    ops::record!(super::IndentedCodeInput);
+    ops::table!(super::IndentedCodeInput, Default);
 
     impl Record for super::IndentedCodeError404 {
         const NAME: &'static str = "IndentedCodeError404";
         const FIELDS: &'static [&'static str] = &["    indented\n    code\n"];
-        fn index(name: &str) -> usize {
-            match name {
-                "    indented\n    code\n" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((indented_code,): Values<Self>) -> Self {
+            Self { indented_code }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (indented_code,) = s;
-            Ok(Self { indented_code: indented_code.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "    indented\n    code\n", &self.indented_code)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.indented_code,)
         }
     }
-    ops::record!(super::IndentedCodeError404);
+    ops::table!(super::IndentedCodeError404, Default);
 
-    impl Default for super::UnclosedInput {
-        fn default() -> Self {
-            Self { unclosed: "```\nunclosed".to_owned() }
-        }
-    }
     impl Record for super::UnclosedInput {
         const NAME: &'static str = "UnclosedInput";
         const FIELDS: &'static [&'static str] = &["```\nunclosed"];
-        fn index(name: &str) -> usize {
-            match name {
-                "```\nunclosed" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((unclosed,): Values<Self>) -> Self {
+            Self {
+                unclosed: unclosed.unwrap_or_else(|| "```\nunclosed".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (unclosed,) = s;
-            Ok(Self {
-                unclosed: unclosed.flatten().unwrap_or_else(|| "```\nunclosed".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "```\nunclosed", &self.unclosed)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.unclosed,)
         }
     }
-    ops::record!(super::UnclosedInput);
+    ops::table!(super::UnclosedInput, Default);
 
     impl Record for super::UnclosedError404 {
         const NAME: &'static str = "UnclosedError404";
         const FIELDS: &'static [&'static str] = &["```\nunclosed"];
-        fn index(name: &str) -> usize {
-            match name {
-                "```\nunclosed" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((unclosed,): Values<Self>) -> Self {
+            Self { unclosed }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (unclosed,) = s;
-            Ok(Self { unclosed: unclosed.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "```\nunclosed", &self.unclosed)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.unclosed,)
         }
     }
-    ops::record!(super::UnclosedError404);
+    ops::table!(super::UnclosedError404, Default);
 
-    impl Default for super::ALazy1bLazyInput {
-        fn default() -> Self {
-            Self { a_lazy_1_b_lazy: "- a\nlazy\n1. b\nlazy".to_owned() }
-        }
-    }
     impl Record for super::ALazy1bLazyInput {
         const NAME: &'static str = "ALazy1bLazyInput";
         const FIELDS: &'static [&'static str] = &["- a\nlazy\n1. b\nlazy"];
-        fn index(name: &str) -> usize {
-            match name {
-                "- a\nlazy\n1. b\nlazy" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((a_lazy_1_b_lazy,): Values<Self>) -> Self {
+            Self {
+                a_lazy_1_b_lazy: a_lazy_1_b_lazy.unwrap_or_else(|| "- a\nlazy\n1. b\nlazy".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (a_lazy_1_b_lazy,) = s;
-            Ok(Self {
-                a_lazy_1_b_lazy: a_lazy_1_b_lazy.flatten().unwrap_or_else(|| "- a\nlazy\n1. b\nlazy".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "- a\nlazy\n1. b\nlazy", &self.a_lazy_1_b_lazy)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.a_lazy_1_b_lazy,)
         }
     }
-    ops::record!(super::ALazy1bLazyInput);
+    ops::table!(super::ALazy1bLazyInput, Default);
 
     impl Record for super::ALazy1bLazyError404 {
         const NAME: &'static str = "ALazy1bLazyError404";
         const FIELDS: &'static [&'static str] = &["- a\nlazy\n1. b\nlazy"];
-        fn index(name: &str) -> usize {
-            match name {
-                "- a\nlazy\n1. b\nlazy" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((a_lazy_1_b_lazy,): Values<Self>) -> Self {
+            Self { a_lazy_1_b_lazy }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (a_lazy_1_b_lazy,) = s;
-            Ok(Self { a_lazy_1_b_lazy: a_lazy_1_b_lazy.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "- a\nlazy\n1. b\nlazy", &self.a_lazy_1_b_lazy)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.a_lazy_1_b_lazy,)
         }
     }
-    ops::record!(super::ALazy1bLazyError404);
+    ops::table!(super::ALazy1bLazyError404, Default);
 
-    impl Default for super::CrateXInput {
-        fn default() -> Self {
-            Self { crate_x: "$crate::x!()".to_owned() }
-        }
-    }
     impl Record for super::CrateXInput {
         const NAME: &'static str = "CrateXInput";
         const FIELDS: &'static [&'static str] = &["$crate::x!()"];
-        fn index(name: &str) -> usize {
-            match name {
-                "$crate::x!()" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((crate_x,): Values<Self>) -> Self {
+            Self {
+                crate_x: crate_x.unwrap_or_else(|| "$crate::x!()".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (crate_x,) = s;
-            Ok(Self {
-                crate_x: crate_x.flatten().unwrap_or_else(|| "$crate::x!()".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "$crate::x!()", &self.crate_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.crate_x,)
         }
     }
-    ops::record!(super::CrateXInput);
+    ops::table!(super::CrateXInput, Default);
 
     impl Record for super::CrateXError404 {
         const NAME: &'static str = "CrateXError404";
         const FIELDS: &'static [&'static str] = &["$crate::x!()"];
-        fn index(name: &str) -> usize {
-            match name {
-                "$crate::x!()" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((crate_x,): Values<Self>) -> Self {
+            Self { crate_x }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (crate_x,) = s;
-            Ok(Self { crate_x: crate_x.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "$crate::x!()", &self.crate_x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.crate_x,)
         }
     }
-    ops::record!(super::CrateXError404);
+    ops::table!(super::CrateXError404, Default);
 
-    impl Default for super::U0u7Input {
-        fn default() -> Self {
-            Self { u0_u7: "\0\u{7}".to_owned() }
-        }
-    }
     impl Record for super::U0u7Input {
         const NAME: &'static str = "U0u7Input";
         const FIELDS: &'static [&'static str] = &["\0\u{7}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\0\u{7}" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((u0_u7,): Values<Self>) -> Self {
+            Self {
+                u0_u7: u0_u7.unwrap_or_else(|| "\0\u{7}".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (u0_u7,) = s;
-            Ok(Self {
-                u0_u7: u0_u7.flatten().unwrap_or_else(|| "\0\u{7}".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\0\u{7}", &self.u0_u7)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.u0_u7,)
         }
     }
-    ops::record!(super::U0u7Input);
+    ops::table!(super::U0u7Input, Default);
 
     impl Record for super::U0u7Error404 {
         const NAME: &'static str = "U0u7Error404";
         const FIELDS: &'static [&'static str] = &["\0\u{7}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\0\u{7}" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((u0_u7,): Values<Self>) -> Self {
+            Self { u0_u7 }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (u0_u7,) = s;
-            Ok(Self { u0_u7: u0_u7.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\0\u{7}", &self.u0_u7)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.u0_u7,)
         }
     }
-    ops::record!(super::U0u7Error404);
+    ops::table!(super::U0u7Error404, Default);
 
-    impl Default for super::UfeffInput {
-        fn default() -> Self {
-            Self { ufeff: "\u{feff}".to_owned() }
-        }
-    }
     impl Record for super::UfeffInput {
         const NAME: &'static str = "UfeffInput";
         const FIELDS: &'static [&'static str] = &["\u{feff}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\u{feff}" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((ufeff,): Values<Self>) -> Self {
+            Self {
+                ufeff: ufeff.unwrap_or_else(|| "\u{feff}".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (ufeff,) = s;
-            Ok(Self {
-                ufeff: ufeff.flatten().unwrap_or_else(|| "\u{feff}".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "\u{feff}", &self.ufeff)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.ufeff,)
         }
     }
-    ops::record!(super::UfeffInput);
+    ops::table!(super::UfeffInput, Default);
 
     impl Record for super::UfeffError404 {
         const NAME: &'static str = "UfeffError404";
         const FIELDS: &'static [&'static str] = &["\u{feff}"];
-        fn index(name: &str) -> usize {
-            match name {
-                "\u{feff}" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((ufeff,): Values<Self>) -> Self {
+            Self { ufeff }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (ufeff,) = s;
-            Ok(Self { ufeff: ufeff.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "\u{feff}", &self.ufeff)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.ufeff,)
         }
     }
-    ops::record!(super::UfeffError404);
+    ops::table!(super::UfeffError404, Default);
 
-    impl Default for super::U1f980Input {
-        fn default() -> Self {
-            Self { u1f980: "🦀".to_owned() }
-        }
-    }
     impl Record for super::U1f980Input {
         const NAME: &'static str = "U1f980Input";
         const FIELDS: &'static [&'static str] = &["🦀"];
-        fn index(name: &str) -> usize {
-            match name {
-                "🦀" => 0, _ => 1,
-            }
+        type Slots = (Defaulted<String>,);
+        fn make((u1f980,): Values<Self>) -> Self {
+            Self { u1f980: u1f980.unwrap_or_else(|| "🦀".to_owned()) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (u1f980,) = s;
-            Ok(Self {
-                u1f980: u1f980.flatten().unwrap_or_else(|| "🦀".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "🦀", &self.u1f980)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.u1f980,)
         }
     }
-    ops::record!(super::U1f980Input);
+    ops::table!(super::U1f980Input, Default);
 
     impl Record for super::U1f980Error404 {
         const NAME: &'static str = "U1f980Error404";
         const FIELDS: &'static [&'static str] = &["🦀"];
-        fn index(name: &str) -> usize {
-            match name {
-                "🦀" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((u1f980,): Values<Self>) -> Self {
+            Self { u1f980 }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (u1f980,) = s;
-            Ok(Self { u1f980: u1f980.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "🦀", &self.u1f980)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.u1f980,)
         }
     }
-    ops::record!(super::U1f980Error404);
+    ops::table!(super::U1f980Error404, Default);
 
-    impl Default for super::RTypeInput {
-        fn default() -> Self {
-            Self { r_type: "r#type".to_owned() }
-        }
-    }
     impl Record for super::RTypeInput {
         const NAME: &'static str = "RTypeInput";
         const FIELDS: &'static [&'static str] = &["r#type"];
-        fn index(name: &str) -> usize {
-            match name {
-                "r#type" => 0, _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((r_type,): Values<Self>) -> Self {
+            Self {
+                r_type: r_type.unwrap_or_else(|| "r#type".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (r_type,) = s;
-            Ok(Self {
-                r_type: r_type.flatten().unwrap_or_else(|| "r#type".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "r#type", &self.r_type)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.r_type,)
         }
     }
-    ops::record!(super::RTypeInput);
+    ops::table!(super::RTypeInput, Default);
 
     impl Record for super::RTypeError404 {
         const NAME: &'static str = "RTypeError404";
         const FIELDS: &'static [&'static str] = &["r#type"];
-        fn index(name: &str) -> usize {
-            match name {
-                "r#type" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((r_type,): Values<Self>) -> Self {
+            Self { r_type }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (r_type,) = s;
-            Ok(Self { r_type: r_type.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "r#type", &self.r_type)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.r_type,)
         }
     }
-    ops::record!(super::RTypeError404);
+    ops::table!(super::RTypeError404, Default);
 
-    impl Default for super::DotDotInput {
-        fn default() -> Self {
-            Self { dot_dot: "..".to_owned() }
-        }
-    }
     impl Record for super::DotDotInput {
         const NAME: &'static str = "DotDotInput";
         const FIELDS: &'static [&'static str] = &[".."];
-        fn index(name: &str) -> usize {
-            match name {
-                ".." => 0, _ => 1,
-            }
+        type Slots = (Defaulted<String>,);
+        fn make((dot_dot,): Values<Self>) -> Self {
+            Self { dot_dot: dot_dot.unwrap_or_else(|| "..".to_owned()) }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (dot_dot,) = s;
-            Ok(Self {
-                dot_dot: dot_dot.flatten().unwrap_or_else(|| "..".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "..", &self.dot_dot)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.dot_dot,)
         }
     }
-    ops::record!(super::DotDotInput);
+    ops::table!(super::DotDotInput, Default);
 
     impl Record for super::DotDotError404 {
         const NAME: &'static str = "DotDotError404";
         const FIELDS: &'static [&'static str] = &[".."];
-        fn index(name: &str) -> usize {
-            match name {
-                ".." => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((dot_dot,): Values<Self>) -> Self {
+            Self { dot_dot }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (dot_dot,) = s;
-            Ok(Self { dot_dot: dot_dot.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "..", &self.dot_dot)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.dot_dot,)
         }
     }
-    ops::record!(super::DotDotError404);
+    ops::table!(super::DotDotError404, Default);
 
-    impl Default for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan {
-        fn default() -> Self {
-            Self {
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".to_owned(),
-            }
-        }
-    }
     impl Record for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan {
         const NAME: &'static str = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan";
         const FIELDS: &'static [&'static str] = &[
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => 0,
-                _ => 1,
+        type Slots = (Defaulted<String>,);
+        fn make((aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,): Values<Self>) -> Self {
+            Self {
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.unwrap_or_else(|| "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".to_owned()),
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,) = s;
-            Ok(Self {
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.flatten().unwrap_or_else(|| "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".to_owned()),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,)
         }
     }
-    ops::record!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan);
+    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan, Default);
 
     impl Record for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar {
         const NAME: &'static str = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar";
         const FIELDS: &'static [&'static str] = &[
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => 0,
-                _ => 1,
+        type Slots = (Optional<String>,);
+        fn make((aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,): Values<Self>) -> Self {
+            Self {
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,) = s;
-            Ok(Self {
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,)
         }
     }
-    ops::record!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar);
+    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar, Default);
 
     ops::json_schemas!("hostile", super::DEFINITIONS {
         super::Evil = "Evil",

@@ -151,7 +151,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `operations.listPets`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct ListPetsInput {
     /// The property `limit`.
     pub limit: i32,
@@ -164,7 +163,6 @@ pub struct ListPetsInput {
 }
 
 /// The definition `Pet`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Pet {
     /// The property `id`.
     pub id: i64,
@@ -175,7 +173,6 @@ pub struct Pet {
 }
 
 /// The definition `Error`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Error {
     /// The property `code`.
     pub code: i64,
@@ -184,28 +181,24 @@ pub struct Error {
 }
 
 /// The input of `operations.createPet`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct CreatePetInput {
     /// The property `body`.
     pub body: Pet,
 }
 
 /// The input of `operations.pets.show/byId`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct PetsShowByIdInput {
     /// The property `petId`.
     pub pet_id: String,
 }
 
 /// The input of `operations.delete_pets_by_pet_id`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct DeletePetsByPetIdInput {
     /// The property `petId`.
     pub pet_id: String,
 }
 
 /// The input of `operations.watch`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct WatchInput {}
 
 mod impls {
@@ -215,198 +208,100 @@ mod impls {
     const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;
     const _: Option<super::Error> = None;
 
-    impl Default for super::ListPetsInput {
-        fn default() -> Self {
-            Self { limit: 20, tags: None, x_trace: None, session: None }
-        }
-    }
     impl Record for super::ListPetsInput {
         const NAME: &'static str = "ListPetsInput";
         const FIELDS: &'static [&'static str] = &["limit", "tags", "X-Trace", "session"];
-        fn index(name: &str) -> usize {
-            match name {
-                "limit" => 0, "tags" => 1, "X-Trace" => 2, "session" => 3, _ => 4,
-            }
+        type Slots = (
+            Defaulted<i32>, Optional<Vec<String>>, Optional<String>, Optional<String>,
+        );
+        fn make((limit, tags, x_trace, session): Values<Self>) -> Self {
+            Self { limit: limit.unwrap_or(20), tags, x_trace, session }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3), _ => m.skip(),
-                }?;
-            }
-            let (limit, tags, x_trace, session) = s;
-            Ok(Self {
-                limit: limit.flatten().unwrap_or(20), tags: tags.flatten(), x_trace: x_trace.flatten(),
-                session: session.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "limit", &self.limit)?;
-            put_some(m, "tags", &self.tags)?;
-            put_some(m, "X-Trace", &self.x_trace)?;
-            put_some(m, "session", &self.session)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                &self.limit, &self.tags, &self.x_trace, &self.session,
+            )
         }
     }
-    ops::record!(super::ListPetsInput);
+    ops::table!(super::ListPetsInput, Default);
 
     impl Record for super::Pet {
         const NAME: &'static str = "Pet";
         const FIELDS: &'static [&'static str] = &["id", "name", "tag"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, "name" => 1, "tag" => 2, _ => 3,
-            }
+        type Slots = (
+            Required<i64>, Required<String>, Nullable<Option<String>>,
+        );
+        fn make((id, name, tag): Values<Self>) -> Self {
+            Self { id, name, tag }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(id), Some(name), tag) => Ok(Self { id, name, tag }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put(m, "name", &self.name)?;
-            put_some(m, "tag", &self.tag)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id, &self.name, &self.tag)
         }
     }
-    ops::record!(super::Pet);
+    ops::table!(super::Pet);
 
     impl Record for super::Error {
         const NAME: &'static str = "Error";
         const FIELDS: &'static [&'static str] = &["code", "message"];
-        fn index(name: &str) -> usize {
-            match name {
-                "code" => 0, "message" => 1, _ => 2,
-            }
+        type Slots = (Required<i64>, Required<String>);
+        fn make((code, message): Values<Self>) -> Self {
+            Self { code, message }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(code), Some(message)) => Ok(Self { code, message }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "code", &self.code)?;
-            put(m, "message", &self.message)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.code, &self.message)
         }
     }
-    ops::record!(super::Error);
+    ops::table!(super::Error);
 
     impl Record for super::CreatePetInput {
         const NAME: &'static str = "CreatePetInput";
         const FIELDS: &'static [&'static str] = &["body"];
-        fn index(name: &str) -> usize {
-            match name {
-                "body" => 0, _ => 1,
-            }
+        type Slots = (Required<super::Pet>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(body),) => Ok(Self { body }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "body", &self.body)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
         }
     }
-    ops::record!(super::CreatePetInput);
+    ops::table!(super::CreatePetInput);
 
     impl Record for super::PetsShowByIdInput {
         const NAME: &'static str = "PetsShowByIdInput";
         const FIELDS: &'static [&'static str] = &["petId"];
-        fn index(name: &str) -> usize {
-            match name {
-                "petId" => 0, _ => 1,
-            }
+        type Slots = (Required<String>,);
+        fn make((pet_id,): Values<Self>) -> Self {
+            Self { pet_id }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(pet_id),) => Ok(Self { pet_id }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "petId", &self.pet_id)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.pet_id,)
         }
     }
-    ops::record!(super::PetsShowByIdInput);
+    ops::table!(super::PetsShowByIdInput);
 
     impl Record for super::DeletePetsByPetIdInput {
         const NAME: &'static str = "DeletePetsByPetIdInput";
         const FIELDS: &'static [&'static str] = &["petId"];
-        fn index(name: &str) -> usize {
-            match name {
-                "petId" => 0, _ => 1,
-            }
+        type Slots = (Required<String>,);
+        fn make((pet_id,): Values<Self>) -> Self {
+            Self { pet_id }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(pet_id),) => Ok(Self { pet_id }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "petId", &self.pet_id)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.pet_id,)
         }
     }
-    ops::record!(super::DeletePetsByPetIdInput);
+    ops::table!(super::DeletePetsByPetIdInput);
 
     impl Record for super::WatchInput {
         const NAME: &'static str = "WatchInput";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            while m.next()?.is_some() {
-                m.skip()?;
-            }
-            Ok(Self {})
-        }
-        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
-            Ok(())
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::record!(super::WatchInput);
+    ops::table!(super::WatchInput, Default);
 
     ops::json_schemas!("operations", super::DEFINITIONS {
         super::Pet = "Pet",

@@ -31,14 +31,12 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `records.all`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct AllInput {
     /// The property `body`.
     pub body: AllInputBody,
 }
 
 /// The property `body`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllInputBody {
     /// The property `Pet`.
     pub pet: Option<Pet>,
@@ -59,7 +57,6 @@ pub struct AllInputBody {
 }
 
 /// The definition `Pet`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Pet {
     /// Number in the book.
     pub id: i64,
@@ -94,7 +91,6 @@ pub struct Pet {
 }
 
 /// The property `address`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct PetAddress {
     /// The property `street`.
     pub street: String,
@@ -114,11 +110,9 @@ pub enum PetAddressKind {
 }
 
 /// The definition `Empty`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Empty {}
 
 /// The definition `Open`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Open {
     /// The property `id`.
     pub id: i64,
@@ -139,7 +133,6 @@ pub type Pair = (String, i64);
 pub type Grid = Vec<Vec<f64>>;
 
 /// The definition `Wide`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Wide {
     /// The property `field0`.
     pub field0: String,
@@ -180,150 +173,82 @@ mod impls {
     impl Record for super::AllInput {
         const NAME: &'static str = "AllInput";
         const FIELDS: &'static [&'static str] = &["body"];
-        fn index(name: &str) -> usize {
-            match name {
-                "body" => 0, _ => 1,
-            }
+        type Slots = (Required<super::AllInputBody>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(body),) => Ok(Self { body }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "body", &self.body)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
         }
     }
-    ops::record!(super::AllInput);
+    ops::table!(super::AllInput);
 
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &[
             "Pet", "Empty", "Open", "Labels", "Free", "Pair", "Grid", "Wide",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "Pet" => 0, "Empty" => 1, "Open" => 2, "Labels" => 3, "Free" => 4, "Pair" => 5, "Grid" => 6, "Wide" => 7,
-                _ => 8,
-            }
+        type Slots = (
+            Optional<super::Pet>, Optional<super::Empty>, Optional<super::Open>, Optional<super::Labels>,
+            Optional<super::Free>, Optional<super::Pair>, Optional<super::Grid>, Optional<super::Wide>,
+        );
+        fn make((pet, empty, open, labels, free, pair, grid, wide): Values<Self>) -> Self {
+            Self { pet, empty, open, labels, free, pair, grid, wide }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None, None, None, None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7), _ => m.skip(),
-                }?;
-            }
-            let (pet, empty, open, labels, free, pair, grid, wide) = s;
-            Ok(Self {
-                pet: pet.flatten(), empty: empty.flatten(), open: open.flatten(), labels: labels.flatten(),
-                free: free.flatten(), pair: pair.flatten(), grid: grid.flatten(), wide: wide.flatten(),
-            })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "Pet", &self.pet)?;
-            put_some(m, "Empty", &self.empty)?;
-            put_some(m, "Open", &self.open)?;
-            put_some(m, "Labels", &self.labels)?;
-            put_some(m, "Free", &self.free)?;
-            put_some(m, "Pair", &self.pair)?;
-            put_some(m, "Grid", &self.grid)?;
-            put_some(m, "Wide", &self.wide)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                &self.pet, &self.empty, &self.open, &self.labels, &self.free, &self.pair, &self.grid, &self.wide,
+            )
         }
     }
-    ops::record!(super::AllInputBody);
+    ops::table!(super::AllInputBody, Default);
 
     impl Record for super::Pet {
         const NAME: &'static str = "Pet";
         const FIELDS: &'static [&'static str] = &[
             "id", "name", "tag", "owner", "weight", "small", "big", "address", "password", "created", "old", "anything",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, "name" => 1, "tag" => 2, "owner" => 3, "weight" => 4, "small" => 5, "big" => 6, "address" => 7,
-                "password" => 8, "created" => 9, "old" => 10, "anything" => 11, _ => 12,
+        type Slots = (
+            (
+                Required<i64>, Required<String>, Optional<String>, Required<Option<String>>, Nullable<Option<f64>>,
+                Optional<i32>, Optional<u64>, Optional<super::PetAddress>,
+            ),
+            (
+                Optional<String>, Optional<String>, Optional<String>, Nullable<ops::Value>,
+            ),
+        );
+        fn make((
+            (id, name, tag, owner, weight, small, big, address), (password, created, old, anything),
+        ): Values<Self>) -> Self {
+            Self {
+                id, name, tag, owner, weight, small, big, address, password, created, old, anything,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), 10 => m.put(&mut s.10), 11 => m.put(&mut s.11),
-                    _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    Some(id), Some(name), tag, Some(owner), weight, small, big, address, password, created, old, anything,
-                ) => Ok(Self {
-                    id, name, tag: tag.flatten(), owner, weight, small: small.flatten(), big: big.flatten(),
-                    address: address.flatten(), password: password.flatten(), created: created.flatten(),
-                    old: old.flatten(), anything,
-                }),
-                s => Err(m.missing(&[
-                    (0, s.0.is_none()), (1, s.1.is_none()), (3, s.3.is_none()),
-                ])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put(m, "name", &self.name)?;
-            put_some(m, "tag", &self.tag)?;
-            put(m, "owner", &self.owner)?;
-            put_some(m, "weight", &self.weight)?;
-            put_some(m, "small", &self.small)?;
-            put_some(m, "big", &self.big)?;
-            put_some(m, "address", &self.address)?;
-            put_some(m, "password", &self.password)?;
-            put_some(m, "created", &self.created)?;
-            put_some(m, "old", &self.old)?;
-            put_some(m, "anything", &self.anything)
+                    &self.id, &self.name, &self.tag, &self.owner, &self.weight, &self.small, &self.big, &self.address,
+                ),
+                (
+                    &self.password, &self.created, &self.old, &self.anything,
+                ),
+            )
         }
     }
-    ops::record!(super::Pet);
+    ops::table!(super::Pet);
 
     impl Record for super::PetAddress {
         const NAME: &'static str = "PetAddress";
         const FIELDS: &'static [&'static str] = &["street", "kind"];
-        fn index(name: &str) -> usize {
-            match name {
-                "street" => 0, "kind" => 1, _ => 2,
-            }
+        type Slots = (Required<String>, Optional<super::PetAddressKind>);
+        fn make((street, kind): Values<Self>) -> Self {
+            Self { street, kind }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(street), kind) => Ok(Self { street, kind: kind.flatten() }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "street", &self.street)?;
-            put_some(m, "kind", &self.kind)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.street, &self.kind)
         }
     }
-    ops::record!(super::PetAddress);
+    ops::table!(super::PetAddress);
 
     ops::names!(super::PetAddressKind {
         "home" => Home,
@@ -334,50 +259,26 @@ mod impls {
     impl Record for super::Empty {
         const NAME: &'static str = "Empty";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            while m.next()?.is_some() {
-                m.skip()?;
-            }
-            Ok(Self {})
-        }
-        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
-            Ok(())
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::record!(super::Empty);
+    ops::table!(super::Empty, Default);
 
     impl Record for super::Open {
         const NAME: &'static str = "Open";
         const FIELDS: &'static [&'static str] = &["id"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, _ => 1,
-            }
+        type Slots = (Required<i64>, Rest<i64>);
+        fn make((id, extra): Values<Self>) -> Self {
+            Self { id, extra }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra = ::std::collections::BTreeMap::new();
-            let mut s = (None,);
-            while let Some(i) = m.next_or(&mut extra)? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(id),) => Ok(Self { id, extra }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put_extra::<Self, _, _>(m, &self.extra)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id, &self.extra)
         }
     }
-    ops::record!(super::Open);
+    ops::table!(super::Open);
 
     impl Record for super::Wide {
         const NAME: &'static str = "Wide";
@@ -385,57 +286,39 @@ mod impls {
             "field0", "field1", "field2", "field3", "field4", "field5", "field6", "field7", "field8", "field9", "field10",
             "field11", "field12", "field13",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "field0" => 0, "field1" => 1, "field2" => 2, "field3" => 3, "field4" => 4, "field5" => 5, "field6" => 6,
-                "field7" => 7, "field8" => 8, "field9" => 9, "field10" => 10, "field11" => 11, "field12" => 12,
-                "field13" => 13, _ => 14,
+        type Slots = (
+            (
+                Required<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+            (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+            ),
+        );
+        fn make((
+            (
+                field0, field1, field2, field3, field4, field5, field6, field7,
+            ),
+            (field8, field9, field10, field11, field12, field13),
+        ): Values<Self>) -> Self {
+            Self {
+                field0, field1, field2, field3, field4, field5, field6, field7, field8, field9, field10, field11, field12,
+                field13,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), 10 => m.put(&mut s.10), 11 => m.put(&mut s.11),
-                    12 => m.put(&mut s.12), 13 => m.put(&mut s.13), _ => m.skip(),
-                }?;
-            }
-            match s {
+        fn fields(&self) -> Fields<'_, Self> {
+            (
                 (
-                    Some(field0), field1, field2, field3, field4, field5, field6, field7, field8, field9, field10, field11,
-                    field12, field13,
-                ) => Ok(Self {
-                    field0, field1: field1.flatten(), field2: field2.flatten(), field3: field3.flatten(),
-                    field4: field4.flatten(), field5: field5.flatten(), field6: field6.flatten(), field7: field7.flatten(),
-                    field8: field8.flatten(), field9: field9.flatten(), field10: field10.flatten(),
-                    field11: field11.flatten(), field12: field12.flatten(), field13: field13.flatten(),
-                }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "field0", &self.field0)?;
-            put_some(m, "field1", &self.field1)?;
-            put_some(m, "field2", &self.field2)?;
-            put_some(m, "field3", &self.field3)?;
-            put_some(m, "field4", &self.field4)?;
-            put_some(m, "field5", &self.field5)?;
-            put_some(m, "field6", &self.field6)?;
-            put_some(m, "field7", &self.field7)?;
-            put_some(m, "field8", &self.field8)?;
-            put_some(m, "field9", &self.field9)?;
-            put_some(m, "field10", &self.field10)?;
-            put_some(m, "field11", &self.field11)?;
-            put_some(m, "field12", &self.field12)?;
-            put_some(m, "field13", &self.field13)
+                    &self.field0, &self.field1, &self.field2, &self.field3, &self.field4, &self.field5, &self.field6,
+                    &self.field7,
+                ),
+                (
+                    &self.field8, &self.field9, &self.field10, &self.field11, &self.field12, &self.field13,
+                ),
+            )
         }
     }
-    ops::record!(super::Wide);
+    ops::table!(super::Wide);
 
     ops::json_schemas!("records", super::DEFINITIONS {
         super::Pet = "Pet",

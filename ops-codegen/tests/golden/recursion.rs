@@ -31,14 +31,12 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `recursion.all`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct AllInput {
     /// The property `body`.
     pub body: AllInputBody,
 }
 
 /// The property `body`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllInputBody {
     /// The property `Node`.
     pub node: Option<Node>,
@@ -65,7 +63,6 @@ pub struct AllInputBody {
 }
 
 /// The definition `Node`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The property `value`.
     pub value: i64,
@@ -76,14 +73,12 @@ pub struct Node {
 }
 
 /// The definition `A`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct A {
     /// The property `b`.
     pub b: Option<Box<B>>,
 }
 
 /// The definition `B`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct B {
     /// The property `a`.
     pub a: MaybeA,
@@ -128,41 +123,21 @@ pub enum Expression {
 }
 
 /// The definition `And`.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `op` is always `and`.
 pub struct And {
-    /// The property `op`.
-    pub op: AndOp,
     /// The property `left`.
     pub left: Box<Expression>,
     /// The property `right`.
     pub right: Box<Expression>,
 }
 
-/// The property `op`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum AndOp {
-    /// The value `and`.
-    And,
-    /// Any other value.
-    Other(String),
-}
-
 /// The definition `Literal`.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `op` is always `literal`.
 pub struct Literal {
-    /// The property `op`.
-    pub op: LiteralOp,
     /// The property `value`.
     pub value: i64,
-}
-
-/// The property `op`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum LiteralOp {
-    /// The value `literal`.
-    Literal,
-    /// Any other value.
-    Other(String),
 }
 
 /// The definition `LoopA`.
@@ -180,159 +155,88 @@ mod impls {
     impl Record for super::AllInput {
         const NAME: &'static str = "AllInput";
         const FIELDS: &'static [&'static str] = &["body"];
-        fn index(name: &str) -> usize {
-            match name {
-                "body" => 0, _ => 1,
-            }
+        type Slots = (Required<super::AllInputBody>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(body),) => Ok(Self { body }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "body", &self.body)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
         }
     }
-    ops::record!(super::AllInput);
+    ops::table!(super::AllInput);
 
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
         const FIELDS: &'static [&'static str] = &[
             "Node", "A", "B", "MaybeA", "Tree", "Json", "Expression", "And", "Literal", "LoopA", "LoopB",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "Node" => 0, "A" => 1, "B" => 2, "MaybeA" => 3, "Tree" => 4, "Json" => 5, "Expression" => 6, "And" => 7,
-                "Literal" => 8, "LoopA" => 9, "LoopB" => 10, _ => 11,
-            }
-        }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), 10 => m.put(&mut s.10), _ => m.skip(),
-                }?;
-            }
-            let (
+        type Slots = (
+            (
+                Optional<super::Node>, Optional<super::A>, Optional<super::B>, Nullable<super::MaybeA>,
+                Optional<super::Tree>, Nullable<super::Json>, Optional<super::Expression>, Optional<super::And>,
+            ),
+            (
+                Optional<super::Literal>, Nullable<super::LoopA>, Nullable<super::LoopB>,
+            ),
+        );
+        fn make((
+            (node, a, b, maybe_a, tree, json, expression, and), (literal, loop_a, loop_b),
+        ): Values<Self>) -> Self {
+            Self {
                 node, a, b, maybe_a, tree, json, expression, and, literal, loop_a, loop_b,
-            ) = s;
-            Ok(Self {
-                node: node.flatten(), a: a.flatten(), b: b.flatten(), maybe_a, tree: tree.flatten(), json,
-                expression: expression.flatten(), and: and.flatten(), literal: literal.flatten(), loop_a, loop_b,
-            })
+            }
         }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "Node", &self.node)?;
-            put_some(m, "A", &self.a)?;
-            put_some(m, "B", &self.b)?;
-            put_some(m, "MaybeA", &self.maybe_a)?;
-            put_some(m, "Tree", &self.tree)?;
-            put_some(m, "Json", &self.json)?;
-            put_some(m, "Expression", &self.expression)?;
-            put_some(m, "And", &self.and)?;
-            put_some(m, "Literal", &self.literal)?;
-            put_some(m, "LoopA", &self.loop_a)?;
-            put_some(m, "LoopB", &self.loop_b)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.node, &self.a, &self.b, &self.maybe_a, &self.tree, &self.json, &self.expression, &self.and,
+                ),
+                (&self.literal, &self.loop_a, &self.loop_b),
+            )
         }
     }
-    ops::record!(super::AllInputBody);
+    ops::table!(super::AllInputBody, Default);
 
     impl Record for super::Node {
         const NAME: &'static str = "Node";
         const FIELDS: &'static [&'static str] = &["value", "next", "children"];
-        fn index(name: &str) -> usize {
-            match name {
-                "value" => 0, "next" => 1, "children" => 2, _ => 3,
-            }
+        type Slots = (
+            Required<i64>, Optional<Box<super::Node>>, Optional<Vec<super::Node>>,
+        );
+        fn make((value, next, children): Values<Self>) -> Self {
+            Self { value, next, children }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(value), next, children) => Ok(Self {
-                    value, next: next.flatten(), children: children.flatten(),
-                }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "value", &self.value)?;
-            put_some(m, "next", &self.next)?;
-            put_some(m, "children", &self.children)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.value, &self.next, &self.children)
         }
     }
-    ops::record!(super::Node);
+    ops::table!(super::Node);
 
     impl Record for super::A {
         const NAME: &'static str = "A";
         const FIELDS: &'static [&'static str] = &["b"];
-        fn index(name: &str) -> usize {
-            match name {
-                "b" => 0, _ => 1,
-            }
+        type Slots = (Optional<Box<super::B>>,);
+        fn make((b,): Values<Self>) -> Self {
+            Self { b }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (b,) = s;
-            Ok(Self { b: b.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "b", &self.b)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.b,)
         }
     }
-    ops::record!(super::A);
+    ops::table!(super::A, Default);
 
     impl Record for super::B {
         const NAME: &'static str = "B";
         const FIELDS: &'static [&'static str] = &["a"];
-        fn index(name: &str) -> usize {
-            match name {
-                "a" => 0, _ => 1,
-            }
+        type Slots = (Required<super::MaybeA>,);
+        fn make((a,): Values<Self>) -> Self {
+            Self { a }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(a),) => Ok(Self { a }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "a", &self.a)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.a,)
         }
     }
-    ops::record!(super::B);
+    ops::table!(super::B);
 
     ops::newtype!(super::Tree);
 
@@ -352,72 +256,33 @@ mod impls {
 
     impl Record for super::And {
         const NAME: &'static str = "And";
-        const FIELDS: &'static [&'static str] = &["op", "left", "right"];
-        fn index(name: &str) -> usize {
-            match name {
-                "op" => 0, "left" => 1, "right" => 2, _ => 3,
-            }
+        const FIELDS: &'static [&'static str] = &["left", "right", "op"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("and")];
+        type Slots = (
+            Required<Box<super::Expression>>, Required<Box<super::Expression>>,
+        );
+        fn make((left, right): Values<Self>) -> Self {
+            Self { left, right }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(op), Some(left), Some(right)) => Ok(Self { op, left, right }),
-                s => Err(m.missing(&[
-                    (0, s.0.is_none()), (1, s.1.is_none()), (2, s.2.is_none()),
-                ])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "op", &self.op)?;
-            put(m, "left", &self.left)?;
-            put(m, "right", &self.right)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.left, &self.right)
         }
     }
-    ops::record!(super::And);
-
-    ops::names!(super::AndOp {
-        "and" => And,
-        _ => Other,
-    });
+    ops::table!(super::And);
 
     impl Record for super::Literal {
         const NAME: &'static str = "Literal";
-        const FIELDS: &'static [&'static str] = &["op", "value"];
-        fn index(name: &str) -> usize {
-            match name {
-                "op" => 0, "value" => 1, _ => 2,
-            }
+        const FIELDS: &'static [&'static str] = &["value", "op"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("literal")];
+        type Slots = (Required<i64>,);
+        fn make((value,): Values<Self>) -> Self {
+            Self { value }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(op), Some(value)) => Ok(Self { op, value }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "op", &self.op)?;
-            put(m, "value", &self.value)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.value,)
         }
     }
-    ops::record!(super::Literal);
-
-    ops::names!(super::LiteralOp {
-        "literal" => Literal,
-        _ => Other,
-    });
+    ops::table!(super::Literal);
 
     ops::json_schemas!("recursion", super::DEFINITIONS {
         super::Node = "Node",

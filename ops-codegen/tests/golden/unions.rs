@@ -31,14 +31,12 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 /// The input of `unions.all`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct AllInput {
     /// The property `body`.
     pub body: AllInputBody,
 }
 
 /// The property `body`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AllInputBody {
     /// The property `ByConst`.
     pub by_const: Option<ByConst>,
@@ -87,57 +85,27 @@ pub enum ByConst {
 }
 
 /// The definition `Push`.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `kind` is always `push`.
 pub struct Push {
-    /// The property `kind`.
-    pub kind: PushKind,
     /// The property `commits`.
     pub commits: Option<Vec<String>>,
 }
 
-/// The property `kind`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum PushKind {
-    /// The value `push`.
-    Push,
-    /// Any other value.
-    Other(String),
-}
-
 /// The definition `Issue`.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `kind` is always `issue`.
 pub struct Issue {
-    /// The property `kind`.
-    pub kind: IssueKind,
     /// The property `number`.
     pub number: Option<i64>,
 }
 
-/// The property `kind`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum IssueKind {
-    /// The value `issue`.
-    Issue,
-    /// Any other value.
-    Other(String),
-}
-
 /// A variant of a union.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `kind` is always `gone`.
 pub struct ByConstGone {
-    /// The property `kind`.
-    pub kind: ByConstGoneKind,
     /// The property `when`.
     pub when: Option<String>,
-}
-
-/// The property `kind`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum ByConstGoneKind {
-    /// The value `gone`.
-    Gone,
-    /// Any other value.
-    Other(String),
 }
 
 /// The definition `ByMapping`.
@@ -153,7 +121,6 @@ pub enum ByMapping {
 }
 
 /// The definition `Cat`.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Cat {
     /// The property `petType`.
     pub pet_type: String,
@@ -162,7 +129,6 @@ pub struct Cat {
 }
 
 /// The definition `Dog`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dog {
     /// The property `bark`.
     pub bark: Option<String>,
@@ -199,7 +165,6 @@ pub enum ByShape {
 }
 
 /// A variant of a union.
-#[derive(Debug, Clone, PartialEq)]
 pub struct ByShapeWithId {
     /// The property `id`.
     pub id: i64,
@@ -237,21 +202,11 @@ pub enum Nested {
 }
 
 /// A variant of a union.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `kind` is always `other`.
 pub struct NestedOther {
-    /// The property `kind`.
-    pub kind: NestedOtherKind,
     /// The property `x`.
     pub x: Option<i64>,
-}
-
-/// The property `kind`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum NestedOtherKind {
-    /// The value `other`.
-    Other,
-    /// Any other value.
-    Unknown(String),
 }
 
 /// The definition `Shared`.
@@ -265,7 +220,6 @@ pub enum Shared {
 }
 
 /// A variant of a union.
-#[derive(Debug, Clone, PartialEq)]
 pub struct SharedWithA {
     /// The property `id`.
     pub id: i64,
@@ -274,7 +228,6 @@ pub struct SharedWithA {
 }
 
 /// A variant of a union.
-#[derive(Debug, Clone, PartialEq)]
 pub struct SharedWithB {
     /// The property `id`.
     pub id: i64,
@@ -283,7 +236,6 @@ pub struct SharedWithB {
 }
 
 /// The definition `Choice`.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Choice {
     /// The property `a`.
     pub a: Option<String>,
@@ -310,29 +262,15 @@ mod impls {
     impl Record for super::AllInput {
         const NAME: &'static str = "AllInput";
         const FIELDS: &'static [&'static str] = &["body"];
-        fn index(name: &str) -> usize {
-            match name {
-                "body" => 0, _ => 1,
-            }
+        type Slots = (Required<super::AllInputBody>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(body),) => Ok(Self { body }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "body", &self.body)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
         }
     }
-    ops::record!(super::AllInput);
+    ops::table!(super::AllInput);
 
     impl Record for super::AllInputBody {
         const NAME: &'static str = "AllInputBody";
@@ -340,56 +278,42 @@ mod impls {
             "ByConst", "Push", "Issue", "ByMapping", "Cat", "Dog", "ByName", "ByShape", "TypeList", "MaybeDog", "Same",
             "Nested", "Shared", "Choice", "Itself",
         ];
-        fn index(name: &str) -> usize {
-            match name {
-                "ByConst" => 0, "Push" => 1, "Issue" => 2, "ByMapping" => 3, "Cat" => 4, "Dog" => 5, "ByName" => 6,
-                "ByShape" => 7, "TypeList" => 8, "MaybeDog" => 9, "Same" => 10, "Nested" => 11, "Shared" => 12,
-                "Choice" => 13, "Itself" => 14, _ => 15,
-            }
-        }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (
-                None, None, None, None, None, None, None, None, None, None, None, None, None, None, None,
-            );
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), 2 => m.put(&mut s.2), 3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4), 5 => m.put(&mut s.5), 6 => m.put(&mut s.6), 7 => m.put(&mut s.7),
-                    8 => m.put(&mut s.8), 9 => m.put(&mut s.9), 10 => m.put(&mut s.10), 11 => m.put(&mut s.11),
-                    12 => m.put(&mut s.12), 13 => m.put(&mut s.13), 14 => m.put(&mut s.14), _ => m.skip(),
-                }?;
-            }
-            let (
+        type Slots = (
+            (
+                Optional<super::ByConst>, Optional<super::Push>, Optional<super::Issue>, Optional<super::ByMapping>,
+                Optional<super::Cat>, Optional<super::Dog>, Optional<super::ByName>, Optional<super::ByShape>,
+            ),
+            (
+                Nullable<super::TypeList>, Nullable<super::MaybeDog>, Optional<super::Same>, Optional<super::Nested>,
+                Optional<super::Shared>, Optional<super::Choice>, Optional<super::Itself>,
+            ),
+        );
+        fn make((
+            (
+                by_const, push, issue, by_mapping, cat, dog, by_name, by_shape,
+            ),
+            (
+                type_list, maybe_dog, same, nested, shared, choice, itself,
+            ),
+        ): Values<Self>) -> Self {
+            Self {
                 by_const, push, issue, by_mapping, cat, dog, by_name, by_shape, type_list, maybe_dog, same, nested, shared,
                 choice, itself,
-            ) = s;
-            Ok(Self {
-                by_const: by_const.flatten(), push: push.flatten(), issue: issue.flatten(),
-                by_mapping: by_mapping.flatten(), cat: cat.flatten(), dog: dog.flatten(), by_name: by_name.flatten(),
-                by_shape: by_shape.flatten(), type_list, maybe_dog, same: same.flatten(), nested: nested.flatten(),
-                shared: shared.flatten(), choice: choice.flatten(), itself: itself.flatten(),
-            })
+            }
         }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "ByConst", &self.by_const)?;
-            put_some(m, "Push", &self.push)?;
-            put_some(m, "Issue", &self.issue)?;
-            put_some(m, "ByMapping", &self.by_mapping)?;
-            put_some(m, "Cat", &self.cat)?;
-            put_some(m, "Dog", &self.dog)?;
-            put_some(m, "ByName", &self.by_name)?;
-            put_some(m, "ByShape", &self.by_shape)?;
-            put_some(m, "TypeList", &self.type_list)?;
-            put_some(m, "MaybeDog", &self.maybe_dog)?;
-            put_some(m, "Same", &self.same)?;
-            put_some(m, "Nested", &self.nested)?;
-            put_some(m, "Shared", &self.shared)?;
-            put_some(m, "Choice", &self.choice)?;
-            put_some(m, "Itself", &self.itself)
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.by_const, &self.push, &self.issue, &self.by_mapping, &self.cat, &self.dog, &self.by_name,
+                    &self.by_shape,
+                ),
+                (
+                    &self.type_list, &self.maybe_dog, &self.same, &self.nested, &self.shared, &self.choice, &self.itself,
+                ),
+            )
         }
     }
-    ops::record!(super::AllInputBody);
+    ops::table!(super::AllInputBody, Default);
 
     ops::tagged!(super::ByConst["kind"] {
         "push" => Push,
@@ -398,119 +322,47 @@ mod impls {
         _ => Other,
     });
 
-    impl Default for super::Push {
-        fn default() -> Self {
-            Self { kind: super::PushKind::Push, commits: None }
-        }
-    }
     impl Record for super::Push {
         const NAME: &'static str = "Push";
-        const FIELDS: &'static [&'static str] = &["kind", "commits"];
-        fn index(name: &str) -> usize {
-            match name {
-                "kind" => 0, "commits" => 1, _ => 2,
-            }
+        const FIELDS: &'static [&'static str] = &["commits", "kind"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("push")];
+        type Slots = (Optional<Vec<String>>,);
+        fn make((commits,): Values<Self>) -> Self {
+            Self { commits }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(kind), commits) => Ok(Self { kind, commits: commits.flatten() }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "kind", &self.kind)?;
-            put_some(m, "commits", &self.commits)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.commits,)
         }
     }
-    ops::record!(super::Push);
+    ops::table!(super::Push, Default);
 
-    ops::names!(super::PushKind {
-        "push" => Push,
-        _ => Other,
-    });
-
-    impl Default for super::Issue {
-        fn default() -> Self {
-            Self { kind: super::IssueKind::Issue, number: None }
-        }
-    }
     impl Record for super::Issue {
         const NAME: &'static str = "Issue";
-        const FIELDS: &'static [&'static str] = &["kind", "number"];
-        fn index(name: &str) -> usize {
-            match name {
-                "kind" => 0, "number" => 1, _ => 2,
-            }
+        const FIELDS: &'static [&'static str] = &["number", "kind"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("issue")];
+        type Slots = (Optional<i64>,);
+        fn make((number,): Values<Self>) -> Self {
+            Self { number }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(kind), number) => Ok(Self { kind, number: number.flatten() }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "kind", &self.kind)?;
-            put_some(m, "number", &self.number)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.number,)
         }
     }
-    ops::record!(super::Issue);
+    ops::table!(super::Issue, Default);
 
-    ops::names!(super::IssueKind {
-        "issue" => Issue,
-        _ => Other,
-    });
-
-    impl Default for super::ByConstGone {
-        fn default() -> Self {
-            Self { kind: super::ByConstGoneKind::Gone, when: None }
-        }
-    }
     impl Record for super::ByConstGone {
         const NAME: &'static str = "ByConstGone";
-        const FIELDS: &'static [&'static str] = &["kind", "when"];
-        fn index(name: &str) -> usize {
-            match name {
-                "kind" => 0, "when" => 1, _ => 2,
-            }
+        const FIELDS: &'static [&'static str] = &["when", "kind"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("gone")];
+        type Slots = (Optional<String>,);
+        fn make((when,): Values<Self>) -> Self {
+            Self { when }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(kind), when) => Ok(Self { kind, when: when.flatten() }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "kind", &self.kind)?;
-            put_some(m, "when", &self.when)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.when,)
         }
     }
-    ops::record!(super::ByConstGone);
-
-    ops::names!(super::ByConstGoneKind {
-        "gone" => Gone,
-        _ => Other,
-    });
+    ops::table!(super::ByConstGone, Default);
 
     ops::tagged!(super::ByMapping["petType"] {
         "cat" | "kitten" => Cat,
@@ -521,55 +373,28 @@ mod impls {
     impl Record for super::Cat {
         const NAME: &'static str = "Cat";
         const FIELDS: &'static [&'static str] = &["petType", "lives"];
-        fn index(name: &str) -> usize {
-            match name {
-                "petType" => 0, "lives" => 1, _ => 2,
-            }
+        type Slots = (Required<String>, Optional<i64>);
+        fn make((pet_type, lives): Values<Self>) -> Self {
+            Self { pet_type, lives }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(pet_type), lives) => Ok(Self { pet_type, lives: lives.flatten() }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "petType", &self.pet_type)?;
-            put_some(m, "lives", &self.lives)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.pet_type, &self.lives)
         }
     }
-    ops::record!(super::Cat);
+    ops::table!(super::Cat);
 
     impl Record for super::Dog {
         const NAME: &'static str = "Dog";
         const FIELDS: &'static [&'static str] = &["bark"];
-        fn index(name: &str) -> usize {
-            match name {
-                "bark" => 0, _ => 1,
-            }
+        type Slots = (Optional<String>,);
+        fn make((bark,): Values<Self>) -> Self {
+            Self { bark }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            let (bark,) = s;
-            Ok(Self { bark: bark.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "bark", &self.bark)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.bark,)
         }
     }
-    ops::record!(super::Dog);
+    ops::table!(super::Dog, Default);
 
     ops::tagged!(super::ByName["petType"] {
         "Cat" => Cat,
@@ -589,29 +414,15 @@ mod impls {
     impl Record for super::ByShapeWithId {
         const NAME: &'static str = "ByShapeWithId";
         const FIELDS: &'static [&'static str] = &["id"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, _ => 1,
-            }
+        type Slots = (Required<i64>,);
+        fn make((id,): Values<Self>) -> Self {
+            Self { id }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(id),) => Ok(Self { id }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id,)
         }
     }
-    ops::record!(super::ByShapeWithId);
+    ops::table!(super::ByShapeWithId);
 
     ops::untagged!(super::TypeListValue {
         String => String,
@@ -624,43 +435,19 @@ mod impls {
         _ => Unknown,
     });
 
-    impl Default for super::NestedOther {
-        fn default() -> Self {
-            Self { kind: super::NestedOtherKind::Other, x: None }
-        }
-    }
     impl Record for super::NestedOther {
         const NAME: &'static str = "NestedOther";
-        const FIELDS: &'static [&'static str] = &["kind", "x"];
-        fn index(name: &str) -> usize {
-            match name {
-                "kind" => 0, "x" => 1, _ => 2,
-            }
+        const FIELDS: &'static [&'static str] = &["x", "kind"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("other")];
+        type Slots = (Optional<i64>,);
+        fn make((x,): Values<Self>) -> Self {
+            Self { x }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(kind), x) => Ok(Self { kind, x: x.flatten() }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "kind", &self.kind)?;
-            put_some(m, "x", &self.x)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.x,)
         }
     }
-    ops::record!(super::NestedOther);
-
-    ops::names!(super::NestedOtherKind {
-        "other" => Other,
-        _ => Unknown,
-    });
+    ops::table!(super::NestedOther, Default);
 
     ops::untagged!(super::Shared {
         Object["id", "a"] => WithA,
@@ -670,84 +457,41 @@ mod impls {
     impl Record for super::SharedWithA {
         const NAME: &'static str = "SharedWithA";
         const FIELDS: &'static [&'static str] = &["id", "a"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, "a" => 1, _ => 2,
-            }
+        type Slots = (Required<i64>, Required<String>);
+        fn make((id, a): Values<Self>) -> Self {
+            Self { id, a }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(id), Some(a)) => Ok(Self { id, a }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put(m, "a", &self.a)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id, &self.a)
         }
     }
-    ops::record!(super::SharedWithA);
+    ops::table!(super::SharedWithA);
 
     impl Record for super::SharedWithB {
         const NAME: &'static str = "SharedWithB";
         const FIELDS: &'static [&'static str] = &["id", "b"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0, "b" => 1, _ => 2,
-            }
+        type Slots = (Required<i64>, Required<String>);
+        fn make((id, b): Values<Self>) -> Self {
+            Self { id, b }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            match s {
-                (Some(id), Some(b)) => Ok(Self { id, b }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put(m, "b", &self.b)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id, &self.b)
         }
     }
-    ops::record!(super::SharedWithB);
+    ops::table!(super::SharedWithB);
 
     impl Record for super::Choice {
         const NAME: &'static str = "Choice";
         const FIELDS: &'static [&'static str] = &["a", "b"];
-        fn index(name: &str) -> usize {
-            match name {
-                "a" => 0, "b" => 1, _ => 2,
-            }
+        type Slots = (Optional<String>, Optional<String>);
+        fn make((a, b): Values<Self>) -> Self {
+            Self { a, b }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0), 1 => m.put(&mut s.1), _ => m.skip(),
-                }?;
-            }
-            let (a, b) = s;
-            Ok(Self { a: a.flatten(), b: b.flatten() })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "a", &self.a)?;
-            put_some(m, "b", &self.b)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.a, &self.b)
         }
     }
-    ops::record!(super::Choice);
+    ops::table!(super::Choice, Default);
 
     ops::untagged!(super::Itself {
         String => String,

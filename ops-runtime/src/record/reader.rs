@@ -150,18 +150,6 @@ pub fn put_some<M: SerializeMap, V: Serialize>(
     }
 }
 
-/// Writes the additional properties of the record `T`, except those whose name `T` declares.
-///
-/// # Errors
-///
-/// When the serializer fails.
-pub fn put_extra<'a, T: Record, M: SerializeMap, V: Serialize + 'a>(
-    m: &mut M,
-    extra: impl IntoIterator<Item = (&'a String, &'a V)>,
-) -> Result<(), M::Error> {
-    extra.into_iter().filter(|(key, _)| !declares::<T>(key)).try_for_each(|(key, value)| m.serialize_entry(key, value))
-}
-
 /// Reads a record; the body of the `Deserialize` that [`record!`](crate::record!) writes.
 ///
 /// # Errors

@@ -132,11 +132,11 @@ macro_rules! slot {
                 T: 'a;
             type Open = Option<$read>;
 
-            #[inline]
+            #[inline(always)]
             fn open() -> Self::Open {
                 None
             }
-            #[inline]
+            #[inline(always)]
             fn put<'de, A: MapAccess<'de>>(open: &mut Self::Open, _: usize, map: &mut A) -> Result<(), A::Error> {
                 let $taken = map.next_value()?;
                 *open = $take;
@@ -148,19 +148,19 @@ macro_rules! slot {
             fn requires(_: usize) -> bool {
                 $requires
             }
-            #[inline]
+            #[inline(always)]
             fn lacks(open: &Self::Open, _: usize) -> bool {
                 $requires && open.is_none()
             }
-            #[inline]
+            #[inline(always)]
             fn is_complete(open: &Self::Open) -> bool {
                 !Self::lacks(open, 0)
             }
-            #[inline]
+            #[inline(always)]
             fn close($open: Self::Open) -> Option<Self::Values> {
                 $close
             }
-            #[inline]
+            #[inline(always)]
             fn write<M: SerializeMap>(
                 $lent: Self::Fields<'_>,
                 names: &'static [&'static str],
@@ -316,6 +316,8 @@ impl Slots for Opaque {
 macro_rules! tuples {
     ($(($($slot:ident $i:tt)*))*) => {
         $(
+            // A record without properties is of nothing, in so many words.
+            #[allow(clippy::unused_unit)]
             impl<$($slot: Slots),*> Slots for ($($slot,)*) {
                 const COUNT: usize = 0 $(+ $slot::COUNT)*;
                 const KEEPS: bool = false $(|| $slot::KEEPS)*;
@@ -323,11 +325,11 @@ macro_rules! tuples {
                 type Fields<'a> = ($($slot::Fields<'a>,)*) where Self: 'a;
                 type Open = ($($slot::Open,)*);
 
-                #[inline]
+                #[inline(always)]
                 fn open() -> Self::Open {
                     ($($slot::open(),)*)
                 }
-                #[inline]
+                #[inline(always)]
                 fn put<'de, Map: MapAccess<'de>>(
                     open: &mut Self::Open,
                     at: usize,
@@ -375,17 +377,17 @@ macro_rules! tuples {
                     let _ = (open, at);
                     false
                 }
-                #[inline]
+                #[inline(always)]
                 fn is_complete(open: &Self::Open) -> bool {
                     let _ = open;
                     true $(&& $slot::is_complete(&open.$i))*
                 }
-                #[inline]
+                #[inline(always)]
                 fn close(open: Self::Open) -> Option<Self::Values> {
                     let _ = &open;
                     Some(($($slot::close(open.$i)?,)*))
                 }
-                #[inline]
+                #[inline(always)]
                 fn write<Map: SerializeMap>(
                     fields: Self::Fields<'_>,
                     names: &'static [&'static str],
@@ -402,6 +404,7 @@ macro_rules! tuples {
                 }
             }
 
+            #[allow(clippy::unused_unit)]
             impl<$($slot: Plain),*> Plain for ($($slot,)*) {
                 fn debug(fields: Self::Fields<'_>, names: &'static [&'static str], at: usize, out: &mut DebugStruct<'_, '_>) {
                     let _ = &fields;
@@ -421,6 +424,7 @@ macro_rules! tuples {
                 }
             }
 
+            #[allow(clippy::unused_unit)]
             impl<$($slot: Vacant),*> Vacant for ($($slot,)*) {
                 fn vacant() -> Self::Values {
                     ($($slot::vacant(),)*)

@@ -5,6 +5,7 @@
 //! cost the user's build nothing until they are used, where a function body in every type costs each check of the crate.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
@@ -40,7 +41,7 @@ pub(super) fn read<'de, T: Record, A: MapAccess<'de>>(m: &mut Reader<A, T>) -> R
     let mut next = 0;
     loop {
         let at = if T::Slots::KEEPS {
-            match m.map.next_key_seed(PositionOrKey { names: T::FIELDS, next })? {
+            match m.map.next_key_seed(PositionOrKey::<T> { next, record: PhantomData })? {
                 None => break,
                 Some(Found::At(at)) => at,
                 Some(Found::Extra(key)) => {
@@ -49,7 +50,7 @@ pub(super) fn read<'de, T: Record, A: MapAccess<'de>>(m: &mut Reader<A, T>) -> R
                 }
             }
         } else {
-            match m.map.next_key_seed(Position { names: T::FIELDS, next })? {
+            match m.map.next_key_seed(Position::<T> { next, record: PhantomData })? {
                 None => break,
                 Some(at) => at,
             }
@@ -101,21 +102,38 @@ fn missing<T: Record, E: de::Error>(open: &<T::Slots as Slots>::Open, seen: u32)
 /// Returns the position of a name, or the number of names if it is not among them.
 ///
 /// Properties mostly come in the order of the schema, so `next` is looked at first.
-#[inline]
+#[inline(always)]
 fn find(names: &[&str], next: usize, name: &str) -> usize {
     match names.get(next) {
-        Some(expected) if *expected == name => next,
-        _ => names.iter().position(|known| *known == name).unwrap_or(names.len()),
+        Some(expected) if same(expected, name) => next,
+        _ => search(names, name),
+    }
+}
+
+fn search(names: &[&str], name: &str) -> usize {
+    names.iter().position(|known| same(known, name)).unwrap_or(names.len())
+}
+
+/// Compares names: most are so short that comparing a word from each end is faster than a call.
+#[inline(always)]
+fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    match one.len() {
+        length if length != other.len() => false,
+        8..=16 => one.first_chunk::<8>() == other.first_chunk() && one.last_chunk::<8>() == other.last_chunk(),
+        4..=7 => one.first_chunk::<4>() == other.first_chunk() && one.last_chunk::<4>() == other.last_chunk(),
+        2..=3 => one.first_chunk::<2>() == other.first_chunk() && one.last() == other.last(),
+        _ => one == other,
     }
 }
 
 /// Turns a key into the position of its property without copying it.
-struct Position {
-    names: &'static [&'static str],
+struct Position<T> {
     next: usize,
+    record: PhantomData<fn() -> T>,
 }
 
-impl<'de> DeserializeSeed<'de> for Position {
+impl<'de, T: Record> DeserializeSeed<'de> for Position<T> {
     type Value = usize;
 
     #[inline]
@@ -124,7 +142,7 @@ impl<'de> DeserializeSeed<'de> for Position {
     }
 }
 
-impl Visitor<'_> for Position {
+impl<T: Record> Visitor<'_> for Position<T> {
     type Value = usize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,7 +151,7 @@ impl Visitor<'_> for Position {
 
     #[inline]
     fn visit_str<E: de::Error>(self, name: &str) -> Result<usize, E> {
-        Ok(find(self.names, self.next, name))
+        Ok(find(T::FIELDS, self.next, name))
     }
 }
 
@@ -143,12 +161,12 @@ enum Found {
 }
 
 /// Like [`Position`], but keeps a key that is not declared.
-struct PositionOrKey {
-    names: &'static [&'static str],
+struct PositionOrKey<T> {
     next: usize,
+    record: PhantomData<fn() -> T>,
 }
 
-impl<'de> DeserializeSeed<'de> for PositionOrKey {
+impl<'de, T: Record> DeserializeSeed<'de> for PositionOrKey<T> {
     type Value = Found;
 
     fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Found, D::Error> {
@@ -156,7 +174,7 @@ impl<'de> DeserializeSeed<'de> for PositionOrKey {
     }
 }
 
-impl Visitor<'_> for PositionOrKey {
+impl<T: Record> Visitor<'_> for PositionOrKey<T> {
     type Value = Found;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -164,8 +182,8 @@ impl Visitor<'_> for PositionOrKey {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Found, E> {
-        let at = find(self.names, self.next, name);
-        Ok(if at < self.names.len() { Found::At(at) } else { Found::Extra(name.to_owned()) })
+        let at = find(T::FIELDS, self.next, name);
+        Ok(if at < T::FIELDS.len() { Found::At(at) } else { Found::Extra(name.to_owned()) })
     }
 }
 

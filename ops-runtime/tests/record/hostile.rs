@@ -14,13 +14,11 @@ pub enum Node {
     Right(Box<Right>),
 }
 
-#[derive(Debug, Clone, PartialEq)]
 pub struct Left {
     pub next: Node,
     pub stop: bool,
 }
 
-#[derive(Debug, Clone, PartialEq)]
 pub struct Right {
     pub next: Option<Node>,
 }
@@ -31,61 +29,28 @@ mod impls {
     impl Record for super::Left {
         const NAME: &'static str = "Left";
         const FIELDS: &'static [&'static str] = &["next", "stop"];
-        fn index(name: &str) -> usize {
-            match name {
-                "next" => 0,
-                "stop" => 1,
-                _ => 2,
-            }
+        type Slots = (Required<super::Node>, Required<bool>);
+        fn make((next, stop): Values<Self>) -> Self {
+            Self { next, stop }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    1 => m.put(&mut s.1),
-                    _ => m.skip(),
-                }?
-            }
-            match s {
-                (Some(next), Some(stop)) => Ok(Self { next, stop }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "next", &self.next)?;
-            put(m, "stop", &self.stop)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.next, &self.stop)
         }
     }
-    ops_runtime::record!(super::Left);
+    ops_runtime::table!(super::Left);
 
     impl Record for super::Right {
         const NAME: &'static str = "Right";
         const FIELDS: &'static [&'static str] = &["next"];
-        fn index(name: &str) -> usize {
-            match name {
-                "next" => 0,
-                _ => 1,
-            }
+        type Slots = (Optional<super::Node>,);
+        fn make((next,): Values<Self>) -> Self {
+            Self { next }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    _ => m.skip(),
-                }?
-            }
-            let (next,) = s;
-            Ok(Self { next })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "next", &self.next)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.next,)
         }
     }
-    ops_runtime::record!(super::Right);
+    ops_runtime::table!(super::Right);
 
     // Without the required properties, so that nothing but trying tells the variants apart.
     ops_runtime::untagged!(super::Node { Object => Left, Object => Right });

@@ -3,14 +3,12 @@
 #![allow(non_camel_case_types)]
 
 /// A value of this crate's own.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Result {
     pub ok: ::std::option::Option<Ok>,
     pub some: Some,
     pub record: ::std::option::Option<::std::boxed::Box<Record>>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     pub vec: ::std::vec::Vec<String>,
     pub extra: ::std::collections::BTreeMap<::std::string::String, Value>,
@@ -65,66 +63,28 @@ mod impls {
     impl Record for super::Result {
         const NAME: &'static str = "Result";
         const FIELDS: &'static [&'static str] = &["ok", "some", "record"];
-        fn index(name: &str) -> usize {
-            match name {
-                "ok" => 0,
-                "some" => 1,
-                "record" => 2,
-                _ => 3,
-            }
+        type Slots = (Optional<super::Ok>, Required<super::Some>, Optional<::std::boxed::Box<super::Record>>);
+        fn make((ok, some, record): Values<Self>) -> Self {
+            Self { ok, some, record }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    1 => m.put(&mut s.1),
-                    2 => m.put(&mut s.2),
-                    _ => m.skip(),
-                }?
-            }
-            match s {
-                (ok, Some(some), record) => Ok(Self { ok, some, record }),
-                s => Err(m.missing(&[(1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "ok", &self.ok)?;
-            put(m, "some", &self.some)?;
-            put_some(m, "record", &self.record)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.ok, &self.some, &self.record)
         }
     }
-    ::ops_runtime::record!(super::Result);
+    ::ops_runtime::table!(super::Result);
 
     impl Record for super::Record {
         const NAME: &'static str = "Record";
         const FIELDS: &'static [&'static str] = &["vec"];
-        fn index(name: &str) -> usize {
-            match name {
-                "vec" => 0,
-                _ => 1,
-            }
+        type Slots = (Defaulted<::std::vec::Vec<super::String>>, Rest<super::Value>);
+        fn make((vec, extra): Values<Self>) -> Self {
+            Self { vec: vec.unwrap_or_default(), extra }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            let mut extra = Default::default();
-            while let Some(i) = m.next_or(&mut extra)? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    _ => m.skip(),
-                }?
-            }
-            let (vec,) = s;
-            Ok(Self { vec: vec.unwrap_or_default(), extra })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "vec", &self.vec)?;
-            put_extra::<Self, _, _>(m, &self.extra)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.vec, &self.extra)
         }
     }
-    ::ops_runtime::record!(super::Record);
+    ::ops_runtime::table!(super::Record);
 }
 
 // The macros stand the company of these names even beside them.

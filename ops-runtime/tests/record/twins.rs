@@ -19,7 +19,7 @@ struct Pet {
     id: i64,
     #[serde(deserialize_with = "Option::deserialize")]
     owner: Option<String>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     tag: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     weight: Option<Option<f64>>,
@@ -27,7 +27,7 @@ struct Pet {
     limit: u32,
     #[serde(default = "paid")]
     status: Status,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     parent: Option<Box<Pet>>,
     #[serde(rename = "$type")]
     type_: Vec<Level>,
@@ -50,7 +50,7 @@ fn paid() -> Status {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Labels {
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(flatten)]
     extra: BTreeMap<String, i64>,
@@ -80,7 +80,7 @@ struct Push {
 #[derive(Debug, Serialize, Deserialize)]
 struct Issue {
     title: String,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pet: Option<Pet>,
     #[serde(flatten)]
     map: (),
@@ -108,14 +108,14 @@ enum Id {
 enum Shape {
     Circle {
         radius: f64,
-        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         #[serde(flatten)]
         map: (),
     },
     Square {
         side: f64,
-        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         inner: Option<Box<Shape>>,
         #[serde(flatten)]
         map: (),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// A record with every flavour of field.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Pet {
     /// Required.
     pub id: i64,
@@ -26,7 +25,6 @@ pub struct Pet {
 }
 
 /// A record that keeps what it does not declare.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Labels {
     pub name: Option<String>,
     pub extra: BTreeMap<String, i64>,
@@ -49,14 +47,12 @@ pub enum Level {
 }
 
 /// Declares its tag.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Push {
     pub kind: String,
     pub commits: Vec<String>,
 }
 
 /// Does not declare its tag.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Issue {
     pub title: String,
     pub pet: Option<Pet>,
@@ -98,25 +94,21 @@ pub enum Shape {
     Nothing(()),
 }
 
-#[derive(Debug, Clone, PartialEq)]
 pub struct Circle {
     pub radius: f64,
     pub name: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
 pub struct Square {
     pub side: f64,
     pub inner: Option<Box<Shape>>,
 }
 
 /// Nothing but what it does not declare.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Open {
     pub extra: BTreeMap<String, Tree>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
 pub struct Empty {}
 
 #[derive(Debug, Clone, PartialEq)]
@@ -148,257 +140,124 @@ mod impls {
     impl Record for super::Pet {
         const NAME: &'static str = "Pet";
         const FIELDS: &'static [&'static str] = &["id", "owner", "tag", "weight", "limit", "status", "parent", "$type"];
-        fn index(name: &str) -> usize {
-            match name {
-                "id" => 0,
-                "owner" => 1,
-                "tag" => 2,
-                "weight" => 3,
-                "limit" => 4,
-                "status" => 5,
-                "parent" => 6,
-                "$type" => 7,
-                _ => 8,
+        type Slots = (
+            Required<i64>,
+            Required<Option<String>>,
+            Optional<String>,
+            Nullable<Option<f64>>,
+            Defaulted<u32>,
+            Defaulted<super::Status>,
+            Optional<Box<super::Pet>>,
+            Required<Vec<super::Level>>,
+        );
+        fn make((id, owner, tag, weight, limit, status, parent, type_): Values<Self>) -> Self {
+            Self {
+                id,
+                owner,
+                tag,
+                weight,
+                limit: limit.unwrap_or(20),
+                status: status.unwrap_or_else(|| "paid".into()),
+                parent,
+                type_,
             }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None, None, None, None, None, None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    1 => m.put(&mut s.1),
-                    2 => m.put(&mut s.2),
-                    3 => m.put(&mut s.3),
-                    4 => m.put(&mut s.4),
-                    5 => m.put(&mut s.5),
-                    6 => m.put(&mut s.6),
-                    7 => m.put(&mut s.7),
-                    _ => m.skip(),
-                }?
-            }
-            match s {
-                (Some(id), Some(owner), tag, weight, limit, status, parent, Some(type_)) => Ok(Self {
-                    id,
-                    owner,
-                    tag,
-                    weight,
-                    limit: limit.unwrap_or(20),
-                    status: status.unwrap_or_else(|| "paid".into()),
-                    parent,
-                    type_,
-                }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none()), (7, s.7.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "id", &self.id)?;
-            put(m, "owner", &self.owner)?;
-            put_some(m, "tag", &self.tag)?;
-            put_some(m, "weight", &self.weight)?;
-            put(m, "limit", &self.limit)?;
-            put(m, "status", &self.status)?;
-            put_some(m, "parent", &self.parent)?;
-            put(m, "$type", &self.type_)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.id, &self.owner, &self.tag, &self.weight, &self.limit, &self.status, &self.parent, &self.type_)
         }
     }
-    ops_runtime::record!(super::Pet);
+    ops_runtime::table!(super::Pet);
 
     impl Record for super::Labels {
         const NAME: &'static str = "Labels";
         const FIELDS: &'static [&'static str] = &["name"];
-        fn index(name: &str) -> usize {
-            match name {
-                "name" => 0,
-                _ => 1,
-            }
+        type Slots = (Optional<String>, Rest<i64>);
+        fn make((name, extra): Values<Self>) -> Self {
+            Self { name, extra }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None,);
-            let mut extra = Default::default();
-            while let Some(i) = m.next_or(&mut extra)? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    _ => m.skip(),
-                }?
-            }
-            let (name,) = s;
-            Ok(Self { name, extra })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_some(m, "name", &self.name)?;
-            put_extra::<Self, _, _>(m, &self.extra)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.name, &self.extra)
         }
     }
-    ops_runtime::record!(super::Labels);
+    ops_runtime::table!(super::Labels, Default);
 
     impl Record for super::Push {
         const NAME: &'static str = "Push";
         const FIELDS: &'static [&'static str] = &["kind", "commits"];
-        fn index(name: &str) -> usize {
-            match name {
-                "kind" => 0,
-                "commits" => 1,
-                _ => 2,
-            }
+        type Slots = (Required<String>, Required<Vec<String>>);
+        fn make((kind, commits): Values<Self>) -> Self {
+            Self { kind, commits }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    1 => m.put(&mut s.1),
-                    _ => m.skip(),
-                }?
-            }
-            match s {
-                (Some(kind), Some(commits)) => Ok(Self { kind, commits }),
-                s => Err(m.missing(&[(0, s.0.is_none()), (1, s.1.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "kind", &self.kind)?;
-            put(m, "commits", &self.commits)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.kind, &self.commits)
         }
     }
-    ops_runtime::record!(super::Push);
+    ops_runtime::table!(super::Push);
 
     impl Record for super::Issue {
         const NAME: &'static str = "Issue";
         const FIELDS: &'static [&'static str] = &["title", "pet"];
-        fn index(name: &str) -> usize {
-            match name {
-                "title" => 0,
-                "pet" => 1,
-                _ => 2,
-            }
+        type Slots = (Required<String>, Optional<super::Pet>);
+        fn make((title, pet): Values<Self>) -> Self {
+            Self { title, pet }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    1 => m.put(&mut s.1),
-                    _ => m.skip(),
-                }?
-            }
-            match s {
-                (Some(title), pet) => Ok(Self { title, pet }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "title", &self.title)?;
-            put_some(m, "pet", &self.pet)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.title, &self.pet)
         }
     }
-    ops_runtime::record!(super::Issue);
+    ops_runtime::table!(super::Issue);
 
     impl Record for super::Circle {
         const NAME: &'static str = "Circle";
         const FIELDS: &'static [&'static str] = &["radius", "name"];
-        fn index(name: &str) -> usize {
-            match name {
-                "radius" => 0,
-                "name" => 1,
-                _ => 2,
-            }
+        type Slots = (Required<f64>, Optional<String>);
+        fn make((radius, name): Values<Self>) -> Self {
+            Self { radius, name }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    1 => m.put(&mut s.1),
-                    _ => m.skip(),
-                }?
-            }
-            match s {
-                (Some(radius), name) => Ok(Self { radius, name }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "radius", &self.radius)?;
-            put_some(m, "name", &self.name)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.radius, &self.name)
         }
     }
-    ops_runtime::record!(super::Circle);
+    ops_runtime::table!(super::Circle);
 
     impl Record for super::Square {
         const NAME: &'static str = "Square";
         const FIELDS: &'static [&'static str] = &["side", "inner"];
-        fn index(name: &str) -> usize {
-            match name {
-                "side" => 0,
-                "inner" => 1,
-                _ => 2,
-            }
+        type Slots = (Required<f64>, Optional<Box<super::Shape>>);
+        fn make((side, inner): Values<Self>) -> Self {
+            Self { side, inner }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut s = (None, None);
-            while let Some(i) = m.next()? {
-                match i {
-                    0 => m.put(&mut s.0),
-                    1 => m.put(&mut s.1),
-                    _ => m.skip(),
-                }?
-            }
-            match s {
-                (Some(side), inner) => Ok(Self { side, inner }),
-                s => Err(m.missing(&[(0, s.0.is_none())])),
-            }
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put(m, "side", &self.side)?;
-            put_some(m, "inner", &self.inner)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.side, &self.inner)
         }
     }
-    ops_runtime::record!(super::Square);
+    ops_runtime::table!(super::Square);
 
     impl Record for super::Open {
         const NAME: &'static str = "Open";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = (Rest<super::Tree>,);
+        fn make((extra,): Values<Self>) -> Self {
+            Self { extra }
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            let mut extra = Default::default();
-            while m.next_or(&mut extra)?.is_some() {
-                m.skip()?
-            }
-            Ok(Self { extra })
-        }
-        fn write<M: SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
-            put_extra::<Self, _, _>(m, &self.extra)
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.extra,)
         }
     }
-    ops_runtime::record!(super::Open);
+    ops_runtime::table!(super::Open);
 
     impl Record for super::Empty {
         const NAME: &'static str = "Empty";
         const FIELDS: &'static [&'static str] = &[];
-        fn index(_: &str) -> usize {
-            0
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        #[inline]
-        fn read<'de, A: MapAccess<'de>>(m: &mut Reader<A, Self>) -> Result<Self, A::Error> {
-            while m.next()?.is_some() {
-                m.skip()?
-            }
-            Ok(Self {})
-        }
-        fn write<M: SerializeMap>(&self, _: &mut M) -> Result<(), M::Error> {
-            Ok(())
+        fn fields(&self) -> Fields<'_, Self> {
+            ()
         }
     }
-    ops_runtime::record!(super::Empty);
+    ops_runtime::table!(super::Empty);
 
     ops_runtime::newtype!(super::Tree);
     ops_runtime::tagged!(super::Outer["kind"] {
