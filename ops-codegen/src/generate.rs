@@ -5,11 +5,13 @@ use ops_runtime::{Api, Diagnostic};
 use crate::Error;
 use crate::module::module;
 use crate::render::render;
+use crate::types::Format;
 
 /// Renders APIs as Rust modules.
 #[derive(Debug, Clone)]
 pub struct Generator {
     runtime: String,
+    formats: Vec<Format>,
 }
 
 /// A rendered module, and what there is to say about it.
@@ -24,7 +26,7 @@ pub struct Generated {
 
 impl Default for Generator {
     fn default() -> Self {
-        Self { runtime: "::ops_runtime".to_owned() }
+        Self { runtime: "::ops_runtime".to_owned(), formats: Vec::new() }
     }
 }
 
@@ -46,13 +48,23 @@ impl Generator {
         Ok(self)
     }
 
+    /// Gives strings of a format a type of its own; without it they are text.
+    ///
+    /// The crate that uses the module needs the runtime's feature of the type's crate: `chrono`, `uuid` or `url`. A
+    /// string that is not of its format is then an error, where text takes anything.
+    #[must_use]
+    pub fn with_format(mut self, format: Format) -> Self {
+        self.formats.push(format);
+        self
+    }
+
     /// Renders an API.
     ///
     /// # Errors
     /// If what was rendered is not Rust, which would be a defect of this crate.
     pub fn generate(&self, api: &Api) -> Result<Generated, Error> {
         let mut diagnostics = Vec::new();
-        let module = module(api, &mut diagnostics);
+        let module = module(api, &self.formats, &mut diagnostics);
         let source = render(&module, &self.runtime)?;
         Ok(Generated { source, diagnostics })
     }

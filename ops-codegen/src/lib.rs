@@ -71,3 +71,4 @@ pub use builder::{Builder, Module};
 pub use error::Error;
 pub use generate::{Generated, Generator};
 pub use output::write_if_changed;
+pub use types::Format;

@@ -21,7 +21,7 @@ use ops_runtime::Diagnostic;
 use serde_json::{Map, Value};
 
 use crate::names::upper_camel;
-use crate::types::{Item, ItemId, Shape, Type, Types};
+use crate::types::{Format, Item, ItemId, Shape, Type, Types};
 
 pub(crate) use finish::{Root, Roots, finish};
 pub(crate) use source::{Source, parse};
@@ -79,6 +79,7 @@ pub(crate) struct Clash(pub(crate) String);
 /// The work of lowering one API.
 pub(crate) struct Lowering<'a> {
     source: &'a Source,
+    formats: &'a [Format],
     pub(crate) types: Types,
     by_name: BTreeMap<String, ItemId>,
     queue: VecDeque<(ItemId, String)>,
@@ -90,9 +91,10 @@ pub(crate) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(crate) fn new(source: &'a Source) -> Self {
+    pub(crate) fn new(source: &'a Source, formats: &'a [Format]) -> Self {
         Self {
             source,
+            formats,
             types: Types::default(),
             by_name: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -226,7 +228,7 @@ impl<'a> Lowering<'a> {
 
     fn single(&mut self, kind: &str, view: &Object, site: &Site) -> Lowered {
         Lowered::Type(match kind {
-            "string" => scalar::string(view),
+            "string" => scalar::string(view, self.formats),
             "boolean" => Type::Bool,
             "integer" => scalar::integer(view),
             "number" => scalar::number(view),

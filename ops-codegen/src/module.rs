@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::lower::{Lowering, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
-use crate::types::{Shape, Type, Types};
+use crate::types::{Format, Shape, Type, Types};
 
 /// A module that is ready to be rendered.
 pub(crate) struct Module {
@@ -33,9 +33,9 @@ pub(crate) struct Operation {
 }
 
 /// Lowers an API and allots all names.
-pub(crate) fn module(api: &Api, diagnostics: &mut Vec<Diagnostic>) -> Module {
+pub(crate) fn module(api: &Api, formats: &[Format], diagnostics: &mut Vec<Diagnostic>) -> Module {
     let source = Source::new(&api.definitions, diagnostics);
-    let mut lowering = Lowering::new(&source);
+    let mut lowering = Lowering::new(&source, formats);
     let mut schemas: Vec<Value> = Vec::new();
     let mut roots = Roots::default();
     let mut specs = distinct(&api.operations, diagnostics);

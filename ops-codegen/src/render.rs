@@ -136,6 +136,7 @@ impl Renderer<'_> {
             Type::U64 => "u64".to_owned(),
             Type::F64 => "f64".to_owned(),
             Type::String => prelude("String").to_owned(),
+            Type::Format(format) => format!("ops::formats::{}", format.type_name()),
             Type::Value => "ops::Value".to_owned(),
             Type::List(items) => format!("{}<{}>", prelude("Vec"), inner(items)),
             Type::Map(values) => format!("::std::collections::BTreeMap<{}, {}>", prelude("String"), inner(values)),

@@ -57,6 +57,8 @@ pub(crate) enum Type {
     U64,
     F64,
     String,
+    /// A string of a format that has a type of its own.
+    Format(Format),
     /// Any JSON.
     Value,
     List(Box<Type>),
@@ -67,6 +69,36 @@ pub(crate) enum Type {
     Named(ItemId),
     /// A named type behind a pointer, because it would contain itself.
     Boxed(ItemId),
+}
+
+/// A format of strings that has a type of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// `date-time` (RFC 3339): `chrono::DateTime<FixedOffset>`.
+    DateTime,
+    /// `date` (RFC 3339): `chrono::NaiveDate`.
+    Date,
+    /// `uuid` (RFC 9562): `uuid::Uuid`.
+    Uuid,
+    /// `uri` (RFC 3986): `url::Url`, which writes what it read in a normal form.
+    Uri,
+}
+
+impl Format {
+    /// The formats, by their names in schemas.
+    pub(crate) const ALL: [(&'static str, Self); 4] =
+        [("date-time", Self::DateTime), ("date", Self::Date), ("uuid", Self::Uuid), ("uri", Self::Uri)];
+
+    /// The type, below the runtime's path.
+    pub(crate) fn type_name(self) -> &'static str {
+        match self {
+            Self::DateTime => "DateTime",
+            Self::Date => "Date",
+            Self::Uuid => "Uuid",
+            Self::Uri => "Url",
+        }
+    }
 }
 
 impl Type {

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ops_codegen::Builder;
+use ops_codegen::{Builder, Format, Generator};
 use ops_runtime::OperationSpec;
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ mod golden {
         collisions "collisions.rs"
         defaults "defaults.rs"
         enums "enums.rs"
+        formats "formats.rs"
         hostile "hostile.rs"
         operations "operations.rs"
         records "records.rs"
@@ -40,7 +41,13 @@ fn folder() -> PathBuf {
 
 fn generate(topic: &str) -> String {
     let document = folder().join(format!("{topic}.json"));
-    let modules = Builder::new().openapi(document).generate().unwrap();
+    let mut generator = Generator::new();
+    if topic == "formats" {
+        for format in [Format::DateTime, Format::Date, Format::Uuid, Format::Uri] {
+            generator = generator.with_format(format);
+        }
+    }
+    let modules = Builder::new().generator(generator).openapi(document).generate().unwrap();
     modules.into_iter().next().unwrap().generated.source
 }
 
@@ -200,4 +207,16 @@ fn operations_are_small() {
             assert!(lines < 25 + parameters, "{lines} lines:\n{operation}");
         }
     }
+}
+
+#[test]
+fn formats_have_types_of_their_own() {
+    use golden::formats::{UuidOrInteger, Visit};
+    let visit: Visit = round_trip(json!({
+        "id": "67e55044-10b1-426f-9247-bb680e5fe0c8", "at": "2026-11-22T10:00:00+01:00", "on": "2026-11-22",
+        "page": "https://example.com/a", "by": "67e55044-10b1-426f-9247-bb680e5fe0c8", "note": "x"
+    }));
+    assert!(matches!(visit.by, Some(UuidOrInteger::Uuid(_))));
+    let wrong = json!({ "id": "7", "at": "2026-11-22T10:00:00Z" });
+    assert!(serde_json::from_value::<Visit>(wrong).unwrap_err().to_string().contains("UUID"));
 }

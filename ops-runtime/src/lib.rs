@@ -39,6 +39,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `http`: the HTTP client, server-sent events
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `discover`: `Registry::discover`
+//! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod access;
@@ -72,6 +73,7 @@ mod schemas;
 mod spec;
 mod text;
 
+pub mod formats;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "registry")]

@@ -4,13 +4,15 @@ use serde_json::Value;
 
 use super::{Lowered, Lowering, Object, Site};
 use crate::names::upper_camel;
-use crate::types::{Constant, Shape, Type};
+use crate::types::{Constant, Format, Shape, Type};
 
-/// The one place that maps formats of strings to types.
-pub(crate) fn string(view: &Object) -> Type {
-    match view.get("format").and_then(Value::as_str) {
-        // Dates, times, UUIDs and the like stay text, bytes stay base64 in text.
-        Some(_) | None => Type::String,
+/// The one place that maps formats of strings to types: text, unless the user wants better.
+pub(crate) fn string(view: &Object, formats: &[Format]) -> Type {
+    let format = view.get("format").and_then(Value::as_str);
+    let known = format.and_then(|name| Format::ALL.iter().find(|(known, _)| *known == name));
+    match known {
+        Some((_, format)) if formats.contains(format) => Type::Format(*format),
+        _ => Type::String,
     }
 }
 

@@ -113,6 +113,7 @@ fn plain_name(types: &Types, type_: &Type) -> Option<String> {
         Type::I32 | Type::I64 | Type::U32 | Type::U64 => "Integer".to_owned(),
         Type::F64 => "Number".to_owned(),
         Type::String => "String".to_owned(),
+        Type::Format(format) => format.type_name().to_owned(),
         Type::List(inner) => format!("{}List", plain_name(types, inner)?),
         Type::Map(inner) => format!("{}Map", plain_name(types, inner)?),
         Type::Named(id) | Type::Boxed(id) => {

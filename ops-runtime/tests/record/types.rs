@@ -253,9 +253,7 @@ mod impls {
         fn make((): Values<Self>) -> Self {
             Self {}
         }
-        fn fields(&self) -> Fields<'_, Self> {
-            ()
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
     ops_runtime::table!(super::Empty);
 
