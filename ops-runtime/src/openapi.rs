@@ -32,9 +32,11 @@
 // An error ends the reading of a document, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
 
+mod answer;
 mod body;
 mod definition;
 mod document;
+mod event;
 mod media;
 mod name;
 mod operation;
@@ -43,6 +45,9 @@ mod pointer;
 mod position;
 mod reader;
 mod schema;
+mod security;
+mod server;
+mod swagger;
 mod text;
 mod version;
 mod yaml;

@@ -147,14 +147,14 @@ fn unreadable(path: &Path, error: &std::io::Error) -> SourceError {
 }
 
 /// Whether a location is a URL rather than a path (`C:\` has a scheme of one letter).
-fn has_scheme(location: &str) -> bool {
+pub(crate) fn has_scheme(location: &str) -> bool {
     location.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     })
 }
 
 /// A relative reference against the location of the document that it stands in; both may be paths or URLs.
-fn join(base: &str, reference: &str) -> String {
+pub(crate) fn join(base: &str, reference: &str) -> String {
     if has_scheme(reference) {
         return reference.to_owned();
     }

@@ -8,13 +8,19 @@ use super::document::Node;
 use super::pointer::tokens;
 use super::reader::Reader;
 use super::schema::reference_to;
+use super::version::Version;
 use crate::Definition;
 
 impl<'a> Reader<'a> {
     /// Names the schemas of the components, verbatim.
     pub(super) fn define_components(&mut self) {
-        let Some(components) = self.documents.root().get("components") else { return };
-        for (name, node) in self.map(&components, "schemas") {
+        let root = self.documents.root();
+        let schemas = if self.version == Version::V20 {
+            self.map(&root, "definitions")
+        } else {
+            root.get("components").map(|components| self.map(&components, "schemas")).unwrap_or_default()
+        };
+        for (name, node) in schemas {
             let name = if name.is_empty() { self.taken.allot("schema") } else { name.to_owned() };
             // A component that only points to a file is that file's name here.
             let elsewhere = match node.text("$ref") {

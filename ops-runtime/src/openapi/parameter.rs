@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
-use super::media::{self, Media};
+use super::media::Media;
 use super::reader::{Names, Reader};
+use super::version::Version;
 use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
 
 /// A parameter, and the property of the input that holds its value.
@@ -25,6 +26,9 @@ impl<'a> Reader<'a> {
             let shared = if of_operation { nodes.len() } else { 0 };
             for node in self.list(place, "parameters") {
                 let Some(node) = self.resolve(&node, "the parameter") else { continue };
+                if self.is_of_body(&node) {
+                    continue;
+                }
                 let Some(key) = self.parameter_key(&node) else { continue };
                 match nodes.iter().position(|(other, _)| *other == key) {
                     // An operation's own parameter replaces its path's.
@@ -84,6 +88,7 @@ impl<'a> Reader<'a> {
             Some("query") => ParameterLocation::Query,
             Some("header") => ParameterLocation::Header,
             Some("cookie") => ParameterLocation::Cookie,
+            Some("querystring") => ParameterLocation::QueryString,
             other => {
                 let message = format!("the parameter `{name}` is in `{}`", other.unwrap_or_default());
                 self.warn(node, message, "it was left out: it should be in `path`, `query`, `header` or `cookie`");
@@ -101,40 +106,40 @@ impl<'a> Reader<'a> {
         Some((location, name))
     }
 
-    /// The fields of a form that say how they are written.
-    pub(super) fn fields(&mut self, content: &Node<'a>) -> Vec<HttpField> {
-        let mut fields = Vec::new();
-        for (name, encoding) in self.map(content, "encoding") {
-            let mut field = HttpField::new("");
-            field.name = name.to_owned().into();
-            field.content_type = encoding.text("contentType").map(|text| text.to_owned().into());
-            if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
-                let written = self.written(name, &encoding, ParameterLocation::Query);
-                field.style = Some((written.style, written.explode));
-                field.allow_reserved = written.allow_reserved;
-            }
-            if field.content_type.is_some() || field.style.is_some() {
-                fields.push(field);
-            }
+    /// A field of a form or a part of a multipart body, by its encoding object.
+    pub(super) fn field(&mut self, name: &str, encoding: &Node<'a>) -> HttpField {
+        let mut field = HttpField::new("");
+        field.name = name.to_owned().into();
+        field.content_type = encoding.text("contentType").map(|text| text.trim().to_owned().into());
+        if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
+            let written = self.written(name, encoding, ParameterLocation::Query);
+            field.style = Some((written.style, written.explode));
+            field.allow_reserved = written.allow_reserved;
         }
-        fields
+        field
     }
 
     fn parameter(&mut self, node: &Node<'a>, location: ParameterLocation) -> Parameter {
         let mut http = self.written(node.text("name").unwrap_or_default(), node, location);
-        let schema = match media::contents(node).into_iter().next() {
+        let schema = match self.contents(node).into_iter().next() {
             Some(content) => {
-                if content.media != Media::Json {
-                    let message = format!("a parameter cannot be written as `{}`", content.content_type);
-                    self.warn(&content.node, message, "it is written as JSON");
+                match (location, content.media) {
+                    (_, Media::Json) => http.style = ParameterStyle::Json,
+                    // The style of forms, as `written` gives it.
+                    (ParameterLocation::QueryString, Media::Form) => {}
+                    _ => {
+                        let message = format!("a parameter cannot be written as `{}`", content.content_type);
+                        self.warn(&content.node, message, "it is written as JSON");
+                        http.style = ParameterStyle::Json;
+                    }
                 }
-                http.style = ParameterStyle::Json;
                 content.node.get("schema")
             }
             None => node.get("schema"),
         };
         let schema = match schema {
             Some(schema) => self.schema(&schema),
+            None if self.version == Version::V20 => self.swagger_value(node),
             None => {
                 self.note(node, "a parameter without a schema", "it is taken to be text");
                 json!({ "type": "string" })
@@ -147,8 +152,13 @@ impl<'a> Reader<'a> {
     /// How a value is written, by the members `style`, `explode` and `allowReserved` of a node.
     fn written(&mut self, name: &str, node: &Node<'a>, location: ParameterLocation) -> HttpParameter {
         let (default, styles) = styles(location);
+        if self.version == Version::V20 {
+            return self.swagger_written(name, node, location);
+        }
         let style = match node.text("style") {
             None => default,
+            // The standard of cookies themselves: `name=value`, joined by `; `, nothing escaped (3.2, section 4.12.3).
+            Some("cookie") if location == ParameterLocation::Cookie => ParameterStyle::Form,
             Some(name) => match styles.iter().find(|(known, _)| *known == name) {
                 Some((_, style)) => *style,
                 None => {
@@ -166,7 +176,8 @@ impl<'a> Reader<'a> {
         http.location = location;
         http.name = Text::Owned(name.to_owned());
         http.property = http.name.clone();
-        http.allow_reserved = node.is("allowReserved");
+        let is_raw = location == ParameterLocation::Cookie && node.text("style") == Some("cookie");
+        http.allow_reserved = node.is("allowReserved") || is_raw;
         http
     }
 }
@@ -222,7 +233,7 @@ pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
 }
 
 /// The names in the braces of a path, each once.
-fn template_names(path: &str) -> Vec<&str> {
+pub(super) fn template_names(path: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = path;
     while let Some((_, after)) = rest.split_once('{') {

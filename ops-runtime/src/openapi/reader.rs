@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::document::{Documents, Node};
 use super::position;
 use super::version::Version;
-use crate::{Definition, Diagnostic};
+use crate::{Definition, Diagnostic, SecurityKind};
 
 /// The reader of one description.
 pub(super) struct Reader<'a> {
@@ -20,6 +20,8 @@ pub(super) struct Reader<'a> {
     /// Places that have a name and are still to be read.
     pub(super) queue: VecDeque<(String, Node<'a>)>,
     pub(super) definitions: Vec<Definition>,
+    /// What the security schemes of the document are, by name; none of one that cannot be read.
+    pub(super) schemes: BTreeMap<String, Option<SecurityKind>>,
     /// Each with the number of its document.
     pub(super) diagnostics: Vec<(usize, Diagnostic)>,
 }
@@ -33,6 +35,7 @@ impl<'a> Reader<'a> {
             taken: Names::default(),
             queue: VecDeque::new(),
             definitions: Vec::new(),
+            schemes: BTreeMap::new(),
             diagnostics: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@ use super::document::Node;
 use super::pointer;
 use super::reader::{Reader, kind};
 use super::text::depth;
+use super::version::Version;
 
 /// How deep the JSON of one schema goes; a schema further down becomes a definition of its own.
 ///
@@ -57,13 +58,17 @@ impl<'a> Reader<'a> {
         if let Some(reference) = map.get("$ref") {
             self.reference(at, reference, &mut out);
             if !self.version.keeps_siblings() {
-                return if at.is("nullable") { nullable(out) } else { Value::Object(out) };
+                return if self.is_nullable(at) { nullable(out) } else { Value::Object(out) };
             }
         }
         for key in map.keys().filter(|key| *key != "$ref") {
             self.keyword(at, key, level + 1, &mut out);
         }
-        if at.is("nullable") { nullable(out) } else { Value::Object(out) }
+        if self.is_nullable(at) { nullable(out) } else { Value::Object(out) }
+    }
+
+    fn is_nullable(&self, at: &Node<'a>) -> bool {
+        at.is(if self.version == Version::V20 { "x-nullable" } else { "nullable" })
     }
 
     fn reference(&mut self, at: &Node<'a>, reference: &Value, out: &mut Map<String, Value>) {
@@ -102,7 +107,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Rewrites one member of a schema.
-    fn keyword(&mut self, at: &Node<'a>, key: &str, level: usize, out: &mut Map<String, Value>) {
+    pub(super) fn keyword(&mut self, at: &Node<'a>, key: &str, level: usize, out: &mut Map<String, Value>) {
         let Some(inner) = at.get(key) else { return };
         let value = inner.value;
         let (key, value) = match (key, value) {
@@ -144,6 +149,10 @@ impl<'a> Reader<'a> {
             }
             ("minimum", _) if at.is("exclusiveMinimum") => return,
             ("maximum", _) if at.is("exclusiveMaximum") => return,
+            ("type", Value::String(kind)) if kind == "file" && self.version == Version::V20 => {
+                out.insert("format".into(), "binary".into());
+                (key, "string".into())
+            }
             ("type", _) => match self.types(&inner) {
                 Some(types) => (key, types),
                 None => return,
@@ -214,20 +223,29 @@ impl<'a> Reader<'a> {
         for (value, target) in node.get("mapping").iter().flat_map(Node::members) {
             let text = target.value.as_str().unwrap_or_default();
             // A bare name stands for a schema of that name, before it stands for a file of that name.
-            let mut component = String::from("#/components/schemas");
-            pointer::push(&mut component, text);
-            match self.documents.find(0, &component).or_else(|_| self.target(at, text)) {
+            match self.schema_of_name(at, text) {
                 Ok(found) => {
                     mapping.insert(value.to_owned(), definition_reference(&self.define(&found)));
                 }
                 Err(message) => self.warn(&target, message, "this value of the discriminator was left out"),
             }
         }
+        let default = node.text("defaultMapping").and_then(|text| self.schema_of_name(at, text).ok());
         let mut out = json!({ "propertyName": property });
+        if let (Some(out), Some(found)) = (out.as_object_mut(), default) {
+            out.insert("defaultMapping".into(), definition_reference(&self.define(&found)));
+        }
         if let (Some(out), false) = (out.as_object_mut(), mapping.is_empty()) {
             out.insert("mapping".into(), Value::Object(mapping));
         }
         Some(out)
+    }
+
+    /// What a bare name or a reference in a discriminator means.
+    fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
+        let mut component = format!("#{}", self.version.schemas());
+        pointer::push(&mut component, text);
+        self.documents.find(0, &component).or_else(|_| self.target(at, text))
     }
 }
 
@@ -259,6 +277,11 @@ pub(super) fn definition_reference(name: &str) -> Value {
 /// A schema that is a `$ref` to a definition.
 pub(super) fn reference_to(name: &str) -> Value {
     Value::Object(Map::from_iter([("$ref".to_owned(), definition_reference(name))]))
+}
+
+/// The schema that accepts null as well, if the node says so in the words of Swagger.
+pub(super) fn swagger_nullable(node: &Node<'_>, schema: Map<String, Value>) -> Value {
+    if node.is("x-nullable") { nullable(schema) } else { Value::Object(schema) }
 }
 
 /// Members that describe a value and do not constrain it, so that they may stand outside of a union with null.
