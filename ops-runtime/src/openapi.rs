@@ -32,11 +32,14 @@
 // An error ends the reading of a document, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
 
+mod anchor;
 mod answer;
 mod body;
 mod definition;
+mod dir;
 mod document;
 mod event;
+mod foreign;
 mod media;
 mod name;
 mod operation;
@@ -54,18 +57,29 @@ mod yaml;
 
 use serde_json::Value;
 
-use self::document::Documents;
+pub use self::dir::{Directory, load_dir};
+use self::document::{Documents, Limits};
 use self::reader::Reader;
 use self::version::Version;
 use crate::source::Source;
 use crate::{Api, Definitions, Diagnostic};
 
 /// How a document is read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
     /// The namespace of the operations; by default the name of the document's file, or its title.
     pub namespace: Option<String>,
+    /// How many documents are read for one description; 2000 by default.
+    pub max_documents: usize,
+    /// How many bytes all documents of one description may have together; 512 MB by default.
+    pub max_bytes: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { namespace: None, max_documents: 2_000, max_bytes: 512 * 1024 * 1024 }
+    }
 }
 
 impl ReadOptions {
@@ -80,6 +94,20 @@ impl ReadOptions {
         self.namespace = Some(namespace.into());
         self
     }
+
+    /// Sets how many documents are read for one description, the first included.
+    #[must_use]
+    pub fn with_max_documents(mut self, documents: usize) -> Self {
+        self.max_documents = documents;
+        self
+    }
+
+    /// Sets how many bytes all documents of one description may have together.
+    #[must_use]
+    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
 }
 
 /// Reads the document at a location, and all that it refers to.
@@ -88,7 +116,7 @@ impl ReadOptions {
 /// If there is no such document, or if it is not an OpenAPI document.
 pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Result<(Api, Vec<Diagnostic>), Diagnostic> {
     let mut diagnostics = Vec::new();
-    let documents = Documents::load(location, source, &mut diagnostics)?;
+    let documents = Documents::load(location, source, Limits::of(options), &mut diagnostics)?;
     read_documents(&documents, options, diagnostics).map_err(|error| error.with_document(location))
 }
 
@@ -119,7 +147,7 @@ fn read_documents(
     let root = documents.root();
     let version = Version::of(root.value)?;
     let has = |key: &str| root.value.get(key).is_some_and(Value::is_object);
-    if !has("paths") && (version == Version::V30 || !has("webhooks") && !has("components")) {
+    if !has("paths") && (version <= Version::V30 || !has("webhooks") && !has("components")) {
         let error = Diagnostic::error("/paths", "the document has no `paths`, so it describes no operations");
         return Err(error.with_help("write `paths: {}` if that is meant"));
     }
@@ -127,6 +155,9 @@ fn read_documents(
     reader.diagnostics = diagnostics;
     let location = documents.get(0).and_then(|root| root.location.as_deref());
     let info = root.get("info");
+    if let Some(info) = info.as_ref().filter(|info| info.get("version").is_none()) {
+        reader.note(info, "the document does not say its version", "its operations have `1.0.0`");
+    }
     let title = info.as_ref().and_then(|info| info.text("title"));
     let namespace = match options.namespace.as_deref().map(|name| name.replace('.', "_")) {
         Some(namespace) if !namespace.is_empty() => namespace,

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
+use super::media::Media;
 use super::pointer;
 use super::reader::{Reader, kind};
 use super::text::depth;
@@ -165,10 +166,34 @@ impl<'a> Reader<'a> {
                     None => return self.reference(at, value, out),
                 }
             }
+            ("$dynamicRef", Value::String(target)) => {
+                let name = target.rsplit('#').next().unwrap_or_default();
+                match self.documents.find_dynamic(at.document, name) {
+                    // Where nothing else has the name, nothing can take its place.
+                    Some(found) => {
+                        out.insert("$ref".into(), definition_reference(&self.define(&found)));
+                    }
+                    None => self.warn(&inner, format!("`{target}` can mean several schemas"), "any value is accepted"),
+                }
+                return;
+            }
             ("$dynamicRef" | "$recursiveRef", _) => {
                 self.warn(&inner, format!("`{key}` is not followed"), "any value is accepted");
                 return;
             }
+            ("contentMediaType" | "contentEncoding", Value::String(_)) => {
+                if let Some(format) = content_format(at) {
+                    out.entry("type").or_insert_with(|| "string".into());
+                    out.insert("format".into(), format.into());
+                    return;
+                }
+                (key, value.clone())
+            }
+            ("format", Value::String(_)) if content_format(at).is_some() => return,
+            ("required", Value::Array(_)) => match self.required(at, &inner) {
+                Some(required) => (key, required),
+                None => return,
+            },
             _ if !is_well_formed(key, value) => {
                 self.warn(&inner, format!("`{key}` is {}", kind(value)), "it was left out");
                 return;
@@ -176,6 +201,30 @@ impl<'a> Reader<'a> {
             _ => (key, value.clone()),
         };
         out.insert(key.into(), value);
+    }
+
+    /// The names of required properties, without those that no value can have.
+    fn required(&mut self, at: &Node<'a>, node: &Node<'a>) -> Option<Value> {
+        if !is_well_formed("required", node.value) {
+            self.warn(node, "`required` holds something else than names", "it was left out");
+            return None;
+        }
+        let is_closed = at.value.get("additionalProperties") == Some(&Value::Bool(false));
+        let known = at.get("properties");
+        let parts = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"];
+        if !is_closed || parts.iter().any(|key| at.get(key).is_some()) {
+            return Some(node.value.clone());
+        }
+        let mut names = Vec::new();
+        for name in node.items() {
+            if known.as_ref().is_some_and(|known| name.value.as_str().is_some_and(|key| known.get(key).is_some())) {
+                names.push(name.value.clone());
+            } else {
+                let message = format!("the required property {} is not described", name.value);
+                self.warn(&name, message, "it is not required, as `additionalProperties` forbids it");
+            }
+        }
+        if names.is_empty() { None } else { Some(Value::Array(names)) }
     }
 
     fn members(&mut self, at: &Node<'a>, level: usize) -> Value {
@@ -246,6 +295,19 @@ impl<'a> Reader<'a> {
         let mut component = format!("#{}", self.version.schemas());
         pointer::push(&mut component, text);
         self.documents.find(0, &component).or_else(|_| self.target(at, text))
+    }
+}
+
+/// The format of a text that stands for bytes, by the keywords of JSON Schema for them.
+fn content_format(at: &Node<'_>) -> Option<&'static str> {
+    if !matches!(at.text("type"), None | Some("string")) {
+        return None;
+    }
+    match (at.text("contentEncoding"), at.text("contentMediaType")) {
+        (Some("base64" | "base64url"), _) => Some("byte"),
+        (Some("binary"), _) => Some("binary"),
+        (None, Some(media_type)) if Media::of(media_type) == Media::Bytes => Some("binary"),
+        _ => None,
     }
 }
 
