@@ -40,6 +40,7 @@ mod dir;
 mod document;
 mod event;
 mod foreign;
+mod inherit;
 mod media;
 mod name;
 mod operation;

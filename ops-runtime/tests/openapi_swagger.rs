@@ -27,11 +27,10 @@ fn everything_is_read() {
     assert_eq!(told, [("`tsv` is not a way to write such a list", Some(38))]);
     let schema = |name: &str| api.definitions.get(name).unwrap().schema.to_value().unwrap().into_owned();
     assert_eq!(
-        schema("Pet"),
+        schema("Pet_base"),
         json!({
             "type": "object",
             "required": ["kind"],
-            "discriminator": { "propertyName": "kind" },
             "properties": {
                 "kind": { "type": "string" },
                 "name": { "type": ["string", "null"] },
@@ -39,7 +38,8 @@ fn everything_is_read() {
             },
         })
     );
-    assert_eq!(schema("Cat")["allOf"][0], json!({ "$ref": "#/$defs/Pet" }));
+    assert_eq!(schema("Cat")["allOf"][0], json!({ "$ref": "#/$defs/Pet_base" }));
+    assert_eq!(schema("Pet")["oneOf"], json!([{ "$ref": "#/$defs/Cat" }, { "$ref": "#/$defs/Pet_base" }]));
 }
 
 #[test]

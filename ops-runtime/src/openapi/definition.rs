@@ -38,6 +38,7 @@ impl<'a> Reader<'a> {
             };
             self.queue.push_back((name, node));
         }
+        self.find_bases();
     }
 
     /// The name of the definition that a place becomes.
@@ -55,6 +56,11 @@ impl<'a> Reader<'a> {
     /// Reads all places that have a name, and those that they refer to in turn.
     pub(super) fn read_definitions(&mut self) {
         while let Some((name, node)) = self.queue.pop_front() {
+            if let Some(family) = self.family(&name, &node) {
+                let family = family.map(|(name, schema)| Definition::from_value(name, schema));
+                self.definitions.extend(family);
+                continue;
+            }
             let mut schema = self.schema(&node);
             // Of definitions that are only names of each other none says anything.
             if schema == reference_to(&name) || self.leads_in_a_circle(&node) {

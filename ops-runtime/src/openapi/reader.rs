@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde_json::Value;
 
 use super::document::{Documents, Node};
+use super::inherit::Base;
 use super::position;
 use super::version::Version;
 use crate::{Definition, Diagnostic, SecurityKind};
@@ -20,6 +21,8 @@ pub(super) struct Reader<'a> {
     /// Places that have a name and are still to be read.
     pub(super) queue: VecDeque<(String, Node<'a>)>,
     pub(super) definitions: Vec<Definition>,
+    /// The schemas that others extend, by document and pointer.
+    pub(super) bases: BTreeMap<(usize, String), Base<'a>>,
     /// What the security schemes of the document are, by name; none of one that cannot be read.
     pub(super) schemes: BTreeMap<String, Option<SecurityKind>>,
     /// Each with the number of its document.
@@ -35,6 +38,7 @@ impl<'a> Reader<'a> {
             taken: Names::default(),
             queue: VecDeque::new(),
             definitions: Vec::new(),
+            bases: BTreeMap::new(),
             schemes: BTreeMap::new(),
             diagnostics: Vec::new(),
         }

@@ -116,7 +116,14 @@ impl<'a> Reader<'a> {
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
                 (key, self.members(&inner, level + 1))
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
+            ("allOf", Value::Array(_)) => {
+                let parts = inner.items().map(|part| match self.extended(at, &part) {
+                    Some(base) => reference_to(&base),
+                    None => self.rewrite(&part, level + 1),
+                });
+                (key, parts.collect())
+            }
+            ("anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
             ("items", Value::Array(_)) => {
                 if let Some(rest) = at.get("additionalItems") {
                     out.insert("items".into(), self.rewrite(&rest, level));
@@ -291,7 +298,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What a bare name or a reference in a discriminator means.
-    fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
+    pub(super) fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
         let mut component = format!("#{}", self.version.schemas());
         pointer::push(&mut component, text);
         self.documents.find(0, &component).or_else(|_| self.target(at, text))
