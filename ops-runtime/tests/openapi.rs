@@ -208,6 +208,32 @@ fn parameters() {
 }
 
 #[test]
+fn path_parameters_that_are_written_otherwise() {
+    let parameter =
+        |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "integer" } });
+    for (path, names, sent, properties, message) in [
+        ("/a/:id/:b", vec!["id"], "/a/{id}/:b", vec!["id"], Some("the path `/a/:id/:b` has parameters without braces")),
+        (
+            "/a/{pet_id}",
+            vec!["petId"],
+            "/a/{pet_id}",
+            vec!["pet_id"],
+            Some("the path parameter `petId` is called `pet_id` in the path"),
+        ),
+        ("/a/{pet_id}/{petId}", vec!["petId", "pet_id"], "/a/{pet_id}/{petId}", vec!["petId", "pet_id"], None),
+        ("/a/{id}#{x}", vec!["id"], "/a/{id}", vec!["id"], None),
+    ] {
+        let parameters: Vec<_> = names.into_iter().map(parameter).collect();
+        let (operation, messages) = one(path, &json!({ "parameters": parameters }));
+        let binding = http(&operation);
+        assert_eq!((binding.path.as_ref(), messages.first().map(String::as_str)), (sent, message));
+        let found: Vec<_> = binding.parameters.iter().map(|p| p.property.as_ref()).collect();
+        assert_eq!(found, properties);
+        assert!(binding.parameters.iter().all(|p| p.property == p.name));
+    }
+}
+
+#[test]
 fn bodies() {
     let with = |types: &[&str]| -> Value {
         let types = types.iter().map(|t| ((*t).to_owned(), json!({ "schema": { "type": "object" } })));
@@ -371,7 +397,7 @@ fn what_is_no_openapi_document_is_refused() {
 #[test]
 fn no_part_of_a_document_is_trusted() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/openapi");
-    for name in ["petshop.yaml", "tracker.json", "keywords.yaml"] {
+    for name in ["petshop.yaml", "tracker.json", "keywords.yaml", "swagger.yaml", "latest.yaml"] {
         let mut document = openapi::parse(&std::fs::read_to_string(fixtures.join(name)).unwrap()).unwrap();
         let mut pointers = vec![String::new()];
         let mut next = 0;

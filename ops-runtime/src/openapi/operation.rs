@@ -109,6 +109,7 @@ impl<'a> Reader<'a> {
         // A fragment tells operations with one URL apart and is not sent.
         let path = path.split('#').next().unwrap_or_default();
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let path = self.with_braces(item, operation, path);
         let body = self.body(item, operation);
         let answers = self.answers(operation, method);
         if let Some(callbacks) = operation.get("callbacks") {

@@ -45,16 +45,33 @@ impl<'a> Reader<'a> {
         let mut templates = template_names(path);
         let mut parameters: Vec<Parameter> = Vec::new();
         let mut properties = Names::default();
+        let in_path = nodes.iter().filter(|((location, _), _)| *location == ParameterLocation::Path);
+        let described: Vec<&str> = in_path.filter_map(|(_, node)| node.text("name")).collect();
         for ((location, _), node) in nodes {
-            let name = node.text("name").unwrap_or_default();
+            let mut name = node.text("name").unwrap_or_default();
             if location == ParameterLocation::Path {
-                let Some(at) = templates.iter().position(|template| *template == name) else {
+                let same = templates.iter().position(|template| *template == name);
+                // `{pet_id}` that is described as `petId`, unless that is in the path as well.
+                let alike = || {
+                    let is_free = |template: &str| !described.contains(&template);
+                    templates.iter().position(|template| folded(template) == folded(name) && is_free(template))
+                };
+                let Some(at) = same.or_else(alike) else {
                     self.warn(&node, format!("`{path}` has no `{{{name}}}`"), "the parameter was left out");
                     continue;
                 };
-                templates.swap_remove(at);
+                let template = templates.remove(at);
+                if template != name {
+                    let message = format!("the path parameter `{name}` is called `{template}` in the path");
+                    self.note(&node, message, format!("it is `{template}` in the input"));
+                    name = template;
+                }
             }
             let mut parameter = self.parameter(&node, location);
+            if location == ParameterLocation::Path {
+                parameter.http.name = name.to_owned().into();
+                parameter.http.property = parameter.http.name.clone();
+            }
             if !properties.take(name) {
                 let property = properties.allot(&format!("{name}_{}", location_name(location)));
                 self.note(
@@ -75,6 +92,29 @@ impl<'a> Reader<'a> {
             parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
         }
         parameters
+    }
+
+    /// The path with braces around the parameters that stand in it as `:name`.
+    pub(super) fn with_braces(&mut self, item: &Node<'a>, operation: &Node<'a>, path: String) -> String {
+        if !path.contains("/:") {
+            return path;
+        }
+        let parameters = [item, operation].into_iter().filter_map(|place| place.get("parameters"));
+        let nodes = parameters.flat_map(|list| list.items().collect::<Vec<_>>());
+        let nodes: Vec<_> = nodes.filter_map(|node| self.documents.resolve(node).ok()).collect();
+        let in_path = nodes.iter().filter(|node| node.text("in") == Some("path"));
+        let names: Vec<&str> = in_path.filter_map(|node| node.text("name")).collect();
+        let segment = |text: &str| match text.strip_prefix(':').filter(|name| names.contains(name)) {
+            Some(name) => format!("{{{name}}}"),
+            None => text.to_owned(),
+        };
+        let read: Vec<String> = path.split('/').map(segment).collect();
+        let read = read.join("/");
+        if read != path {
+            let message = format!("the path `{path}` has parameters without braces");
+            self.warn(operation, message, format!("it was read as `{read}`"));
+        }
+        read
     }
 
     /// What tells a parameter from others; none of one that cannot be sent.
@@ -230,6 +270,11 @@ pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
         schema.insert("deprecated".into(), true.into());
     }
     Value::Object(schema)
+}
+
+/// The letters and digits of a name, for names that differ in their style only.
+fn folded(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// The names in the braces of a path, each once.

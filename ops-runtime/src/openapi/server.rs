@@ -62,10 +62,12 @@ impl<'a> Reader<'a> {
         variable
     }
 
-    /// The URL of the root document, if it has one.
+    /// The URL of the root document: the one that it gives itself (3.2, section 4.1.1), or where it was read.
     fn location(&self) -> Option<&str> {
-        let location = self.documents.get(0)?.location.as_deref()?;
-        Some(location).filter(|location| location.starts_with("http://") || location.starts_with("https://"))
+        let root = self.documents.get(0)?;
+        let own = root.value.get("$self").and_then(Value::as_str);
+        let is_url = |url: &&str| url.starts_with("http://") || url.starts_with("https://");
+        own.filter(is_url).or_else(|| root.location.as_deref().filter(is_url))
     }
 
     /// A URL as seen from the root document; it stays as it is if nobody knows where that came from.
