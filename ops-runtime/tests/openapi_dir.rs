@@ -40,6 +40,7 @@ fn all_that_can_be_read_is() {
         &[
             ("b.yaml", API),
             ("nested/b.yaml", API),
+            ("nested/b.yml", API),
             ("users/openapi.yml", with_part),
             ("parts/path.json", r#"{"get": {"operationId": "b", "responses": {"200": {}}}}"#),
             ("own.json", &spec),
@@ -68,8 +69,9 @@ fn all_that_can_be_read_is() {
         [
             ("b", vec!["b.a"]),
             ("nested_b", vec!["nested_b.a"]),
+            ("nested_b_2", vec!["nested_b_2.a"]),
             ("own", vec!["own.find", "own.list"]),
-            ("users", vec!["users.b"]),
+            ("users_openapi", vec!["users_openapi.b"]),
         ]
     );
     let root = folder.0.display().to_string();
@@ -85,7 +87,7 @@ fn all_that_can_be_read_is() {
     use Severity::{Error, Note, Warning};
     let mut expected = vec![
         ("/broken.json", Error, "not JSON", true),
-        ("/nested/b.yaml", Note, "another document has the namespace `b`", false),
+        ("/nested/b.yml", Note, "another document has the namespace `nested_b`", false),
         ("/old.json", Error, "OpenAPI `1.2` is not a version that can be read", false),
         ("/own_bad.json", Error, "not the JSON of an operation", false),
         ("/own_list.json", Error, "there is an operation `own.find` already", false),

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::document::{Documents, Limits, Parsed};
-use super::name::is_generic;
 use super::reader::Names;
 use super::{ReadOptions, read_documents};
 use crate::source::{FileSource, Source};
@@ -34,9 +33,8 @@ pub struct Directory {
 /// [`OperationSpec`], or a list of these. What is none of them is skipped, and named in a diagnostic unless a document
 /// refers to it. References are followed within the directory.
 ///
-/// The namespace of a document is the name of its file up to the first dot, or the name of its folder where the file is
-/// called like `openapi.json`; of two documents with one namespace the later has the path in front. `options.namespace`
-/// is not used. Operations of their own keep their namespaces.
+/// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
+/// `v1/pets.json` is `v1_pets`. `options.namespace` is not used. Operations of their own keep their namespaces.
 ///
 /// # Errors
 /// If there is no such directory.
@@ -177,7 +175,7 @@ impl Loader {
         let wanted = namespace(folder, file);
         let mut namespace = wanted.clone();
         if !self.taken.take(&wanted) {
-            namespace = self.taken.allot(&path_words(folder, file));
+            namespace = self.taken.allot(&wanted);
             let note = Diagnostic::note("", format!("another document has the namespace `{wanted}`"));
             let note = note.with_help(format!("this one has `{namespace}`")).with_document(location);
             self.directory.diagnostics.push(note);
@@ -265,26 +263,14 @@ fn operations(value: &Value) -> Option<Vec<&Value>> {
 }
 
 /// The namespace of a document, by its path.
+///
+/// The folders are part of it, so that a file that is added renames no other.
 fn namespace(folder: &Path, file: &Path) -> String {
-    let stem = stem(file);
-    let parent = file.parent().filter(|parent| *parent != folder);
-    match parent.map(self::stem).filter(|parent| !parent.is_empty()) {
-        Some(parent) if is_generic(&stem) => parent,
-        _ if stem.is_empty() => "api".to_owned(),
-        _ => stem,
-    }
-}
-
-/// The name of a file up to its first dot, as a namespace.
-fn stem(path: &Path) -> String {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    clean(name.split('.').next().unwrap_or_default())
-}
-
-/// All names on the way to a file, as a namespace.
-fn path_words(folder: &Path, file: &Path) -> String {
-    let path = file.strip_prefix(folder).unwrap_or(file).with_extension("");
-    let words: Vec<String> = path.components().map(|part| clean(&part.as_os_str().to_string_lossy())).collect();
+    let below = file.strip_prefix(folder).unwrap_or(file);
+    let folders = below.parent().into_iter().flat_map(Path::components);
+    let mut words: Vec<String> = folders.map(|part| clean(&part.as_os_str().to_string_lossy())).collect();
+    let name = below.file_name().unwrap_or_default().to_string_lossy();
+    words.push(clean(name.split('.').next().unwrap_or_default()));
     words.join("_")
 }
 
@@ -298,15 +284,13 @@ mod tests {
 
     #[test]
     fn namespaces_come_from_paths() {
-        for (file, name, in_full) in [
-            ("specs/petstore.yaml", "petstore", "petstore"),
-            ("specs/pet-store.v1.json", "pet-store", "pet-store_v1"),
-            ("specs/users/openapi.json", "users", "users_openapi"),
-            ("specs/openapi.json", "openapi", "openapi"),
-            ("specs/a b/c d.json", "c_d", "a_b_c_d"),
+        for (file, name) in [
+            ("specs/petstore.yaml", "petstore"),
+            ("specs/pet-store.v1.json", "pet-store"),
+            ("specs/v1.2/pets.json", "v1_2_pets"),
+            ("specs/a b/c d.json", "a_b_c_d"),
         ] {
-            let (folder, file) = (Path::new("specs"), Path::new(file));
-            assert_eq!((namespace(folder, file).as_str(), path_words(folder, file).as_str()), (name, in_full));
+            assert_eq!(namespace(Path::new("specs"), Path::new(file)), name);
         }
     }
 }

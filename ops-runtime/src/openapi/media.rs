@@ -59,8 +59,12 @@ const LINES: &[&str] = &[
     "application/ndjson",
     "application/stream+json",
     "application/x-json-stream",
+    "application/x-jsonl",
     "application/x-jsonlines",
     "application/x-ndjson",
+    "text/jsonl",
+    "text/x-jsonl",
+    "text/x-ndjson",
 ];
 
 impl Media {

@@ -90,11 +90,6 @@ pub(super) fn namespace(location: Option<&str>, title: Option<&str>) -> String {
     }
 }
 
-/// Whether the name of a file says nothing about what is in it.
-pub(super) fn is_generic(stem: &str) -> bool {
-    GENERIC.contains(&words(stem).as_str())
-}
-
 /// The words of a text in lower case, joined by `_`.
 pub(super) fn words(text: &str) -> String {
     super::definition::word(text).to_lowercase()
