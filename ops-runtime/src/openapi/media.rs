@@ -67,6 +67,9 @@ const LINES: &[&str] = &[
     "text/x-ndjson",
 ];
 
+/// How many content types one body may have.
+pub(super) const MAX_CONTENTS: usize = 100;
+
 impl Media {
     /// What a body of this content type is; the HTTP client must be of the same opinion.
     pub(super) fn of(content_type: &str) -> Self {
@@ -147,6 +150,10 @@ impl<'a> Reader<'a> {
             } else {
                 node
             };
+            if contents.len() == MAX_CONTENTS {
+                self.warn(&node, format!("more than {MAX_CONTENTS} content types"), "the others were left out");
+                break;
+            }
             contents.push(Content { content_type, media: Media::of(content_type), node });
         }
         sort(&mut contents);

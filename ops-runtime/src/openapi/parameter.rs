@@ -165,8 +165,8 @@ impl<'a> Reader<'a> {
             Some(content) => {
                 match (location, content.media) {
                     (_, Media::Json) => http.style = ParameterStyle::Json,
-                    // The style of forms, as `written` gives it.
-                    (ParameterLocation::QueryString, Media::Form) => {}
+                    // The style of forms, as `written` gives it; and text that is no list is the same in any style.
+                    (ParameterLocation::QueryString, Media::Form) | (_, Media::Text) => {}
                     _ => {
                         let message = format!("a parameter cannot be written as `{}`", content.content_type);
                         self.warn(&content.node, message, "it is written as JSON");

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::body::{Body, bytes};
 use super::document::Node;
-use super::media::{Content, Media, sort};
+use super::media::{Content, MAX_CONTENTS, Media, sort};
 use super::reader::Reader;
 use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
 
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         let schema = node.get("schema").and_then(|schema| self.documents.resolve(schema).ok());
         let is_file = schema.is_some_and(|schema| schema.text("type") == Some("file"));
         let mut contents = Vec::new();
-        for content_type in listed.into_iter().filter(|name| name.contains('/')) {
+        for content_type in listed.into_iter().filter(|name| name.contains('/')).take(MAX_CONTENTS) {
             contents.push(Content { content_type, media: Media::of(content_type), node: node.clone() });
         }
         if is_file && contents.iter().all(|content| content.media == Media::Json) {
