@@ -25,9 +25,20 @@
 //! What cannot be read costs itself alone and is named in a diagnostic: no document fails because of one schema or
 //! one operation. Schemas keep their names and refer to each other as `#/$defs/Name`, in JSON Schema 2020-12.
 //!
+//! OpenAPI 3.0, 3.1 and 3.2 are read, and Swagger 2.0; JSON and YAML; documents spread over several files, with
+//! references to any part of them.
+//!
 //! The input of an operation is an object with a property for each parameter, under the parameter's name, and one for
 //! the request body, `body`. Of two parameters with one name the later is `{name}_{location}`; beside a parameter
-//! called `body`, the request body is `request_body`.
+//! called `body`, the request body is `request_body`. Where an endpoint takes several content types, the optional
+//! property `contentType` says which; if their schemas differ, the body is a `oneOf` of them. Bytes are
+//! `{"type":"string","format":"binary"}`, base64 is `{"type":"string","format":"byte"}`.
+//!
+//! Successes that differ make a `oneOf`, each under the name of its status (`Ok`, `Created`, ...) as its title. Events
+//! (`text/event-stream`) and lines of JSON (`application/jsonl` and its kin) make subscriptions: `x_stream` where the
+//! endpoint also gives one result. A schema with a discriminator that others name in `allOf` is a union of these; what
+//! it says itself is the definition `{Name}_base`. `readOnly` and `writeOnly` stay in the schemas, with what is required
+//! as it stands: who reads them for one direction takes off what only the other side gives.
 
 // An error ends the reading of a document, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]

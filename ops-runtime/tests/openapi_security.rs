@@ -141,3 +141,22 @@ fn servers() {
         }
     }
 }
+
+#[test]
+fn schemes_that_nothing_asks_for() {
+    let document = |security: Value| {
+        let mut operation = json!({ "operationId": "x", "responses": { "200": {} } });
+        if !security.is_null() {
+            operation["security"] = security;
+        }
+        json!({
+            "openapi": "3.0.0",
+            "info": { "version": "1" },
+            "paths": { "/": { "get": operation } },
+            "components": { "securitySchemes": { "A": { "type": "http", "scheme": "basic" } } },
+        })
+    };
+    for (security, count) in [(json!(null), 1), (json!([{ "A": [] }]), 0)] {
+        assert_eq!(load("api.json", &document(security)).1.len(), count);
+    }
+}

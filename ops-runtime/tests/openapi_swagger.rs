@@ -128,3 +128,21 @@ fn security() {
     let token_url = Some("https://id.example.com/token".into());
     assert_eq!(kinds("addPet"), [SecurityKind::Basic, SecurityKind::OAuth2 { token_url }]);
 }
+
+#[test]
+fn parts_in_other_files() {
+    let api = r#"{ "swagger": "2.0", "info": { "version": "1" }, "consumes": ["application/json"], "paths": {
+        "/a": { "$ref": "parts.yaml#/a" }
+    } }"#;
+    let parts = "a:\n  post:\n    operationId: a\n    parameters:\n      - {$ref: '#/body'}\n    responses:\n      200: {schema: {$ref: '#/definitions/Pet'}}\nbody: {in: body, name: pet, schema: {$ref: '#/definitions/Pet'}}\ndefinitions:\n  Pet: {type: object}\n";
+    let source = std::collections::BTreeMap::from([
+        ("api.json".to_owned(), api.to_owned()),
+        ("parts.yaml".to_owned(), parts.to_owned()),
+    ]);
+    let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
+    assert_eq!(diagnostics, []);
+    let (a, http, input) = operation(&api, "a");
+    let pet = json!({ "$ref": "#/$defs/Pet" });
+    assert_eq!((&input["properties"]["body"], a.output.to_value().unwrap().as_ref()), (&pet, &pet));
+    assert_eq!(http.bodies[0].content_type, "application/json");
+}

@@ -42,6 +42,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        self.note_unused_schemes(&specs);
         specs
     }
 

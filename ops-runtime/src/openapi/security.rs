@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::document::Node;
 use super::reader::Reader;
 use super::version::Version;
-use crate::{ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
+use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
 impl<'a> Reader<'a> {
     /// Reads the security schemes of the document.
@@ -19,6 +19,23 @@ impl<'a> Reader<'a> {
         for (name, node) in self.map(&place, key) {
             let scheme = self.resolve(&node, "the security scheme").and_then(|node| self.scheme(name, &node));
             self.schemes.insert(name.to_owned(), scheme);
+        }
+    }
+
+    /// Says so if the document has security schemes and never asks for one.
+    pub(super) fn note_unused_schemes(&mut self, specs: &[OperationSpec]) {
+        let root = self.documents.root();
+        let asks = |spec: &OperationSpec| spec.http().is_some_and(|http| !http.security.is_empty());
+        if self.schemes.is_empty() || root.get("security").is_some() || specs.is_empty() || specs.iter().any(asks) {
+            return;
+        }
+        let schemes = match self.version {
+            Version::V20 => root.get("securityDefinitions"),
+            _ => root.get("components").and_then(|components| components.get("securitySchemes")),
+        };
+        if let Some(schemes) = schemes {
+            let help = "give the client itself its credentials, if operations need them";
+            self.note(&schemes, "no operation asks for a security scheme", help);
         }
     }
 

@@ -82,6 +82,7 @@ impl<'a> Reader<'a> {
             }
             Some(location) => join(location.split(['?', '#']).next().unwrap_or_default(), url),
             None if url.starts_with("//") => format!("https:{url}"),
+            None if url.is_empty() => "/".to_owned(),
             None => url.to_owned(),
         }
     }
