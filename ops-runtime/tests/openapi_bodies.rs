@@ -250,6 +250,8 @@ fn additions_of_3_2() {
     });
     let source = std::collections::BTreeMap::from([("api.json".to_owned(), document.to_string())]);
     let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
+    let (same, _) = openapi::read(&document, &ReadOptions::new().with_namespace("api")).unwrap();
+    assert_eq!(api.definitions, same.definitions);
     let found: Vec<_> = api.operations.iter().map(|o| (o.id.as_ref(), http(o).method.as_ref(), o.kind)).collect();
     assert_eq!(found, [("api.search", "QUERY", OperationKind::Query), ("api.copy", "COPY", OperationKind::Mutation)]);
     let parameters = &http(&api.operations[0]).parameters;

@@ -117,6 +117,11 @@ impl<'a> Reader<'a> {
             }
             fields.extend(Some(field).filter(|field| field.content_type.is_some() || field.style.is_some()));
         }
+        for key in ["prefixEncoding", "itemEncoding"] {
+            if let Some(node) = content.node.get(key) {
+                self.note(&node, format!("`{key}` is not followed"), "parts without a name are written as by default");
+            }
+        }
         let schema = content.node.get("schema").and_then(|node| self.documents.resolve(node).ok());
         let parts = schema.as_ref().and_then(|schema| schema.get("properties"));
         for (name, part) in parts.iter().flat_map(Node::members).filter(|_| content.media == Media::Multipart) {

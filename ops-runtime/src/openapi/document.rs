@@ -268,6 +268,7 @@ impl<'v> Documents<'v> {
         match location.and_then(|location| self.locations.get(location)) {
             Some(Ok(number)) => Ok(*number),
             Some(Err(message)) => Err(message.clone()),
+            None if self.root().text("$self").is_some_and(|own| own.split('#').next() == Some(file)) => Ok(0),
             None => Err(format!("`{file}` is another document, and there is no source to read it from")),
         }
     }
