@@ -1,5 +1,7 @@
 //! Request bodies: what they hold, and which content types they can have.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
@@ -124,19 +126,20 @@ impl<'a> Reader<'a> {
         }
         let schema = content.node.get("schema").and_then(|node| self.documents.resolve(node).ok());
         let parts = schema.as_ref().and_then(|schema| schema.get("properties"));
+        let encoded: BTreeMap<String, usize> =
+            fields.iter().enumerate().map(|(at, field)| (field.name.clone().into_owned(), at)).collect();
         for (name, part) in parts.iter().flat_map(Node::members).filter(|_| content.media == Media::Multipart) {
             let part = self.documents.resolve(part.clone()).unwrap_or(part);
             let described = part.text("contentMediaType").filter(|_| part.get("contentEncoding").is_none());
             let Some(media_type) = described else { continue };
-            match fields.iter_mut().find(|field| field.name == name) {
-                Some(field) => _ = field.content_type.get_or_insert_with(|| media_type.to_owned().into()),
-                None => {
-                    let mut field = HttpField::new("");
-                    field.name = name.to_owned().into();
-                    field.content_type = Some(media_type.to_owned().into());
-                    fields.push(field);
-                }
+            if let Some(field) = encoded.get(name).and_then(|at| fields.get_mut(*at)) {
+                field.content_type.get_or_insert_with(|| media_type.to_owned().into());
+                continue;
             }
+            let mut field = HttpField::new("");
+            field.name = name.to_owned().into();
+            field.content_type = Some(media_type.to_owned().into());
+            fields.push(field);
         }
         fields
     }

@@ -80,8 +80,10 @@ impl<'a> Reader<'a> {
         }
         let mut out = Map::new();
         if let Some(name) = node.text("$ref") {
-            let mut fields = Fields::default();
+            // What is looked into here and below counts together.
+            let mut fields = Fields { visited: MAX_VISITED.saturating_sub(*budget), ..Fields::default() };
             self.event_fields(node, &mut fields, depth);
+            *budget = MAX_VISITED.saturating_sub(fields.visited);
             let Ok(resolved) = self.documents.resolve(node.clone()) else { return self.schema(node) };
             if !fields.holds_json || resolved.pointer == node.pointer {
                 return self.schema(node);

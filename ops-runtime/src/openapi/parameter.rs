@@ -43,6 +43,7 @@ impl<'a> Reader<'a> {
             }
         }
         let mut templates = template_names(path);
+        let mut folds: Vec<String> = templates.iter().map(|template| folded(template)).collect();
         let mut parameters: Vec<Parameter> = Vec::new();
         let mut properties = Names::default();
         let in_path = nodes.iter().filter(|((location, _), _)| *location == ParameterLocation::Path);
@@ -54,13 +55,16 @@ impl<'a> Reader<'a> {
                 // `{pet_id}` that is described as `petId`, unless that is in the path as well.
                 let alike = || {
                     let is_free = |template: &str| !described.contains(&template);
-                    templates.iter().position(|template| folded(template) == folded(name) && is_free(template))
+                    let name = folded(name);
+                    let mut both = folds.iter().zip(&templates);
+                    both.position(|(fold, template)| *fold == name && is_free(template))
                 };
                 let Some(at) = same.or_else(alike) else {
                     self.warn(&node, format!("`{path}` has no `{{{name}}}`"), "the parameter was left out");
                     continue;
                 };
                 let template = templates.remove(at);
+                folds.remove(at);
                 if template != name {
                     let message = format!("the path parameter `{name}` is called `{template}` in the path");
                     self.note(&node, message, format!("it is `{template}` in the input"));

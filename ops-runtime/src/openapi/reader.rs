@@ -8,7 +8,7 @@ use super::document::{Documents, Node};
 use super::inherit::Base;
 use super::position;
 use super::version::Version;
-use crate::{Definition, Diagnostic, SecurityKind};
+use crate::{Definition, Diagnostic, SecurityKind, SecurityRequirement};
 
 /// The reader of one description.
 pub(super) struct Reader<'a> {
@@ -25,6 +25,8 @@ pub(super) struct Reader<'a> {
     pub(super) bases: BTreeMap<(usize, String), Base<'a>>,
     /// What the security schemes of the document are, by name; none of one that cannot be read.
     pub(super) schemes: BTreeMap<String, Option<SecurityKind>>,
+    /// How operations that do not say it themselves want their callers to authenticate, once it was read.
+    pub(super) security: Option<Vec<SecurityRequirement>>,
     /// Each with the number of its document.
     pub(super) diagnostics: Vec<(usize, Diagnostic)>,
 }
@@ -40,6 +42,7 @@ impl<'a> Reader<'a> {
             definitions: Vec::new(),
             bases: BTreeMap::new(),
             schemes: BTreeMap::new(),
+            security: None,
             diagnostics: Vec::new(),
         }
     }

@@ -7,6 +7,9 @@ use super::reader::Reader;
 use super::version::Version;
 use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
+/// How many ways to authenticate an operation may have, and how many schemes each; all operations repeat them.
+const MAX_SCHEMES: usize = 50;
+
 impl<'a> Reader<'a> {
     /// Reads the security schemes of the document.
     pub(super) fn define_schemes(&mut self) {
@@ -103,10 +106,26 @@ impl<'a> Reader<'a> {
 
     /// The ways to authenticate at an operation.
     pub(super) fn security(&mut self, operation: &Node<'a>) -> Vec<SecurityRequirement> {
-        let root = self.documents.root();
-        let place = if operation.get("security").is_some_and(|own| own.value.is_array()) { operation } else { &root };
+        if operation.get("security").is_some_and(|own| own.value.is_array()) {
+            return self.ways(operation);
+        }
+        if let Some(ways) = &self.security {
+            return ways.clone();
+        }
+        let ways = self.ways(&self.documents.root());
+        self.security = Some(ways.clone());
+        ways
+    }
+
+    fn ways(&mut self, place: &Node<'a>) -> Vec<SecurityRequirement> {
         let mut ways = Vec::new();
-        for requirement in self.list(place, "security") {
+        let listed = self.list(place, "security");
+        let is_long = |requirement: &Node<'a>| requirement.value.as_object().is_some_and(|r| r.len() > MAX_SCHEMES);
+        if listed.len() > MAX_SCHEMES || listed.iter().any(is_long) {
+            let message = format!("more than {MAX_SCHEMES} ways to authenticate");
+            self.warn(place, message, "those beyond were left out");
+        }
+        for requirement in listed.into_iter().filter(|requirement| !is_long(requirement)).take(MAX_SCHEMES) {
             if !requirement.value.is_object() {
                 self.warn(&requirement, "a security requirement is not an object", "it was left out");
                 continue;
