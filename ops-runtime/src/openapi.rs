@@ -25,16 +25,33 @@
 //! What cannot be read costs itself alone and is named in a diagnostic: no document fails because of one schema or
 //! one operation. Schemas keep their names and refer to each other as `#/$defs/Name`, in JSON Schema 2020-12.
 //!
+//! OpenAPI 3.0, 3.1 and 3.2 are read, and Swagger 2.0; JSON and YAML; documents spread over several files, with
+//! references to any part of them.
+//!
 //! The input of an operation is an object with a property for each parameter, under the parameter's name, and one for
 //! the request body, `body`. Of two parameters with one name the later is `{name}_{location}`; beside a parameter
-//! called `body`, the request body is `request_body`.
+//! called `body`, the request body is `request_body`. Where an endpoint takes several content types, the optional
+//! property `contentType` says which; if their schemas differ, the body is a `oneOf` of them. Bytes are
+//! `{"type":"string","format":"binary"}`, base64 is `{"type":"string","format":"byte"}`.
+//!
+//! Successes that differ make a `oneOf`, each under the name of its status (`Ok`, `Created`, ...) as its title. Events
+//! (`text/event-stream`) and lines of JSON (`application/jsonl` and its kin) make subscriptions: `x_stream` where the
+//! endpoint also gives one result. A schema with a discriminator that others name in `allOf` is a union of these; what
+//! it says itself is the definition `{Name}_base`. `readOnly` and `writeOnly` stay in the schemas, with what is required
+//! as it stands: who reads them for one direction takes off what only the other side gives.
 
 // An error ends the reading of a document, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
 
+mod anchor;
+mod answer;
 mod body;
 mod definition;
+mod dir;
 mod document;
+mod event;
+mod foreign;
+mod inherit;
 mod media;
 mod name;
 mod operation;
@@ -43,24 +60,38 @@ mod pointer;
 mod position;
 mod reader;
 mod schema;
+mod security;
+mod server;
+mod swagger;
 mod text;
 mod version;
 mod yaml;
 
 use serde_json::Value;
 
-use self::document::Documents;
+pub use self::dir::{Directory, load_dir};
+use self::document::{Documents, Limits};
 use self::reader::Reader;
 use self::version::Version;
 use crate::source::Source;
 use crate::{Api, Definitions, Diagnostic};
 
 /// How a document is read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
     /// The namespace of the operations; by default the name of the document's file, or its title.
     pub namespace: Option<String>,
+    /// How many documents are read for one description; 2000 by default.
+    pub max_documents: usize,
+    /// How many bytes all documents of one description may have together; 512 MB by default.
+    pub max_bytes: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { namespace: None, max_documents: 2_000, max_bytes: 512 * 1024 * 1024 }
+    }
 }
 
 impl ReadOptions {
@@ -75,6 +106,20 @@ impl ReadOptions {
         self.namespace = Some(namespace.into());
         self
     }
+
+    /// Sets how many documents are read for one description, the first included.
+    #[must_use]
+    pub fn with_max_documents(mut self, documents: usize) -> Self {
+        self.max_documents = documents;
+        self
+    }
+
+    /// Sets how many bytes all documents of one description may have together.
+    #[must_use]
+    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
 }
 
 /// Reads the document at a location, and all that it refers to.
@@ -83,7 +128,7 @@ impl ReadOptions {
 /// If there is no such document, or if it is not an OpenAPI document.
 pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Result<(Api, Vec<Diagnostic>), Diagnostic> {
     let mut diagnostics = Vec::new();
-    let documents = Documents::load(location, source, &mut diagnostics)?;
+    let documents = Documents::load(location, source, Limits::of(options), &mut diagnostics)?;
     read_documents(&documents, options, diagnostics).map_err(|error| error.with_document(location))
 }
 
@@ -114,7 +159,7 @@ fn read_documents(
     let root = documents.root();
     let version = Version::of(root.value)?;
     let has = |key: &str| root.value.get(key).is_some_and(Value::is_object);
-    if !has("paths") && (version == Version::V30 || !has("webhooks") && !has("components")) {
+    if !has("paths") && (version <= Version::V30 || !has("webhooks") && !has("components")) {
         let error = Diagnostic::error("/paths", "the document has no `paths`, so it describes no operations");
         return Err(error.with_help("write `paths: {}` if that is meant"));
     }
@@ -122,6 +167,9 @@ fn read_documents(
     reader.diagnostics = diagnostics;
     let location = documents.get(0).and_then(|root| root.location.as_deref());
     let info = root.get("info");
+    if let Some(info) = info.as_ref().filter(|info| info.get("version").is_none()) {
+        reader.note(info, "the document does not say its version", "its operations have `1.0.0`");
+    }
     let title = info.as_ref().and_then(|info| info.text("title"));
     let namespace = match options.namespace.as_deref().map(|name| name.replace('.', "_")) {
         Some(namespace) if !namespace.is_empty() => namespace,

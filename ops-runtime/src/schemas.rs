@@ -39,8 +39,11 @@ pub(crate) struct Schemas {
 impl Schemas {
     pub(crate) fn new(spec: &OperationSpec, cache: &DefinitionCache) -> Self {
         let definitions = cache.get(&spec.definitions);
-        let side = |schema: &Schema| Side::new(schema.clone(), spec.definitions.clone(), definitions.clone());
-        Self { input: side(&spec.input), output: side(&spec.output), constrained: OnceLock::new() }
+        let side = |schema: &Schema, other_side| {
+            Side::new(schema.clone(), other_side, spec.definitions.clone(), definitions.clone())
+        };
+        let (input, output) = (side(&spec.input, "readOnly"), side(&spec.output, "writeOnly"));
+        Self { input, output, constrained: OnceLock::new() }
     }
 
     /// Whether the input's schema asks for more than a Rust type can say.
@@ -111,6 +114,9 @@ struct Violation {
 /// One schema of an operation.
 struct Side {
     schema: Schema,
+    /// The keyword of properties that only the other side gives.
+    #[cfg_attr(not(feature = "validate"), allow(dead_code))]
+    other_side: &'static str,
     definitions: Definitions,
     shared: normalise::CompiledDefinitions,
     compiled: OnceLock<Result<Option<CompiledSchema>, String>>,
@@ -119,9 +125,15 @@ struct Side {
 }
 
 impl Side {
-    fn new(schema: Schema, definitions: Definitions, shared: normalise::CompiledDefinitions) -> Self {
+    fn new(
+        schema: Schema,
+        other_side: &'static str,
+        definitions: Definitions,
+        shared: normalise::CompiledDefinitions,
+    ) -> Self {
         Self {
             schema,
+            other_side,
             definitions,
             shared,
             compiled: OnceLock::new(),
@@ -163,7 +175,8 @@ impl Side {
         }
         let validator = self.validator.get_or_init(|| {
             let schema = self.schema.self_contained(&self.definitions).ok()?;
-            let schema = canonical::canonical(schema);
+            let mut schema = canonical::canonical(schema);
+            canonical::demand_less(&mut schema, self.other_side);
             jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema).ok()
         });
         // A schema that the validator refuses, for a pattern of another dialect say, still has our own reading.

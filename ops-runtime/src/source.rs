@@ -79,6 +79,7 @@ pub struct FileSource {
     within: Option<PathBuf>,
     // A lock and not a cell, so that a source can be shared with whatever loads documents in the background.
     files: Mutex<Vec<PathBuf>>,
+    referred: Mutex<Vec<PathBuf>>,
 }
 
 impl FileSource {
@@ -99,6 +100,12 @@ impl FileSource {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The files that references led to.
+    #[cfg(feature = "openapi")]
+    pub(crate) fn referred(&self) -> Vec<PathBuf> {
+        self.referred.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn check(&self, location: &str, root: &str) -> Result<(), SourceError> {
         if has_scheme(location) {
             let message = format!("`{location}` is not a file, and a file source reads nothing else");
@@ -114,8 +121,11 @@ impl FileSource {
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
         // Real paths, so that neither `..` nor a symbolic link leads out.
         let real = |path: &Path| path.canonicalize().map_err(|error| unreadable(path, &error));
-        if real(Path::new(location))?.starts_with(real(&folder)?) {
-            return Ok(());
+        let file = real(Path::new(location))?;
+        if file.starts_with(real(&folder)?) {
+            // Of a device or a pipe there may be no end.
+            let is_file = file.is_file();
+            return if is_file { Ok(()) } else { Err(SourceError::new(format!("`{location}` is not a file"))) };
         }
         Err(SourceError::new(format!(
             "`{location}` lies outside `{}`: allow a wider folder to read it",
@@ -133,6 +143,9 @@ impl Source for FileSource {
         if !files.iter().any(|file| file == path) {
             files.push(path.to_owned());
         }
+        if location != root {
+            self.referred.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+        }
         String::from_utf8(bytes).map_err(|_| SourceError::new(format!("`{location}` is not UTF-8 text")))
     }
 
@@ -147,14 +160,14 @@ fn unreadable(path: &Path, error: &std::io::Error) -> SourceError {
 }
 
 /// Whether a location is a URL rather than a path (`C:\` has a scheme of one letter).
-fn has_scheme(location: &str) -> bool {
+pub(crate) fn has_scheme(location: &str) -> bool {
     location.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     })
 }
 
 /// A relative reference against the location of the document that it stands in; both may be paths or URLs.
-fn join(base: &str, reference: &str) -> String {
+pub(crate) fn join(base: &str, reference: &str) -> String {
     if has_scheme(reference) {
         return reference.to_owned();
     }

@@ -1,7 +1,7 @@
 //! Reads every OpenAPI document of a folder: `OPS_SPECS`, or the fixtures.
 //!
 //! No document may fail, and every operation of each must be read or named in a diagnostic. `OPS_ONLY` picks documents
-//! by a part of their name, and `OPS_SHOW` prints their diagnostics.
+//! by a part of their name, `OPS_SHOW` prints their diagnostics, and `OPS_NAMES` the names of all that was read.
 #![cfg(feature = "openapi")]
 
 use std::collections::BTreeSet;
@@ -81,6 +81,10 @@ fn every_document_is_read() {
         );
         if std::env::var_os("OPS_SHOW").is_some() {
             diagnostics.iter().for_each(|diagnostic| println!("{diagnostic}"));
+        }
+        if std::env::var_os("OPS_NAMES").is_some() {
+            api.operations.iter().for_each(|operation| println!("{name} {:?} {}", operation.kind, operation.id));
+            api.definitions.as_slice().iter().for_each(|definition| println!("{name} definition {}", definition.name));
         }
         operations += api.operations.len();
         let ids: BTreeSet<_> = api.operations.iter().map(|operation| &operation.id).collect();

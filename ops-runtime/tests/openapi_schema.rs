@@ -201,3 +201,107 @@ fn no_depth_overflows() {
     // Dropping a value takes as much stack as it is deep, which is not what is tested here.
     std::mem::forget(document);
 }
+
+#[test]
+fn a_schema_that_others_extend_stands_for_them() {
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let (schemas, diagnostics) = read(
+        "3.0.0",
+        &json!({
+            "Pet": {
+                "description": "A pet.",
+                "required": ["kind"],
+                "properties": { "kind": { "type": "string" }, "mother": to("Pet") },
+                "discriminator": { "propertyName": "kind", "mapping": { "cat": "Cat", "fish": "#/components/schemas/Fish" } },
+            },
+            "Lion": { "allOf": [to("Cat"), { "properties": { "mane": {} } }] },
+            "Cat": { "allOf": [to("Pet"), { "properties": { "lives": {} } }] },
+            "Fish": { "type": "object" },
+            "Alone": { "discriminator": { "propertyName": "kind" } },
+            "Owner": { "properties": { "pet": { "allOf": [to("Pet")], "description": "d" } } },
+        }),
+    );
+    assert_eq!(diagnostics, [""; 0]);
+    assert_eq!(
+        schemas["Pet"],
+        json!({
+            "description": "A pet.",
+            "oneOf": [refer("Cat"), refer("Fish"), refer("Lion"), refer("Pet_base")],
+            "discriminator": {
+                "propertyName": "kind",
+                "mapping": { "cat": "#/$defs/Cat", "fish": "#/$defs/Fish", "Lion": "#/$defs/Lion", "Pet": "#/$defs/Pet_base" },
+                "defaultMapping": "#/$defs/Pet_base",
+            },
+        })
+    );
+    assert_eq!(schemas["Pet_base"]["properties"]["mother"], refer("Pet"));
+    assert!(schemas["Pet_base"].get("discriminator").is_none());
+    assert_eq!(schemas["Cat"]["allOf"][0], refer("Pet_base"));
+    assert_eq!(schemas["Lion"]["allOf"][0], refer("Cat"));
+    assert_eq!(schemas["Owner"]["properties"]["pet"]["allOf"][0], refer("Pet"));
+    assert!(schemas["Alone"].get("oneOf").is_none());
+}
+
+#[test]
+fn anchors_and_identifiers() {
+    let (schemas, diagnostics) = read(
+        "3.1.0",
+        &json!({
+            "A": { "$id": "https://example.com/a", "$defs": { "Inner": { "$anchor": "inner", "type": "string" } } },
+            "B": { "properties": {
+                "anchored": { "$ref": "#inner" },
+                "identified": { "$ref": "https://example.com/a#/$defs/Inner" },
+                "dynamic": { "$dynamicRef": "#node" },
+                "several": { "$dynamicRef": "#twice" },
+                "gone": { "$ref": "#gone" },
+            } },
+            "Node": { "$dynamicAnchor": "node", "type": "object" },
+            "C": { "$dynamicAnchor": "twice" },
+            "D": { "$dynamicAnchor": "twice" },
+        }),
+    );
+    assert_eq!(
+        schemas["B"]["properties"],
+        json!({
+            "anchored": { "$ref": "#/$defs/Inner" },
+            "identified": { "$ref": "#/$defs/Inner" },
+            "dynamic": { "$ref": "#/$defs/Node" },
+            "several": {},
+            "gone": {},
+        })
+    );
+    assert_eq!(
+        diagnostics,
+        [
+            "/components/schemas/B/properties/several/$dynamicRef `#twice` can mean several schemas",
+            "/components/schemas/B/properties/gone `#gone` is not a JSON pointer, nor the name of an anchor",
+        ]
+    );
+}
+
+#[test]
+fn required_properties_that_cannot_be() {
+    let closed =
+        |required: Value| json!({ "required": required, "properties": { "a": {} }, "additionalProperties": false });
+    let (schemas, diagnostics) = read(
+        "3.0.0",
+        &json!({
+            "Closed": closed(json!(["a", "b"])),
+            "None": { "required": ["b"], "additionalProperties": false },
+            "Open": { "required": ["b"] },
+            "Odd": { "required": ["b", 1] },
+        }),
+    );
+    assert_eq!(schemas["Closed"], closed(json!(["a"])));
+    assert_eq!(schemas["None"], json!({ "additionalProperties": false }));
+    assert_eq!(schemas["Open"], json!({ "required": ["b"] }));
+    assert_eq!(
+        diagnostics,
+        [
+            "/components/schemas/Closed/required/1 the required property \"b\" is not described",
+            "/components/schemas/None/required/0 the required property \"b\" is not described",
+            "/components/schemas/Odd/required `required` holds something else than names",
+        ]
+    );
+}

@@ -45,7 +45,8 @@ impl HttpBody {
 pub struct HttpField {
     /// The name of the field or part, and of the property of the body that holds its value.
     pub name: Text,
-    /// The content type of the part, or of the text that the field holds.
+    /// The content type of the part, or of the text that the field holds; or several, separated by commas, ranges such
+    /// as `image/*` among them, of which the part has one.
     pub content_type: Option<Text>,
     /// How its value is written, and whether each item or property of it is written on its own.
     ///

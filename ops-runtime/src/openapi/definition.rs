@@ -8,13 +8,19 @@ use super::document::Node;
 use super::pointer::tokens;
 use super::reader::Reader;
 use super::schema::reference_to;
+use super::version::Version;
 use crate::Definition;
 
 impl<'a> Reader<'a> {
     /// Names the schemas of the components, verbatim.
     pub(super) fn define_components(&mut self) {
-        let Some(components) = self.documents.root().get("components") else { return };
-        for (name, node) in self.map(&components, "schemas") {
+        let root = self.documents.root();
+        let schemas = if self.version == Version::V20 {
+            self.map(&root, "definitions")
+        } else {
+            root.get("components").map(|components| self.map(&components, "schemas")).unwrap_or_default()
+        };
+        for (name, node) in schemas {
             let name = if name.is_empty() { self.taken.allot("schema") } else { name.to_owned() };
             // A component that only points to a file is that file's name here.
             let elsewhere = match node.text("$ref") {
@@ -32,6 +38,7 @@ impl<'a> Reader<'a> {
             };
             self.queue.push_back((name, node));
         }
+        self.find_bases();
     }
 
     /// The name of the definition that a place becomes.
@@ -49,6 +56,11 @@ impl<'a> Reader<'a> {
     /// Reads all places that have a name, and those that they refer to in turn.
     pub(super) fn read_definitions(&mut self) {
         while let Some((name, node)) = self.queue.pop_front() {
+            if let Some(family) = self.family(&name, &node) {
+                let family = family.map(|(name, schema)| Definition::from_value(name, schema));
+                self.definitions.extend(family);
+                continue;
+            }
             let mut schema = self.schema(&node);
             // Of definitions that are only names of each other none says anything.
             if schema == reference_to(&name) || self.leads_in_a_circle(&node) {

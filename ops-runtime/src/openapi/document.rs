@@ -1,20 +1,54 @@
 //! The documents that a description is spread over, and `$ref`s between and within them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::anchor::Anchors;
+use super::foreign::foreign_references;
 use super::pointer::{self, percent_decoded, tokens};
-use super::text;
+use super::{ReadOptions, text};
 use crate::Diagnostic;
 use crate::source::Source;
 
 /// How many `$ref`s may be followed to find one place.
 const MAX_HOPS: usize = 64;
 
-/// How many documents one description may be spread over.
-const MAX_DOCUMENTS: usize = 2_000;
+/// How much a description may be spread over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// How many documents.
+    pub(super) documents: usize,
+    /// How many bytes all of them together have.
+    pub(super) bytes: usize,
+}
+
+impl Limits {
+    pub(super) fn of(options: &ReadOptions) -> Self {
+        Self { documents: options.max_documents, bytes: options.max_bytes }
+    }
+}
+
+/// A text and its value.
+pub(super) struct Parsed {
+    text: String,
+    is_json: bool,
+    pub(super) value: Value,
+    /// What was left out of the value.
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    pub(super) fn new(text: String) -> Result<Self, Diagnostic> {
+        let mut diagnostics = Vec::new();
+        // A byte order mark says nothing in UTF-8.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let (value, is_json) = text::parse(&text, &mut diagnostics)?;
+        Ok(Self { text, is_json, value, diagnostics })
+    }
+}
 
 /// A document as it was read.
 pub(super) struct Document<'v> {
@@ -34,6 +68,8 @@ pub(super) struct Documents<'v> {
     locations: BTreeMap<String, Result<usize, String>>,
     /// The locations that the relative references of a document mean, by its number and the reference.
     references: BTreeMap<(usize, String), String>,
+    /// The places with names of their own; found when one is asked for that is nowhere else.
+    anchors: OnceCell<Anchors>,
 }
 
 /// A place in a document.
@@ -93,15 +129,36 @@ impl<'v> Documents<'v> {
     pub(super) fn load(
         location: &str,
         source: &dyn Source,
+        limits: Limits,
+        diagnostics: &mut Vec<(usize, Diagnostic)>,
+    ) -> Result<Self, Diagnostic> {
+        let text = source.read(location, location).map_err(|error| Diagnostic::error("", error.message));
+        let parsed = text.and_then(Parsed::new).map_err(|error| error.with_document(location))?;
+        Self::load_parsed(location, parsed, source, limits, diagnostics)
+    }
+
+    /// A document that was read already, and all that it refers to, directly or not.
+    pub(super) fn load_parsed(
+        location: &str,
+        parsed: Parsed,
+        source: &dyn Source,
+        limits: Limits,
         diagnostics: &mut Vec<(usize, Diagnostic)>,
     ) -> Result<Self, Diagnostic> {
         let mut documents = Self::default();
+        let mut room = limits.bytes;
         let failed = |message: String| Diagnostic::error("", message).with_document(location);
-        let text = source.read(location, location).map_err(|error| failed(error.message))?;
-        documents.add(location, text, diagnostics).map_err(|error| error.with_document(location))?;
+        take(&mut room, &parsed.text, limits).map_err(failed)?;
+        documents.add(location, parsed, diagnostics);
         // References lead back to the root under the plain form of its location.
         let name = location.rsplit(['/', '\\']).next().unwrap_or(location);
         documents.locations.insert(source.resolve(location, name), Ok(0));
+        // What the document is called by itself and others (3.2, section 4.1.1), wherever it was found.
+        if let Some(own) = documents.root().text("$self") {
+            let own = own.split('#').next().unwrap_or_default();
+            let names = [own.to_owned(), source.resolve(location, own)];
+            names.into_iter().for_each(|name| _ = documents.locations.entry(name).or_insert(Ok(0)));
+        }
         let mut next = 0;
         while let Some(document) = documents.list.get(next) {
             let base = document.location.clone().unwrap_or_default();
@@ -111,14 +168,17 @@ impl<'v> Documents<'v> {
                 if documents.locations.contains_key(&location) {
                     continue;
                 }
-                let read = if documents.list.len() < MAX_DOCUMENTS {
+                let read = if documents.list.len() < limits.documents {
                     source.read(&location, documents.root_location()).map_err(|error| error.message)
                 } else {
-                    Err(format!("more than {MAX_DOCUMENTS} documents"))
+                    let limit = limits.documents;
+                    Err(format!("`{location}` is not read: the description has more than {limit} documents"))
                 };
-                let added = read.and_then(|text| documents.add(&location, text, diagnostics).map_err(|e| e.message));
-                if let Err(message) = added {
-                    documents.locations.insert(location, Err(message));
+                let read = read.and_then(|text| take(&mut room, &text, limits).map(|()| text));
+                let parsed = read.and_then(|text| Parsed::new(text).map_err(|error| error.message));
+                match parsed {
+                    Ok(parsed) => documents.add(&location, parsed, diagnostics),
+                    Err(message) => _ = documents.locations.insert(location, Err(message)),
                 }
             }
             next += 1;
@@ -126,25 +186,15 @@ impl<'v> Documents<'v> {
         Ok(documents)
     }
 
-    fn add(
-        &mut self,
-        location: &str,
-        text: String,
-        diagnostics: &mut Vec<(usize, Diagnostic)>,
-    ) -> Result<(), Diagnostic> {
+    fn add(&mut self, location: &str, parsed: Parsed, diagnostics: &mut Vec<(usize, Diagnostic)>) {
         let number = self.list.len();
-        let mut found = Vec::new();
-        // A byte order mark says nothing in UTF-8.
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-        let (value, is_json) = text::parse(&text, &mut found)?;
-        diagnostics.extend(found.into_iter().map(|diagnostic| (number, diagnostic)));
+        diagnostics.extend(parsed.diagnostics.into_iter().map(|diagnostic| (number, diagnostic)));
         self.list.push(Document {
             location: Some(location.to_owned()),
-            text: Some((text, is_json)),
-            value: Cow::Owned(value),
+            text: Some((parsed.text, parsed.is_json)),
+            value: Cow::Owned(parsed.value),
         });
         self.locations.insert(location.to_owned(), Ok(number));
-        Ok(())
     }
 
     fn root_location(&self) -> &str {
@@ -167,14 +217,45 @@ impl<'v> Documents<'v> {
         self.find_within(document, reference, &mut MAX_HOPS.clone())
     }
 
+    /// The place at the only anchor of that name which a `$dynamicRef` can mean.
+    pub(super) fn find_dynamic(&self, document: usize, name: &str) -> Option<Node<'_>> {
+        let (document, pointer) = self.anchors().dynamic(document, name)?;
+        self.at(document, pointer)
+    }
+
+    fn anchors(&self) -> &Anchors {
+        self.anchors.get_or_init(|| Anchors::of(self.list.iter().map(|document| document.value.as_ref())))
+    }
+
+    fn at(&self, document: usize, pointer: &str) -> Option<Node<'_>> {
+        let value = self.get(document)?.value.pointer(pointer)?;
+        Some(Node { document, pointer: pointer.to_owned(), value })
+    }
+
+    /// The schema whose `$id` a reference names, or a place in it.
+    fn identified(&self, document: usize, file: &str, fragment: &str, hops: &mut usize) -> Option<Node<'_>> {
+        let (document, pointer) = self.anchors().identified(document, file)?;
+        let root = self.at(document, pointer)?;
+        let decoded = percent_decoded(fragment);
+        if fragment.is_empty() || decoded.starts_with('/') {
+            return self.walk(root, &decoded, hops);
+        }
+        self.at(document, self.anchors().anchor(document, &decoded)?)
+    }
+
     fn find_within(&self, document: usize, reference: &str, hops: &mut usize) -> Result<Node<'_>, String> {
         let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let document = if file.is_empty() { document } else { self.foreign(document, file)? };
+        let document = match self.foreign(document, file) {
+            _ if file.is_empty() => document,
+            Ok(found) => found,
+            Err(message) => return self.identified(document, file, fragment, hops).ok_or(message),
+        };
         let value = self.get(document).map_or(&Value::Null, |document| document.value.as_ref());
         let root = Node { document, pointer: String::new(), value };
         let decoded = percent_decoded(fragment);
         if !(fragment.is_empty() || decoded.starts_with('/')) {
-            return Err(format!("`{reference}` is not a JSON pointer"));
+            let anchored = self.anchors().anchor(document, &decoded).and_then(|pointer| self.at(document, pointer));
+            return anchored.ok_or_else(|| format!("`{reference}` is not a JSON pointer, nor the name of an anchor"));
         }
         let found = self.walk(root.clone(), &decoded, hops);
         // A `%` that somebody forgot to encode.
@@ -187,6 +268,7 @@ impl<'v> Documents<'v> {
         match location.and_then(|location| self.locations.get(location)) {
             Some(Ok(number)) => Ok(*number),
             Some(Err(message)) => Err(message.clone()),
+            None if self.root().text("$self").is_some_and(|own| own.split('#').next() == Some(file)) => Ok(0),
             None => Err(format!("`{file}` is another document, and there is no source to read it from")),
         }
     }
@@ -221,35 +303,11 @@ impl<'v> Documents<'v> {
     }
 }
 
-/// The documents that a document refers to, as they stand in its `$ref`s and discriminator mappings.
-fn foreign_references(value: &Value) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut add = |reference: &Value| {
-        let file = reference.as_str().map(|text| text.split_once('#').map_or(text, |(file, _)| file));
-        if let Some(file) = file.filter(|file| !file.is_empty() && !found.contains(*file)) {
-            found.insert(file.to_owned());
-        }
-    };
-    // An explicit stack: the value may be nested deeper than the thread's stack allows.
-    let mut stack = vec![value];
-    while let Some(value) = stack.pop() {
-        match value {
-            Value::Object(map) => {
-                map.get("$ref").into_iter().for_each(&mut add);
-                if let (Some(_), Some(Value::Object(mapping))) = (map.get("propertyName"), map.get("mapping")) {
-                    // A mapping also takes bare names of schemas.
-                    mapping
-                        .values()
-                        .filter(|v| v.as_str().is_some_and(|v| v.contains(['/', '.', '#'])))
-                        .for_each(&mut add);
-                }
-                stack.extend(map.values());
-            }
-            Value::Array(items) => stack.extend(items),
-            _ => {}
-        }
-    }
-    found
+/// Takes the room for a text.
+fn take(room: &mut usize, text: &str, limits: Limits) -> Result<(), String> {
+    let left = room.checked_sub(text.len());
+    *room = left.ok_or_else(|| format!("the description has more than {} bytes", limits.bytes))?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -257,6 +315,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    const LIMITS: Limits = Limits { documents: 10, bytes: 10_000 };
 
     #[test]
     fn references_lead_anywhere() {
@@ -278,7 +338,7 @@ mod tests {
             ("#/alias/found/nothing", Err("`#/alias/found/nothing` does not exist")),
             ("#/circle/x", Err("`#/circle/x` does not exist")),
             ("#/circle", Err("`#/circle` leads in a circle")),
-            ("#name", Err("`#name` is not a JSON pointer")),
+            ("#name", Err("`#name` is not a JSON pointer, nor the name of an anchor")),
             ("x.yaml#/a", Err("`x.yaml` is another document, and there is no source to read it from")),
         ] {
             let node = documents.find(0, reference).and_then(|node| documents.resolve(node));
@@ -290,6 +350,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_is_bounded() {
+        let text = |next: usize| format!("a: {{$ref: '{next}.yaml#/a'}}\nb: {}\n", "x".repeat(1000));
+        let source: BTreeMap<_, _> = (0..30).map(|at| (format!("{at}.yaml"), text(at + 1))).collect();
+        for (limits, count, message) in [
+            (LIMITS, 9, "the description has more than 10000 bytes"),
+            (
+                Limits { bytes: 100_000, ..LIMITS },
+                10,
+                "`10.yaml` is not read: the description has more than 10 documents",
+            ),
+        ] {
+            let documents = Documents::load("0.yaml", &source, limits, &mut Vec::new()).unwrap();
+            assert_eq!(documents.list.len(), count);
+            assert_eq!(documents.resolve(documents.root().get("a").unwrap()).unwrap_err(), message);
+        }
+        assert!(Documents::load("0.yaml", &source, Limits { bytes: 10, ..LIMITS }, &mut Vec::new()).is_err());
+    }
+
+    #[test]
     fn documents_are_read_with_all_that_they_refer_to() {
         let source = BTreeMap::from([
             ("specs/api.yaml".to_owned(), "a: {$ref: 'parts/one.json#/b'}\nc: {$ref: gone.yaml}\n".to_owned()),
@@ -297,9 +376,9 @@ mod tests {
             ("specs/../specs/api.yaml".to_owned(), "a: {$ref: 'parts/one.json#/b'}".to_owned()),
         ]);
         let mut diagnostics = Vec::new();
-        let documents = Documents::load("specs/../specs/api.yaml", &source, &mut diagnostics).unwrap();
+        let documents = Documents::load("specs/../specs/api.yaml", &source, LIMITS, &mut diagnostics).unwrap();
         assert_eq!(documents.list.len(), 2);
-        let documents = Documents::load("specs/api.yaml", &source, &mut diagnostics).unwrap();
+        let documents = Documents::load("specs/api.yaml", &source, LIMITS, &mut diagnostics).unwrap();
         assert_eq!(documents.list.len(), 2);
         assert_eq!(documents.find(0, "parts/one.json#/b").unwrap().document, 1);
         assert_eq!(documents.find(0, "gone.yaml").unwrap_err(), "there is no document `specs/gone.yaml`");

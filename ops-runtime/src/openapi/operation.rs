@@ -10,16 +10,21 @@ use super::media::Media;
 use super::name::{self, Found};
 use super::parameter::Parameter;
 use super::reader::{Names, Reader, kind};
+use super::version::Version;
 use crate::{Binding, HttpBinding, HttpResponse, OperationKind, OperationSpec, Schema, StatusRange, Text};
 
 /// What else a path item has.
-const OTHERS: &[&str] = &["$ref", "description", "parameters", "servers", "summary"];
+const OTHERS: &[&str] = &["$ref", "additionalOperations", "description", "parameters", "servers", "summary"];
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/// The property of the input that names the content type of the body.
+const CONTENT_TYPE: &str = "contentType";
 
 impl<'a> Reader<'a> {
     /// All operations, in the order of the document.
     pub(super) fn operations(&mut self, namespace: &str) -> Vec<OperationSpec> {
+        self.define_schemes();
         let found = self.find_operations();
         let mut taken = Names::default();
         let names = name::allot(&found, &mut taken, &mut |node, message, help| self.note(node, message, help));
@@ -37,6 +42,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        self.note_unused_schemes(&specs);
         specs
     }
 
@@ -51,15 +57,21 @@ impl<'a> Reader<'a> {
             // What stands beside a `$ref` goes before what it leads to.
             let items = if own.value == shared.value { vec![own] } else { vec![own, shared] };
             let mut methods = BTreeSet::new();
+            let mut candidates: Vec<(String, Node<'a>)> = Vec::new();
             for (key, operation) in items.iter().flat_map(Node::members) {
-                let Some(method) = METHODS.iter().find(|known| key.eq_ignore_ascii_case(known)) else {
-                    if !(OTHERS.contains(&key) || key.starts_with("x-")) {
-                        self.warn(&operation, format!("`{key}` is not a method"), "it was left out");
-                    }
-                    continue;
-                };
-                let method = method.to_ascii_uppercase();
-                if !operation.value.is_object() {
+                if let Some(method) = self.method(key) {
+                    candidates.push((method, operation));
+                } else if key == "additionalOperations" && self.version >= Version::V32 {
+                    // Methods by their exact names, which no other key of a path can have.
+                    candidates.extend(operation.members().map(|(method, node)| (method.to_owned(), node)));
+                } else if !(OTHERS.contains(&key) || key.starts_with("x-")) {
+                    self.warn(&operation, format!("`{key}` is not a method"), "it was left out");
+                }
+            }
+            for (method, operation) in candidates {
+                if method.is_empty() || !method.bytes().all(is_token) {
+                    self.warn(&operation, format!("`{method}` is not a method"), "it was left out");
+                } else if !operation.value.is_object() {
                     let message = format!("`{method} {path}` is {}, not an object", kind(operation.value));
                     self.warn(&operation, message, "it was left out");
                 } else if methods.insert(method.clone()) {
@@ -70,10 +82,21 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        if let Some((_, webhook)) = self.map(&root, "webhooks").first() {
+        self.left_alone(&root);
+        found
+    }
+
+    /// The method that a key of a path stands for, in upper case.
+    fn method(&self, key: &str) -> Option<String> {
+        let is_new = self.version >= Version::V32 && key.eq_ignore_ascii_case("query");
+        let known = METHODS.iter().any(|known| key.eq_ignore_ascii_case(known));
+        (known || is_new).then(|| key.to_ascii_uppercase())
+    }
+
+    fn left_alone(&mut self, root: &Node<'a>) {
+        if let Some((_, webhook)) = self.map(root, "webhooks").first() {
             self.note(webhook, "webhooks are requests that the API sends", "they were left out");
         }
-        found
     }
 
     fn operation(
@@ -87,7 +110,8 @@ impl<'a> Reader<'a> {
         // A fragment tells operations with one URL apart and is not sent.
         let path = path.split('#').next().unwrap_or_default();
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let body = self.body(operation)?;
+        let path = self.with_braces(item, operation, path);
+        let body = self.body(item, operation);
         let answers = self.answers(operation, method);
         if let Some(callbacks) = operation.get("callbacks") {
             self.note(&callbacks, "callbacks are requests that the API sends", "they were left out");
@@ -97,9 +121,10 @@ impl<'a> Reader<'a> {
         let input = Schema::from(self.input(operation, parameters, body, &mut http));
         http.method = Text::Owned(method.clone());
         http.path = path.into();
-        http.server = self.server(&[operation, item, &self.documents.root()]).map(Text::Owned);
+        self.locate(&[operation, item, &self.documents.root()], &mut http);
+        http.security = self.security(operation).into();
 
-        let reads = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS");
+        let reads = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "QUERY");
         let plain = if reads { OperationKind::Query } else { OperationKind::Mutation };
         let both = answers.output.is_some() && answers.item.is_some();
         let mut specs = Vec::new();
@@ -147,6 +172,7 @@ impl<'a> Reader<'a> {
         }
         http.parameters = list.into();
         if let Some(mut body) = body {
+            let choice = body.choice.take();
             let is_free = names.take("body");
             let property = if is_free { "body".to_owned() } else { names.allot("request_body") };
             if !is_free {
@@ -161,6 +187,12 @@ impl<'a> Reader<'a> {
             }
             properties.insert(property, body.schema);
             http.bodies = body.bodies.into();
+            if let Some(schema) = choice {
+                let property =
+                    if names.take(CONTENT_TYPE) { CONTENT_TYPE.to_owned() } else { names.allot("body_content_type") };
+                properties.insert(property.clone(), schema);
+                http.content_type = Some(property.into());
+            }
         }
         let mut input =
             Map::from_iter([("type".to_owned(), "object".into()), ("properties".to_owned(), properties.into())]);
@@ -190,18 +222,6 @@ impl<'a> Reader<'a> {
             spec.version = version.into();
         }
     }
-
-    /// The URL of the first server of the first place that has one.
-    fn server(&self, places: &[&Node<'a>]) -> Option<String> {
-        let server = places.iter().find_map(|place| place.get("servers")?.items().next())?;
-        let mut url = server.text("url")?.to_owned();
-        for (name, variable) in server.get("variables").iter().flat_map(Node::members) {
-            let default = variable.value.get("default");
-            let default = default.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-            url = url.replace(&format!("{{{name}}}"), &default.unwrap_or_default());
-        }
-        Some(url)
-    }
 }
 
 /// Of the answers of an operation that gives one result or a stream, those of the one or the other, and all errors.
@@ -209,8 +229,13 @@ fn one_side(responses: &[HttpResponse], is_stream: bool) -> Vec<HttpResponse> {
     let by_default = !responses.iter().any(|response| response.status.is_success());
     let fits = |response: &&HttpResponse| {
         let succeeds = response.status.is_success() || by_default && response.status == StatusRange::Default;
-        let is_events = response.content_type.as_ref().is_some_and(|text| Media::of(text) == Media::Events);
-        !succeeds || is_events == is_stream
+        let is_items = response.content_type.as_ref().is_some_and(|text| Media::of(text).is_stream());
+        !succeeds || is_items == is_stream
     };
     responses.iter().filter(fits).cloned().collect()
+}
+
+/// Whether a byte may stand in the name of a method (RFC 9110, section 5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

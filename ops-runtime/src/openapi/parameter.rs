@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
-use super::media::{self, Media};
+use super::media::Media;
 use super::reader::{Names, Reader};
+use super::version::Version;
 use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
 
 /// A parameter, and the property of the input that holds its value.
@@ -25,6 +26,9 @@ impl<'a> Reader<'a> {
             let shared = if of_operation { nodes.len() } else { 0 };
             for node in self.list(place, "parameters") {
                 let Some(node) = self.resolve(&node, "the parameter") else { continue };
+                if self.is_of_body(&node) {
+                    continue;
+                }
                 let Some(key) = self.parameter_key(&node) else { continue };
                 match nodes.iter().position(|(other, _)| *other == key) {
                     // An operation's own parameter replaces its path's.
@@ -39,18 +43,39 @@ impl<'a> Reader<'a> {
             }
         }
         let mut templates = template_names(path);
+        let mut folds: Vec<String> = templates.iter().map(|template| folded(template)).collect();
         let mut parameters: Vec<Parameter> = Vec::new();
         let mut properties = Names::default();
+        let in_path = nodes.iter().filter(|((location, _), _)| *location == ParameterLocation::Path);
+        let described: Vec<&str> = in_path.filter_map(|(_, node)| node.text("name")).collect();
         for ((location, _), node) in nodes {
-            let name = node.text("name").unwrap_or_default();
+            let mut name = node.text("name").unwrap_or_default();
             if location == ParameterLocation::Path {
-                let Some(at) = templates.iter().position(|template| *template == name) else {
+                let same = templates.iter().position(|template| *template == name);
+                // `{pet_id}` that is described as `petId`, unless that is in the path as well.
+                let alike = || {
+                    let is_free = |template: &str| !described.contains(&template);
+                    let name = folded(name);
+                    let mut both = folds.iter().zip(&templates);
+                    both.position(|(fold, template)| *fold == name && is_free(template))
+                };
+                let Some(at) = same.or_else(alike) else {
                     self.warn(&node, format!("`{path}` has no `{{{name}}}`"), "the parameter was left out");
                     continue;
                 };
-                templates.swap_remove(at);
+                let template = templates.remove(at);
+                folds.remove(at);
+                if template != name {
+                    let message = format!("the path parameter `{name}` is called `{template}` in the path");
+                    self.note(&node, message, format!("it is `{template}` in the input"));
+                    name = template;
+                }
             }
             let mut parameter = self.parameter(&node, location);
+            if location == ParameterLocation::Path {
+                parameter.http.name = name.to_owned().into();
+                parameter.http.property = parameter.http.name.clone();
+            }
             if !properties.take(name) {
                 let property = properties.allot(&format!("{name}_{}", location_name(location)));
                 self.note(
@@ -73,6 +98,29 @@ impl<'a> Reader<'a> {
         parameters
     }
 
+    /// The path with braces around the parameters that stand in it as `:name`.
+    pub(super) fn with_braces(&mut self, item: &Node<'a>, operation: &Node<'a>, path: String) -> String {
+        if !path.contains("/:") {
+            return path;
+        }
+        let parameters = [item, operation].into_iter().filter_map(|place| place.get("parameters"));
+        let nodes = parameters.flat_map(|list| list.items().collect::<Vec<_>>());
+        let nodes: Vec<_> = nodes.filter_map(|node| self.documents.resolve(node).ok()).collect();
+        let in_path = nodes.iter().filter(|node| node.text("in") == Some("path"));
+        let names: Vec<&str> = in_path.filter_map(|node| node.text("name")).collect();
+        let segment = |text: &str| match text.strip_prefix(':').filter(|name| names.contains(name)) {
+            Some(name) => format!("{{{name}}}"),
+            None => text.to_owned(),
+        };
+        let read: Vec<String> = path.split('/').map(segment).collect();
+        let read = read.join("/");
+        if read != path {
+            let message = format!("the path `{path}` has parameters without braces");
+            self.warn(operation, message, format!("it was read as `{read}`"));
+        }
+        read
+    }
+
     /// What tells a parameter from others; none of one that cannot be sent.
     fn parameter_key(&mut self, node: &Node<'a>) -> Option<(ParameterLocation, String)> {
         let Some(name) = node.text("name").filter(|name| !name.is_empty()) else {
@@ -84,6 +132,7 @@ impl<'a> Reader<'a> {
             Some("query") => ParameterLocation::Query,
             Some("header") => ParameterLocation::Header,
             Some("cookie") => ParameterLocation::Cookie,
+            Some("querystring") => ParameterLocation::QueryString,
             other => {
                 let message = format!("the parameter `{name}` is in `{}`", other.unwrap_or_default());
                 self.warn(node, message, "it was left out: it should be in `path`, `query`, `header` or `cookie`");
@@ -101,40 +150,40 @@ impl<'a> Reader<'a> {
         Some((location, name))
     }
 
-    /// The fields of a form that say how they are written.
-    pub(super) fn fields(&mut self, content: &Node<'a>) -> Vec<HttpField> {
-        let mut fields = Vec::new();
-        for (name, encoding) in self.map(content, "encoding") {
-            let mut field = HttpField::new("");
-            field.name = name.to_owned().into();
-            field.content_type = encoding.text("contentType").map(|text| text.to_owned().into());
-            if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
-                let written = self.written(name, &encoding, ParameterLocation::Query);
-                field.style = Some((written.style, written.explode));
-                field.allow_reserved = written.allow_reserved;
-            }
-            if field.content_type.is_some() || field.style.is_some() {
-                fields.push(field);
-            }
+    /// A field of a form or a part of a multipart body, by its encoding object.
+    pub(super) fn field(&mut self, name: &str, encoding: &Node<'a>) -> HttpField {
+        let mut field = HttpField::new("");
+        field.name = name.to_owned().into();
+        field.content_type = encoding.text("contentType").map(|text| text.trim().to_owned().into());
+        if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
+            let written = self.written(name, encoding, ParameterLocation::Query);
+            field.style = Some((written.style, written.explode));
+            field.allow_reserved = written.allow_reserved;
         }
-        fields
+        field
     }
 
     fn parameter(&mut self, node: &Node<'a>, location: ParameterLocation) -> Parameter {
         let mut http = self.written(node.text("name").unwrap_or_default(), node, location);
-        let schema = match media::contents(node).into_iter().next() {
+        let schema = match self.contents(node).into_iter().next() {
             Some(content) => {
-                if content.media != Media::Json {
-                    let message = format!("a parameter cannot be written as `{}`", content.content_type);
-                    self.warn(&content.node, message, "it is written as JSON");
+                match (location, content.media) {
+                    (_, Media::Json) => http.style = ParameterStyle::Json,
+                    // The style of forms, as `written` gives it; and text that is no list is the same in any style.
+                    (ParameterLocation::QueryString, Media::Form) | (_, Media::Text) => {}
+                    _ => {
+                        let message = format!("a parameter cannot be written as `{}`", content.content_type);
+                        self.warn(&content.node, message, "it is written as JSON");
+                        http.style = ParameterStyle::Json;
+                    }
                 }
-                http.style = ParameterStyle::Json;
                 content.node.get("schema")
             }
             None => node.get("schema"),
         };
         let schema = match schema {
             Some(schema) => self.schema(&schema),
+            None if self.version == Version::V20 => self.swagger_value(node),
             None => {
                 self.note(node, "a parameter without a schema", "it is taken to be text");
                 json!({ "type": "string" })
@@ -147,8 +196,13 @@ impl<'a> Reader<'a> {
     /// How a value is written, by the members `style`, `explode` and `allowReserved` of a node.
     fn written(&mut self, name: &str, node: &Node<'a>, location: ParameterLocation) -> HttpParameter {
         let (default, styles) = styles(location);
+        if self.version == Version::V20 {
+            return self.swagger_written(name, node, location);
+        }
         let style = match node.text("style") {
             None => default,
+            // The standard of cookies themselves: `name=value`, joined by `; `, nothing escaped (3.2, section 4.12.3).
+            Some("cookie") if location == ParameterLocation::Cookie => ParameterStyle::Form,
             Some(name) => match styles.iter().find(|(known, _)| *known == name) {
                 Some((_, style)) => *style,
                 None => {
@@ -166,7 +220,8 @@ impl<'a> Reader<'a> {
         http.location = location;
         http.name = Text::Owned(name.to_owned());
         http.property = http.name.clone();
-        http.allow_reserved = node.is("allowReserved");
+        let is_raw = location == ParameterLocation::Cookie && node.text("style") == Some("cookie");
+        http.allow_reserved = node.is("allowReserved") || is_raw;
         http
     }
 }
@@ -221,8 +276,13 @@ pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
     Value::Object(schema)
 }
 
+/// The letters and digits of a name, for names that differ in their style only.
+fn folded(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
 /// The names in the braces of a path, each once.
-fn template_names(path: &str) -> Vec<&str> {
+pub(super) fn template_names(path: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = path;
     while let Some((_, after)) = rest.split_once('{') {

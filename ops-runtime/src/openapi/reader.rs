@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde_json::Value;
 
 use super::document::{Documents, Node};
+use super::inherit::Base;
 use super::position;
 use super::version::Version;
-use crate::{Definition, Diagnostic};
+use crate::{Definition, Diagnostic, SecurityKind, SecurityRequirement};
 
 /// The reader of one description.
 pub(super) struct Reader<'a> {
@@ -20,6 +21,12 @@ pub(super) struct Reader<'a> {
     /// Places that have a name and are still to be read.
     pub(super) queue: VecDeque<(String, Node<'a>)>,
     pub(super) definitions: Vec<Definition>,
+    /// The schemas that others extend, by document and pointer.
+    pub(super) bases: BTreeMap<(usize, String), Base<'a>>,
+    /// What the security schemes of the document are, by name; none of one that cannot be read.
+    pub(super) schemes: BTreeMap<String, Option<SecurityKind>>,
+    /// How operations that do not say it themselves want their callers to authenticate, once it was read.
+    pub(super) security: Option<Vec<SecurityRequirement>>,
     /// Each with the number of its document.
     pub(super) diagnostics: Vec<(usize, Diagnostic)>,
 }
@@ -33,6 +40,9 @@ impl<'a> Reader<'a> {
             taken: Names::default(),
             queue: VecDeque::new(),
             definitions: Vec::new(),
+            bases: BTreeMap::new(),
+            schemes: BTreeMap::new(),
+            security: None,
             diagnostics: Vec::new(),
         }
     }

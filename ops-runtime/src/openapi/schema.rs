@@ -3,9 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
+use super::media::Media;
 use super::pointer;
 use super::reader::{Reader, kind};
 use super::text::depth;
+use super::version::Version;
 
 /// How deep the JSON of one schema goes; a schema further down becomes a definition of its own.
 ///
@@ -57,13 +59,17 @@ impl<'a> Reader<'a> {
         if let Some(reference) = map.get("$ref") {
             self.reference(at, reference, &mut out);
             if !self.version.keeps_siblings() {
-                return if at.is("nullable") { nullable(out) } else { Value::Object(out) };
+                return if self.is_nullable(at) { nullable(out) } else { Value::Object(out) };
             }
         }
         for key in map.keys().filter(|key| *key != "$ref") {
             self.keyword(at, key, level + 1, &mut out);
         }
-        if at.is("nullable") { nullable(out) } else { Value::Object(out) }
+        if self.is_nullable(at) { nullable(out) } else { Value::Object(out) }
+    }
+
+    fn is_nullable(&self, at: &Node<'a>) -> bool {
+        at.is(if self.version == Version::V20 { "x-nullable" } else { "nullable" })
     }
 
     fn reference(&mut self, at: &Node<'a>, reference: &Value, out: &mut Map<String, Value>) {
@@ -102,7 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Rewrites one member of a schema.
-    fn keyword(&mut self, at: &Node<'a>, key: &str, level: usize, out: &mut Map<String, Value>) {
+    pub(super) fn keyword(&mut self, at: &Node<'a>, key: &str, level: usize, out: &mut Map<String, Value>) {
         let Some(inner) = at.get(key) else { return };
         let value = inner.value;
         let (key, value) = match (key, value) {
@@ -110,7 +116,14 @@ impl<'a> Reader<'a> {
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
                 (key, self.members(&inner, level + 1))
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
+            ("allOf", Value::Array(_)) => {
+                let parts = inner.items().map(|part| match self.extended(at, &part) {
+                    Some(base) => reference_to(&base),
+                    None => self.rewrite(&part, level + 1),
+                });
+                (key, parts.collect())
+            }
+            ("anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
             ("items", Value::Array(_)) => {
                 if let Some(rest) = at.get("additionalItems") {
                     out.insert("items".into(), self.rewrite(&rest, level));
@@ -144,6 +157,10 @@ impl<'a> Reader<'a> {
             }
             ("minimum", _) if at.is("exclusiveMinimum") => return,
             ("maximum", _) if at.is("exclusiveMaximum") => return,
+            ("type", Value::String(kind)) if kind == "file" && self.version == Version::V20 => {
+                out.insert("format".into(), "binary".into());
+                (key, "string".into())
+            }
             ("type", _) => match self.types(&inner) {
                 Some(types) => (key, types),
                 None => return,
@@ -156,10 +173,34 @@ impl<'a> Reader<'a> {
                     None => return self.reference(at, value, out),
                 }
             }
+            ("$dynamicRef", Value::String(target)) => {
+                let name = target.rsplit('#').next().unwrap_or_default();
+                match self.documents.find_dynamic(at.document, name) {
+                    // Where nothing else has the name, nothing can take its place.
+                    Some(found) => {
+                        out.insert("$ref".into(), definition_reference(&self.define(&found)));
+                    }
+                    None => self.warn(&inner, format!("`{target}` can mean several schemas"), "any value is accepted"),
+                }
+                return;
+            }
             ("$dynamicRef" | "$recursiveRef", _) => {
                 self.warn(&inner, format!("`{key}` is not followed"), "any value is accepted");
                 return;
             }
+            ("contentMediaType" | "contentEncoding", Value::String(_)) => {
+                if let Some(format) = content_format(at) {
+                    out.entry("type").or_insert_with(|| "string".into());
+                    out.insert("format".into(), format.into());
+                    return;
+                }
+                (key, value.clone())
+            }
+            ("format", Value::String(_)) if content_format(at).is_some() => return,
+            ("required", Value::Array(_)) => match self.required(at, &inner) {
+                Some(required) => (key, required),
+                None => return,
+            },
             _ if !is_well_formed(key, value) => {
                 self.warn(&inner, format!("`{key}` is {}", kind(value)), "it was left out");
                 return;
@@ -167,6 +208,30 @@ impl<'a> Reader<'a> {
             _ => (key, value.clone()),
         };
         out.insert(key.into(), value);
+    }
+
+    /// The names of required properties, without those that no value can have.
+    fn required(&mut self, at: &Node<'a>, node: &Node<'a>) -> Option<Value> {
+        if !is_well_formed("required", node.value) {
+            self.warn(node, "`required` holds something else than names", "it was left out");
+            return None;
+        }
+        let is_closed = at.value.get("additionalProperties") == Some(&Value::Bool(false));
+        let known = at.get("properties");
+        let parts = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"];
+        if !is_closed || parts.iter().any(|key| at.get(key).is_some()) {
+            return Some(node.value.clone());
+        }
+        let mut names = Vec::new();
+        for name in node.items() {
+            if known.as_ref().is_some_and(|known| name.value.as_str().is_some_and(|key| known.get(key).is_some())) {
+                names.push(name.value.clone());
+            } else {
+                let message = format!("the required property {} is not described", name.value);
+                self.warn(&name, message, "it is not required, as `additionalProperties` forbids it");
+            }
+        }
+        if names.is_empty() { None } else { Some(Value::Array(names)) }
     }
 
     fn members(&mut self, at: &Node<'a>, level: usize) -> Value {
@@ -214,20 +279,42 @@ impl<'a> Reader<'a> {
         for (value, target) in node.get("mapping").iter().flat_map(Node::members) {
             let text = target.value.as_str().unwrap_or_default();
             // A bare name stands for a schema of that name, before it stands for a file of that name.
-            let mut component = String::from("#/components/schemas");
-            pointer::push(&mut component, text);
-            match self.documents.find(0, &component).or_else(|_| self.target(at, text)) {
+            match self.schema_of_name(at, text) {
                 Ok(found) => {
                     mapping.insert(value.to_owned(), definition_reference(&self.define(&found)));
                 }
                 Err(message) => self.warn(&target, message, "this value of the discriminator was left out"),
             }
         }
+        let default = node.text("defaultMapping").and_then(|text| self.schema_of_name(at, text).ok());
         let mut out = json!({ "propertyName": property });
+        if let (Some(out), Some(found)) = (out.as_object_mut(), default) {
+            out.insert("defaultMapping".into(), definition_reference(&self.define(&found)));
+        }
         if let (Some(out), false) = (out.as_object_mut(), mapping.is_empty()) {
             out.insert("mapping".into(), Value::Object(mapping));
         }
         Some(out)
+    }
+
+    /// What a bare name or a reference in a discriminator means.
+    pub(super) fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
+        let mut component = format!("#{}", self.version.schemas());
+        pointer::push(&mut component, text);
+        self.documents.find(0, &component).or_else(|_| self.target(at, text))
+    }
+}
+
+/// The format of a text that stands for bytes, by the keywords of JSON Schema for them.
+fn content_format(at: &Node<'_>) -> Option<&'static str> {
+    if !matches!(at.text("type"), None | Some("string")) {
+        return None;
+    }
+    match (at.text("contentEncoding"), at.text("contentMediaType")) {
+        (Some("base64" | "base64url"), _) => Some("byte"),
+        (Some("binary"), _) => Some("binary"),
+        (None, Some(media_type)) if Media::of(media_type) == Media::Bytes => Some("binary"),
+        _ => None,
     }
 }
 
@@ -259,6 +346,11 @@ pub(super) fn definition_reference(name: &str) -> Value {
 /// A schema that is a `$ref` to a definition.
 pub(super) fn reference_to(name: &str) -> Value {
     Value::Object(Map::from_iter([("$ref".to_owned(), definition_reference(name))]))
+}
+
+/// The schema that accepts null as well, if the node says so in the words of Swagger.
+pub(super) fn swagger_nullable(node: &Node<'_>, schema: Map<String, Value>) -> Value {
+    if node.is("x-nullable") { nullable(schema) } else { Value::Object(schema) }
 }
 
 /// Members that describe a value and do not constrain it, so that they may stand outside of a union with null.

@@ -8,10 +8,14 @@ use crate::Diagnostic;
 /// A dialect of OpenAPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
+    /// 2.0, called Swagger: schemas are a subset of JSON Schema draft 4.
+    V20,
     /// 3.0: schemas are an extended subset of JSON Schema draft 5.
     V30,
-    /// 3.1 and what is compatible with it: schemas are JSON Schema 2020-12.
+    /// 3.1: schemas are JSON Schema 2020-12.
     V31,
+    /// 3.2, and what follows it within 3: as 3.1, with additions.
+    V32,
 }
 
 impl Version {
@@ -33,12 +37,19 @@ impl Version {
         let mut parts = version.trim().split('.');
         match (key, parts.next(), parts.next()) {
             ("/openapi", Some("3"), Some("0")) => Ok(Self::V30),
-            ("/openapi", Some("3"), Some("1" | "2")) => Ok(Self::V31),
+            ("/openapi", Some("3"), Some("1")) => Ok(Self::V31),
+            ("/openapi", Some("3"), Some("2")) => Ok(Self::V32),
+            ("/swagger", Some("2"), _) => Ok(Self::V20),
             _ => {
                 let error = Diagnostic::error(key, format!("OpenAPI `{version}` is not a version that can be read"));
-                Err(error.with_help("convert the document to OpenAPI 3.0 or 3.1"))
+                Err(error.with_help("convert the document to OpenAPI 3.1"))
             }
         }
+    }
+
+    /// Where the named schemas stand.
+    pub(super) fn schemas(self) -> &'static str {
+        if self == Self::V20 { "/definitions" } else { "/components/schemas" }
     }
 
     /// Whether what stands beside a `$ref` in a schema counts.
@@ -59,9 +70,11 @@ mod tests {
             (json!({ "openapi": "3.0.4" }), Ok(Version::V30)),
             (json!({ "openapi": "3.1.2" }), Ok(Version::V31)),
             (json!({ "openapi": 3.1 }), Ok(Version::V31)),
-            (json!({ "openapi": "3.2.0" }), Ok(Version::V31)),
+            (json!({ "openapi": "3.2.0" }), Ok(Version::V32)),
             (json!({ "openapi": "4.0.0" }), Err("/openapi")),
-            (json!({ "swagger": "2.0" }), Err("/swagger")),
+            (json!({ "swagger": "2.0" }), Ok(Version::V20)),
+            (json!({ "swagger": 2.0 }), Ok(Version::V20)),
+            (json!({ "swagger": "1.2" }), Err("/swagger")),
             (json!({ "title": "x" }), Err("")),
             (json!("text"), Err("")),
         ] {

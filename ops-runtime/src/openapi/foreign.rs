@@ -1,0 +1,107 @@
+//! Which other documents a document refers to.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// What a value in a document is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A part of the description: some of its members are values of somebody else's.
+    Part,
+    /// Parts by name: a property may be called `default` or `x-y` and be a schema.
+    Names,
+}
+
+/// Members that hold parts by name.
+const NAMES: &[&str] = &[
+    "$defs",
+    "callbacks",
+    "content",
+    "definitions",
+    "dependentSchemas",
+    "encoding",
+    "headers",
+    "links",
+    "mediaTypes",
+    "parameters",
+    "pathItems",
+    "paths",
+    "patternProperties",
+    "properties",
+    "requestBodies",
+    "responses",
+    "schemas",
+    "securitySchemes",
+    "webhooks",
+];
+
+/// Members that hold values, in which a `$ref` is data.
+const VALUES: &[&str] = &["const", "default", "enum", "example", "examples", "value"];
+
+/// The documents that a document refers to, as they stand in its `$ref`s and discriminator mappings.
+pub(super) fn foreign_references(value: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut add = |reference: &Value| {
+        let file = reference.as_str().map(|text| text.split_once('#').map_or(text, |(file, _)| file));
+        if let Some(file) = file.filter(|file| !file.is_empty() && !found.contains(*file)) {
+            found.insert(file.to_owned());
+        }
+    };
+    // An explicit stack: the value may be nested deeper than the thread's stack allows.
+    let mut stack = vec![(value, Place::Part)];
+    while let Some((value, place)) = stack.pop() {
+        match value {
+            Value::Object(map) => {
+                map.get("$ref").into_iter().for_each(&mut add);
+                if let (Some(_), Some(Value::Object(mapping))) = (map.get("propertyName"), map.get("mapping")) {
+                    // A mapping also takes bare names of schemas.
+                    mapping
+                        .values()
+                        .filter(|v| v.as_str().is_some_and(|v| v.contains(['/', '.', '#'])))
+                        .for_each(&mut add);
+                }
+                for (key, value) in map {
+                    let key = key.as_str();
+                    match place {
+                        Place::Names => stack.push((value, Place::Part)),
+                        Place::Part if VALUES.contains(&key) || key.starts_with("x-") => {}
+                        Place::Part if NAMES.contains(&key) => stack.push((value, Place::Names)),
+                        Place::Part => stack.push((value, Place::Part)),
+                    }
+                }
+            }
+            Value::Array(items) => stack.extend(items.iter().map(|item| (item, Place::Part))),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn references_in_values_are_data() {
+        let to = |name: &str| json!({ "$ref": format!("{name}.yaml#/x") });
+        let document = json!({
+            "paths": { "/a": to("path") },
+            "x-own": { "a": to("extension") },
+            "components": {
+                "schemas": {
+                    "default": { "default": to("default"), "enum": [to("enum")], "const": to("const") },
+                    "x-y": { "properties": { "example": to("property"), "x-z": to("odd") }, "example": to("example") },
+                },
+                "examples": { "one": { "value": to("value") } },
+                "parameters": { "examples": to("parameter") },
+            },
+            "discriminator": { "propertyName": "a", "mapping": { "a": "mapped.yaml", "b": "Bare" } },
+        });
+        let found = foreign_references(&document);
+        let expected = ["mapped", "odd", "parameter", "path", "property"].map(|name| format!("{name}.yaml"));
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
+    }
+}

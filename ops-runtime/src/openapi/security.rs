@@ -1,0 +1,175 @@
+//! Security: how the endpoint of an operation wants its callers to authenticate.
+
+use std::borrow::Cow;
+
+use super::document::Node;
+use super::reader::Reader;
+use super::version::Version;
+use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
+
+/// How many ways to authenticate an operation may have, and how many schemes each; all operations repeat them.
+const MAX_SCHEMES: usize = 50;
+
+impl<'a> Reader<'a> {
+    /// Reads the security schemes of the document.
+    pub(super) fn define_schemes(&mut self) {
+        let root = self.documents.root();
+        let (place, key) = match self.version {
+            Version::V20 => (Some(root), "securityDefinitions"),
+            _ => (root.get("components"), "securitySchemes"),
+        };
+        let Some(place) = place else { return };
+        for (name, node) in self.map(&place, key) {
+            let scheme = self.resolve(&node, "the security scheme").and_then(|node| self.scheme(name, &node));
+            self.schemes.insert(name.to_owned(), scheme);
+        }
+    }
+
+    /// Says so if the document has security schemes and never asks for one.
+    pub(super) fn note_unused_schemes(&mut self, specs: &[OperationSpec]) {
+        let root = self.documents.root();
+        let asks = |spec: &OperationSpec| spec.http().is_some_and(|http| !http.security.is_empty());
+        if self.schemes.is_empty() || root.get("security").is_some() || specs.is_empty() || specs.iter().any(asks) {
+            return;
+        }
+        let schemes = match self.version {
+            Version::V20 => root.get("securityDefinitions"),
+            _ => root.get("components").and_then(|components| components.get("securitySchemes")),
+        };
+        if let Some(schemes) = schemes {
+            let help = "give the client itself its credentials, if operations need them";
+            self.note(&schemes, "no operation asks for a security scheme", help);
+        }
+    }
+
+    fn scheme(&mut self, name: &str, node: &Node<'a>) -> Option<SecurityKind> {
+        let kind = node.text("type").unwrap_or_default();
+        Some(match kind.to_ascii_lowercase().as_str() {
+            "basic" => SecurityKind::Basic,
+            "bearer" => SecurityKind::Bearer,
+            "http" => match node.text("scheme").unwrap_or_default().to_ascii_lowercase().as_str() {
+                "basic" => SecurityKind::Basic,
+                "bearer" => SecurityKind::Bearer,
+                "" => {
+                    self.warn(node, format!("the security scheme `{name}` has no `scheme`"), "it was left out");
+                    return None;
+                }
+                other => SecurityKind::Other(other.to_owned().into()),
+            },
+            "apikey" => {
+                let location = match node.text("in") {
+                    Some("query") => ParameterLocation::Query,
+                    Some("cookie") => ParameterLocation::Cookie,
+                    Some("header") => ParameterLocation::Header,
+                    _ => {
+                        self.warn(node, format!("`{name}` does not say where its key goes"), "it goes into a header");
+                        ParameterLocation::Header
+                    }
+                };
+                let Some(key) = node.text("name").filter(|key| !key.is_empty()) else {
+                    self.warn(node, format!("the key of `{name}` has no `name`"), "the security scheme was left out");
+                    return None;
+                };
+                SecurityKind::ApiKey { location, name: key.to_owned().into() }
+            }
+            "oauth2" => SecurityKind::OAuth2 { token_url: self.token_url(node).map(Cow::Owned) },
+            "openidconnect" => {
+                let url = node.text("openIdConnectUrl").unwrap_or_default();
+                SecurityKind::OpenIdConnect { url: self.absolute(url).into() }
+            }
+            "" => {
+                self.warn(node, format!("the security scheme `{name}` has no `type`"), "it was left out");
+                return None;
+            }
+            _ => SecurityKind::Other(kind.to_owned().into()),
+        })
+    }
+
+    /// Where client credentials are exchanged for a token.
+    fn token_url(&mut self, node: &Node<'a>) -> Option<String> {
+        let flow = match self.version {
+            // In 2.0 a scheme has one flow.
+            Version::V20 => Some(node.clone()).filter(|flow| flow.text("flow") == Some("application")),
+            _ => node.get("flows").and_then(|flows| flows.get("clientCredentials")),
+        }?;
+        let Some(url) = flow.text("tokenUrl").map(str::trim).filter(|url| !url.is_empty()) else {
+            self.warn(&flow, "a flow of client credentials without `tokenUrl`", "a client has to be given the URL");
+            return None;
+        };
+        let absolute = self.absolute(url);
+        if !absolute.contains("://") {
+            let help = "it is taken to be below the server's URL";
+            self.note(&flow, format!("the `tokenUrl` `{url}` is relative"), help);
+        }
+        Some(absolute)
+    }
+
+    /// The ways to authenticate at an operation.
+    pub(super) fn security(&mut self, operation: &Node<'a>) -> Vec<SecurityRequirement> {
+        if operation.get("security").is_some_and(|own| own.value.is_array()) {
+            return self.ways(operation);
+        }
+        if let Some(ways) = &self.security {
+            return ways.clone();
+        }
+        let ways = self.ways(&self.documents.root());
+        self.security = Some(ways.clone());
+        ways
+    }
+
+    fn ways(&mut self, place: &Node<'a>) -> Vec<SecurityRequirement> {
+        let mut ways = Vec::new();
+        let listed = self.list(place, "security");
+        let is_long = |requirement: &Node<'a>| requirement.value.as_object().is_some_and(|r| r.len() > MAX_SCHEMES);
+        if listed.len() > MAX_SCHEMES || listed.iter().any(is_long) {
+            let message = format!("more than {MAX_SCHEMES} ways to authenticate");
+            self.warn(place, message, "those beyond were left out");
+        }
+        for requirement in listed.into_iter().filter(|requirement| !is_long(requirement)).take(MAX_SCHEMES) {
+            if !requirement.value.is_object() {
+                self.warn(&requirement, "a security requirement is not an object", "it was left out");
+                continue;
+            }
+            let mut schemes = Vec::new();
+            let mut is_complete = true;
+            for (name, scopes) in requirement.members() {
+                match self.required_scheme(name, &scopes) {
+                    Some(scheme) => schemes.push(scheme),
+                    None => is_complete = false,
+                }
+            }
+            if is_complete {
+                let mut way = SecurityRequirement::new(&[]);
+                way.schemes = schemes.into();
+                ways.push(way);
+            }
+        }
+        ways
+    }
+
+    fn required_scheme(&mut self, name: &str, scopes: &Node<'a>) -> Option<SecurityScheme> {
+        let named = self.schemes.get(name).cloned();
+        let kind = match named {
+            Some(kind) => kind,
+            None => self.referred_scheme(name, scopes),
+        }?;
+        let mut scheme = SecurityScheme::new("", kind);
+        scheme.name = name.to_owned().into();
+        let scopes = scopes.items().filter_map(|scope| scope.value.as_str());
+        scheme.scopes = scopes.map(|scope| Cow::Owned(scope.to_owned())).collect::<Vec<_>>().into();
+        Some(scheme)
+    }
+
+    /// A scheme by a reference, which may stand in the place of a name (3.2, section 4.30).
+    fn referred_scheme(&mut self, name: &str, at: &Node<'a>) -> Option<SecurityKind> {
+        let found = match name.contains(['#', '/', '.']) {
+            true => self.documents.find(at.document, name).and_then(|node| self.documents.resolve(node)).ok(),
+            false => None,
+        };
+        if let Some(node) = found.filter(|node| node.value.is_object()) {
+            return self.scheme(name, &node);
+        }
+        self.warn(at, format!("there is no security scheme `{name}`"), "this way to authenticate was left out");
+        None
+    }
+}

@@ -1,0 +1,268 @@
+//! Request bodies and answers: content types, forms, parts and streams.
+#![cfg(feature = "openapi")]
+
+use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::{Api, HttpBinding, OperationKind, OperationSpec, ParameterStyle, Severity};
+use serde_json::{Value, json};
+
+fn read(version: &str, operation: &Value, schemas: &Value) -> (Api, Vec<String>) {
+    let document = json!({
+        "openapi": version,
+        "info": { "version": "1" },
+        "paths": { "/": { "post": operation } },
+        "components": { "schemas": schemas },
+    });
+    let (api, diagnostics) = openapi::read(&document, &ReadOptions::new().with_namespace("api")).unwrap();
+    let told = diagnostics.into_iter().filter(|d| !d.message.contains("no successful answer"));
+    let told = told.filter(|d| !d.message.contains("no `operationId`"));
+    (api, told.map(|d| d.message).collect())
+}
+
+fn with_body(version: &str, content: Value) -> (OperationSpec, Vec<String>) {
+    let (mut api, messages) = read(version, &json!({ "requestBody": { "content": content } }), &json!({}));
+    (api.operations.remove(0), messages)
+}
+
+fn http(operation: &OperationSpec) -> &HttpBinding {
+    operation.http().unwrap()
+}
+
+fn property<'a>(input: &'a Value, name: &str) -> &'a Value {
+    &input["properties"][name]
+}
+
+#[test]
+fn the_caller_chooses_among_content_types() {
+    let typed = |schema: &Value| json!({ "schema": schema });
+    let object = json!({ "type": "object" });
+    let choice = |names: &[&str]| json!({ "type": "string", "description": "The content type of the body.", "enum": names, "default": names[0] });
+    for (types, chosen) in [
+        (vec!["application/json"], json!(null)),
+        (vec!["application/json", "application/json; charset=utf-8"], json!(null)),
+        (vec!["application/*+json", "text/json", "application/json"], choice(&["application/json", "text/json"])),
+        (vec!["*/*"], json!(null)),
+        (
+            vec!["application/xml", "multipart/form-data", "application/x-www-form-urlencoded"],
+            choice(&["application/x-www-form-urlencoded", "multipart/form-data", "application/xml"]),
+        ),
+        (vec!["image/*"], json!({ "type": "string", "description": "The content type of the body." })),
+        (
+            vec!["application/json", "image/*"],
+            json!({ "type": "string", "description": "The content type of the body.", "default": "application/json" }),
+        ),
+    ] {
+        let content: Value =
+            types.iter().map(|name| ((*name).to_owned(), typed(&object))).collect::<serde_json::Map<_, _>>().into();
+        let (operation, messages) = with_body("3.1.0", content);
+        let input = operation.input.to_value().unwrap();
+        assert_eq!((property(&input, "contentType"), messages), (&chosen, vec![]), "{types:?}");
+        let named = http(&operation).content_type.as_deref();
+        assert_eq!(named, (!chosen.is_null()).then_some("contentType"), "{types:?}");
+        assert_eq!(http(&operation).bodies.len(), types.len());
+        assert_eq!(input.get("required"), None);
+    }
+    let parameters = json!([{ "name": "contentType", "in": "query", "schema": {} }]);
+    let operation =
+        json!({ "parameters": parameters, "requestBody": { "content": { "text/plain": {}, "text/html": {} } } });
+    let (api, _) = read("3.1.0", &operation, &json!({}));
+    assert_eq!(http(&api.operations[0]).content_type.as_deref(), Some("body_content_type"));
+    assert_eq!(property(&api.operations[0].input.to_value().unwrap(), "body"), &json!({ "type": "string" }));
+}
+
+#[test]
+fn parts_keep_their_encoding() {
+    let schema = json!({
+        "type": "object",
+        "required": ["file"],
+        "properties": {
+            "file": { "type": "string", "format": "binary" },
+            "photo": { "contentMediaType": "image/png" },
+            "text": { "type": "string", "contentEncoding": "base64" },
+            "nothing": { "description": "d" },
+            "tags": { "type": "array", "items": { "type": "string" } },
+        },
+    });
+    let encoding = json!({
+        "file": { "contentType": "image/png, image/jpeg", "headers": { "X-A": {} } },
+        "tags": { "style": "spaceDelimited" },
+    });
+    let content = json!({ "multipart/form-data": { "schema": schema, "encoding": encoding } });
+    let (operation, messages) = with_body("3.1.0", content.clone());
+    assert_eq!(messages, ["the part `file` has headers of its own"]);
+    let input = operation.input.to_value().unwrap();
+    let binary = json!({ "type": "string", "format": "binary" });
+    assert_eq!(
+        property(&input, "body"),
+        &json!({ "type": "object", "required": ["file"], "properties": {
+            "file": binary,
+            "photo": binary,
+            "text": { "type": "string", "format": "byte" },
+            "nothing": { "type": "string", "format": "binary", "description": "d" },
+            "tags": { "type": "array", "items": { "type": "string" } },
+        } })
+    );
+    let fields: Vec<_> = http(&operation).bodies[0]
+        .fields
+        .iter()
+        .map(|field| (field.name.as_ref(), field.content_type.as_deref(), field.style))
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            ("file", Some("image/png, image/jpeg"), None),
+            ("tags", None, Some((ParameterStyle::SpaceDelimited, false))),
+            ("photo", Some("image/png"), None),
+        ]
+    );
+    let (operation, _) = with_body("3.0.3", content);
+    let input = operation.input.to_value().unwrap();
+    assert_eq!(property(&input, "body")["properties"]["nothing"], json!({ "description": "d" }));
+}
+
+#[test]
+fn bytes_and_text() {
+    let binary = json!({ "type": "string", "format": "binary" });
+    let text = json!({ "type": "string" });
+    for (content_type, schema, expected) in [
+        ("application/octet-stream", json!({}), &binary),
+        ("image/png", json!({ "type": "string" }), &binary),
+        ("application/octet-stream", json!({ "contentMediaType": "application/octet-stream" }), &binary),
+        ("multipart/mixed", json!({ "type": "object" }), &json!({ "type": "object" })),
+        ("text/csv", json!({ "type": "array" }), &text),
+        ("application/xml", json!({ "type": "object" }), &text),
+        ("application/x-ndjson", json!({ "type": "object" }), &text),
+    ] {
+        let (operation, _) = with_body("3.1.0", json!({ content_type: { "schema": schema } }));
+        assert_eq!(property(&operation.input.to_value().unwrap(), "body"), expected, "{content_type}");
+    }
+    let (_, messages) = with_body("3.0.0", json!({ "application/json": {}, "examples": {} }));
+    assert_eq!(messages, ["`examples` is not a content type"]);
+}
+
+#[test]
+fn answers_that_differ_are_alternatives() {
+    let of = |schema: Value| json!({ "content": { "application/json": { "schema": schema } } });
+    let a = || json!({ "$ref": "#/components/schemas/A" });
+    let responses = json!({
+        "200": of(a()), "201": of(a()), "202": of(json!({ "type": "integer", "title": "job" })), "204": {},
+        "299": of(json!({})), "404": of(json!({})),
+    });
+    let (api, _) = read("3.1.0", &json!({ "responses": responses }), &json!({ "A": { "type": "object" } }));
+    assert_eq!(
+        api.operations[0].output.to_value().unwrap().as_ref(),
+        &json!({ "oneOf": [
+            { "title": "Ok", "$ref": "#/$defs/A" },
+            { "title": "Accepted", "type": "integer" },
+            { "title": "NoContent", "type": "null" },
+            { "title": "Status299" },
+        ] })
+    );
+    let variants: Vec<_> = http(&api.operations[0]).responses.iter().map(|response| response.variant).collect();
+    assert_eq!(variants, [Some(0), Some(0), Some(1), Some(2), Some(3), None]);
+    let (api, _) = read("3.1.0", &json!({ "responses": { "200": of(a()), "201": of(a()) } }), &json!({ "A": {} }));
+    assert!(http(&api.operations[0]).responses.iter().all(|response| response.variant.is_none()));
+}
+
+#[test]
+fn lines_are_streams() {
+    let line = json!({ "$ref": "#/components/schemas/Line" });
+    let list = json!({ "type": "array", "items": line });
+    for (version, content_type, media, kinds) in [
+        ("3.0.0", "application/x-ndjson", json!({ "schema": line }), 1),
+        ("3.1.0", "application/jsonl", json!({ "schema": list }), 1),
+        ("3.1.0", "application/stream+json", json!({ "schema": line }), 1),
+        ("3.2.0", "application/json-seq", json!({ "itemSchema": line }), 1),
+        ("3.2.0", "text/event-stream", json!({ "schema": list }), 1),
+        ("3.1.0", "text/event-stream", json!({ "schema": line }), 1),
+    ] {
+        let operation = json!({ "operationId": "x", "responses": { "200": { "content": { content_type: media } } } });
+        let (api, messages) = read(version, &operation, &json!({ "Line": { "type": "object" } }));
+        assert_eq!((api.operations.len(), messages), (kinds, vec![]), "{content_type}");
+        let operation = &api.operations[0];
+        assert_eq!((operation.kind, operation.id.as_ref()), (OperationKind::Subscription, "api.x"));
+        assert_eq!(operation.output.to_value().unwrap().as_ref(), &json!({ "$ref": "#/$defs/Line" }), "{content_type}");
+        assert!(http(operation).responses.iter().all(|response| !response.whole_event));
+    }
+}
+
+#[test]
+fn whole_events() {
+    let event = |data: Value| json!({ "type": "object", "required": ["data"], "properties": { "event": { "const": "a" }, "data": data } });
+    let embedded = json!({
+        "type": "string", "contentMediaType": "application/json", "contentSchema": { "$ref": "#/components/schemas/Pet" },
+    });
+    let pet = json!({ "$ref": "#/$defs/Pet" });
+    let schemas = json!({
+        "Pet": { "type": "object" },
+        "Base": { "properties": { "event": { "type": "string" }, "data": { "type": "string" }, "id": {}, "retry": {} } },
+        "Added": event(embedded.clone()),
+        "Data": { "properties": { "id": {}, "data": {} } },
+        "Loop": { "oneOf": [{ "$ref": "#/components/schemas/Loop" }, { "$ref": "#/components/schemas/Loop" }] },
+    });
+    let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    for (key, schema, expected) in [
+        ("schema", to("Pet"), None),
+        ("schema", to("Data"), None),
+        ("itemSchema", to("Loop"), None),
+        ("itemSchema", to("Data"), Some(json!({ "$ref": "#/$defs/Data" }))),
+        ("schema", event(json!({ "type": "integer" })), Some(event(json!({ "type": "integer" })))),
+        ("itemSchema", to("Base"), Some(json!({ "$ref": "#/$defs/Base" }))),
+        ("itemSchema", event(embedded.clone()), Some(event(pet.clone()))),
+        (
+            "itemSchema",
+            json!({ "oneOf": [to("Added"), to("Base")] }),
+            Some(json!({ "oneOf": [
+                { "type": "object", "required": ["data"], "properties": { "event": { "const": "a" }, "data": pet }, "title": "Added" },
+                { "$ref": "#/$defs/Base" },
+            ] })),
+        ),
+    ] {
+        let operation = json!({ "responses": { "200": { "content": { "text/event-stream": { key: schema } } } } });
+        let (api, _) = read("3.2.0", &operation, &schemas);
+        let operation = &api.operations[0];
+        assert_eq!(http(operation).responses[0].whole_event, expected.is_some(), "{schema}");
+        if let Some(expected) = expected {
+            assert_eq!(operation.output.to_value().unwrap().as_ref(), &expected);
+        }
+    }
+}
+
+#[test]
+fn additions_of_3_2() {
+    let document = json!({
+        "openapi": "3.2.0",
+        "info": { "version": "1" },
+        "paths": { "/a": {
+            "query": { "operationId": "search", "parameters": [
+                { "name": "filter", "in": "querystring", "content": { "application/x-www-form-urlencoded": { "schema": { "type": "object" } } } },
+                { "name": "session", "in": "cookie", "style": "cookie", "schema": { "type": "string" } },
+            ] },
+            "additionalOperations": {
+                "COPY": { "operationId": "copy", "requestBody": { "content": { "application/json": { "$ref": "#/components/mediaTypes/Json" } } } },
+                "NOT ONE": {},
+            },
+        } },
+        "components": {
+            "mediaTypes": { "Json": { "schema": { "$ref": "https://example.com/api#/components/schemas/A" } } },
+            "schemas": { "A": { "oneOf": [{ "$ref": "#/components/schemas/B" }], "discriminator": { "propertyName": "kind", "defaultMapping": "B" } }, "B": {} },
+        },
+        "$self": "https://example.com/api",
+    });
+    let source = std::collections::BTreeMap::from([("api.json".to_owned(), document.to_string())]);
+    let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
+    let (same, _) = openapi::read(&document, &ReadOptions::new().with_namespace("api")).unwrap();
+    assert_eq!(api.definitions, same.definitions);
+    let found: Vec<_> = api.operations.iter().map(|o| (o.id.as_ref(), http(o).method.as_ref(), o.kind)).collect();
+    assert_eq!(found, [("api.search", "QUERY", OperationKind::Query), ("api.copy", "COPY", OperationKind::Mutation)]);
+    let parameters = &http(&api.operations[0]).parameters;
+    let row = |p: &ops_runtime::HttpParameter| (p.location, p.style, p.allow_reserved);
+    use ops_runtime::ParameterLocation::{Cookie, QueryString};
+    assert_eq!(row(&parameters[0]), (QueryString, ParameterStyle::Form, false));
+    assert_eq!(row(&parameters[1]), (Cookie, ParameterStyle::Form, true));
+    let input = api.operations[1].input.to_value().unwrap();
+    assert_eq!(property(&input, "body"), &json!({ "$ref": "#/$defs/A" }));
+    let discriminator = &api.definitions.get("A").unwrap().schema.to_value().unwrap()["discriminator"];
+    assert_eq!(discriminator, &json!({ "propertyName": "kind", "defaultMapping": "#/$defs/B" }));
+    let warnings: Vec<_> = diagnostics.iter().filter(|d| d.severity == Severity::Warning).map(|d| &d.message).collect();
+    assert_eq!(warnings, ["`NOT ONE` is not a method"]);
+}

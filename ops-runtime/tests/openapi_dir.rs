@@ -1,0 +1,108 @@
+//! Directories of documents.
+#![cfg(feature = "openapi")]
+
+use std::path::PathBuf;
+
+use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::{OperationKind, OperationSpec, Severity};
+
+/// A folder that goes away with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let folder = std::env::temp_dir().join(format!("ops-dir-{}-{name}", std::process::id()));
+        for (file, text) in files {
+            let path = folder.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const API: &str =
+    "openapi: 3.0.0\ninfo: {version: '1'}\npaths:\n  /a: {get: {operationId: a, responses: {'200': {}}}}\n";
+
+#[test]
+fn all_that_can_be_read_is() {
+    let spec = OperationSpec::new(OperationKind::Query, "own", "find").unwrap();
+    let spec = serde_json::to_string(&spec).unwrap();
+    let with_part = "openapi: 3.0.0\ninfo: {version: '1'}\npaths: {/b: {$ref: '../parts/path.json'}}\n";
+    let folder = Folder::new(
+        "all",
+        &[
+            ("b.yaml", API),
+            ("nested/b.yaml", API),
+            ("nested/b.yml", API),
+            ("users/openapi.yml", with_part),
+            ("parts/path.json", r#"{"get": {"operationId": "b", "responses": {"200": {}}}}"#),
+            ("own.json", &spec),
+            ("own_list.json", &format!("[{spec}, {}]", spec.replace("find", "list"))),
+            ("own_bad.json", r#"{"namespace": "own", "inputSchema": {}, "name": 1}"#),
+            ("broken.json", "{\"openapi\": "),
+            ("old.json", r#"{"swagger": "1.2"}"#),
+            ("package.json", "{}"),
+            ("notes.txt", "openapi: 3.0.0"),
+            (".hidden.yaml", API),
+        ],
+    );
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&folder.0, folder.0.join("nested/back")).unwrap();
+        std::os::unix::fs::symlink("/etc", folder.0.join("out")).unwrap();
+    }
+    let directory = openapi::load_dir(&folder.0, &ReadOptions::new()).unwrap();
+    let found: Vec<_> = directory
+        .apis
+        .iter()
+        .map(|(name, api)| (name.as_str(), api.operations.iter().map(|o| o.id.as_ref()).collect::<Vec<_>>()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("b", vec!["b.a"]),
+            ("nested_b", vec!["nested_b.a"]),
+            ("nested_b_2", vec!["nested_b_2.a"]),
+            ("own", vec!["own.find", "own.list"]),
+            ("users_openapi", vec!["users_openapi.b"]),
+        ]
+    );
+    let root = folder.0.display().to_string();
+    let mut told: Vec<_> = directory
+        .diagnostics
+        .iter()
+        .map(|d| {
+            let file = d.document.as_deref().unwrap().strip_prefix(&root).unwrap();
+            (file, d.severity, d.message.split(':').next().unwrap(), d.position.is_some())
+        })
+        .collect();
+    told.sort();
+    use Severity::{Error, Note, Warning};
+    let mut expected = vec![
+        ("/broken.json", Error, "not JSON", true),
+        ("/nested/b.yml", Note, "another document has the namespace `nested_b`", false),
+        ("/old.json", Error, "OpenAPI `1.2` is not a version that can be read", false),
+        ("/own_bad.json", Error, "not the JSON of an operation", false),
+        ("/own_list.json", Error, "there is an operation `own.find` already", false),
+        ("/package.json", Note, "neither an OpenAPI document nor the JSON of an operation", false),
+    ];
+    if cfg!(unix) {
+        expected.insert(3, ("/out", Warning, "a link that leads nowhere or out of the directory", false));
+    }
+    assert_eq!(told, expected);
+    assert!(directory.files.iter().any(|file| file.ends_with("parts/path.json")));
+}
+
+#[test]
+fn what_is_no_directory_is_refused() {
+    let folder = Folder::new("none", &[("a.yaml", API)]);
+    assert!(openapi::load_dir(folder.0.join("gone"), &ReadOptions::new()).is_err());
+    assert!(openapi::load_dir(folder.0.join("a.yaml"), &ReadOptions::new()).is_err());
+}

@@ -1,0 +1,162 @@
+//! Security and servers.
+#![cfg(feature = "openapi")]
+
+use std::collections::BTreeMap;
+
+use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::{Api, Diagnostic, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement};
+use serde_json::{Value, json};
+
+fn load(location: &str, document: &Value) -> (Api, Vec<Diagnostic>) {
+    let source = BTreeMap::from([(location.to_owned(), document.to_string())]);
+    openapi::load(location, &source, &ReadOptions::new()).unwrap()
+}
+
+fn bindings(api: &Api) -> Vec<&HttpBinding> {
+    api.operations.iter().map(|operation| operation.http().unwrap()).collect()
+}
+
+fn names(ways: &[SecurityRequirement]) -> Vec<Vec<&str>> {
+    ways.iter().map(|way| way.schemes.iter().map(|scheme| scheme.name.as_ref()).collect()).collect()
+}
+
+#[test]
+fn schemes() {
+    let flow = |url: &str| json!({ "clientCredentials": { "tokenUrl": url, "scopes": {} } });
+    for (scheme, kind) in [
+        (json!({ "type": "http", "scheme": "Basic" }), SecurityKind::Basic),
+        (json!({ "type": "http", "scheme": "bearer", "bearerFormat": "JWT" }), SecurityKind::Bearer),
+        (json!({ "type": "http", "scheme": "digest" }), SecurityKind::Other("digest".into())),
+        (json!({ "type": "mutualTLS" }), SecurityKind::Other("mutualTLS".into())),
+        (
+            json!({ "type": "apiKey", "in": "cookie", "name": "sid" }),
+            SecurityKind::ApiKey { location: ParameterLocation::Cookie, name: "sid".into() },
+        ),
+        (json!({ "$ref": "#/components/securitySchemes/Other" }), SecurityKind::Bearer),
+        (
+            json!({ "type": "oauth2", "flows": flow("https://id.example.com/token") }),
+            SecurityKind::OAuth2 { token_url: Some("https://id.example.com/token".into()) },
+        ),
+        (
+            json!({ "type": "oauth2", "flows": flow("/token") }),
+            SecurityKind::OAuth2 { token_url: Some("https://example.com/token".into()) },
+        ),
+        (
+            json!({ "type": "oauth2", "flows": { "implicit": { "authorizationUrl": "x" } } }),
+            SecurityKind::OAuth2 { token_url: None },
+        ),
+        (
+            json!({ "type": "openIdConnect", "openIdConnectUrl": "https://id.example.com" }),
+            SecurityKind::OpenIdConnect { url: "https://id.example.com".into() },
+        ),
+    ] {
+        let document = json!({
+            "openapi": "3.1.0",
+            "info": { "version": "1" },
+            "paths": { "/": { "get": { "operationId": "x", "responses": { "200": {} }, "security": [{ "X": ["read"] }] } } },
+            "components": { "securitySchemes": { "X": scheme, "Other": { "type": "http", "scheme": "bearer" } } },
+        });
+        let (api, diagnostics) = load("https://example.com/v1/api.json", &document);
+        let way = &bindings(&api)[0].security[0];
+        assert_eq!((&way.schemes[0].kind, way.schemes[0].scopes.as_ref()), (&kind, ["read".into()].as_slice()));
+        assert_eq!(diagnostics, []);
+    }
+}
+
+#[test]
+fn requirements() {
+    let operation = |security: Value| json!({ "responses": { "200": {} }, "security": security });
+    let document = json!({
+        "openapi": "3.0.0",
+        "info": { "version": "1" },
+        "security": [{ "A": [] }],
+        "paths": { "/": {
+            "get": { "operationId": "inherits", "responses": { "200": {} } },
+            "put": operation(json!([])),
+            "post": operation(json!([{}, { "A": [], "B": [] }])),
+            "patch": operation(json!([{ "Gone": [] }, { "B": [] }, { "Odd": [] }, 1])),
+        } },
+        "components": { "securitySchemes": {
+            "A": { "type": "http", "scheme": "basic" },
+            "B": { "type": "apiKey", "in": "header", "name": "X-Key" },
+            "Odd": { "type": "apiKey", "in": "header" },
+        } },
+    });
+    let (api, diagnostics) = load("api.json", &document);
+    let found: Vec<_> = bindings(&api).iter().map(|http| names(&http.security)).collect();
+    let none: Vec<&str> = Vec::new();
+    assert_eq!(found, [vec![vec!["A"]], vec![], vec![none, vec!["A", "B"]], vec![vec!["B"]]]);
+    let told: Vec<_> = diagnostics.iter().filter(|d| !d.message.contains("operationId")).collect();
+    let told: Vec<_> = told.iter().map(|d| (d.message.as_str(), d.pointer.as_str(), d.position.is_some())).collect();
+    assert_eq!(
+        told,
+        [
+            ("the key of `Odd` has no `name`", "/components/securitySchemes/Odd", true),
+            ("there is no security scheme `Gone`", "/paths/~1/patch/security/0/Gone", true),
+            ("a security requirement is not an object", "/paths/~1/patch/security/3", true),
+        ]
+    );
+}
+
+#[test]
+fn servers() {
+    for (location, servers, url, message) in [
+        ("api.json", json!([{ "url": "https://a.example.com/v1" }]), Some("https://a.example.com/v1"), None),
+        ("api.json", json!([{ "url": "/v1" }]), Some("/v1"), None),
+        ("api.json", json!(null), None, None),
+        ("https://h.example.com/docs/api.json", json!(null), Some("https://h.example.com/"), None),
+        ("https://h.example.com/docs/api.json", json!([{ "url": "../v1" }]), Some("https://h.example.com/v1"), None),
+        (
+            "http://h.example.com/api.json?x=/y",
+            json!([{ "url": "//b.example.com" }]),
+            Some("http://b.example.com"),
+            None,
+        ),
+        (
+            "api.json",
+            json!([{ "url": "api.example.com/v1" }]),
+            Some("https://api.example.com/v1"),
+            Some("the server `api.example.com/v1` is a relative URL that looks like a host"),
+        ),
+        ("api.json", json!([{}]), None, Some("a server without `url`")),
+        (
+            "api.json",
+            json!([{ "url": "https://{region}.example.com", "variables": { "region": { "enum": ["eu", "us"] } } }]),
+            Some("https://{region}.example.com"),
+            Some("the server's variable `region` has no default"),
+        ),
+    ] {
+        let document = json!({
+            "openapi": "3.0.0",
+            "info": { "version": "1" },
+            "servers": servers,
+            "paths": { "/": { "get": { "operationId": "x", "responses": { "200": {} } } } },
+        });
+        let (api, diagnostics) = load(location, &document);
+        let http = bindings(&api)[0];
+        assert_eq!((http.server.as_deref(), diagnostics.first().map(|d| d.message.as_str())), (url, message));
+        if message.is_some_and(|message| message.contains("region")) {
+            let variable = &http.server_variables[0];
+            assert_eq!((variable.default.as_ref(), variable.values.len()), ("eu", 2));
+        }
+    }
+}
+
+#[test]
+fn schemes_that_nothing_asks_for() {
+    let document = |security: Value| {
+        let mut operation = json!({ "operationId": "x", "responses": { "200": {} } });
+        if !security.is_null() {
+            operation["security"] = security;
+        }
+        json!({
+            "openapi": "3.0.0",
+            "info": { "version": "1" },
+            "paths": { "/": { "get": operation } },
+            "components": { "securitySchemes": { "A": { "type": "http", "scheme": "basic" } } },
+        })
+    };
+    for (security, count) in [(json!(null), 1), (json!([{ "A": [] }]), 0)] {
+        assert_eq!(load("api.json", &document(security)).1.len(), count);
+    }
+}

@@ -1,0 +1,148 @@
+//! Swagger 2.0.
+#![cfg(feature = "openapi")]
+
+use std::path::Path;
+
+use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::source::FileSource;
+use ops_runtime::{Api, Diagnostic, HttpBinding, OperationSpec, ParameterLocation, ParameterStyle, SecurityKind};
+use serde_json::{Value, json};
+
+fn load() -> (Api, Vec<Diagnostic>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/openapi/swagger.yaml");
+    openapi::load(&path.to_string_lossy(), &FileSource::new(), &ReadOptions::new()).unwrap()
+}
+
+fn operation<'a>(api: &'a Api, name: &str) -> (&'a OperationSpec, &'a HttpBinding, Value) {
+    let operation = api.operations.iter().find(|operation| operation.name() == name).unwrap();
+    (operation, operation.http().unwrap(), operation.input.to_value().unwrap().into_owned())
+}
+
+#[test]
+fn everything_is_read() {
+    let (api, diagnostics) = load();
+    let names: Vec<_> = api.operations.iter().map(OperationSpec::name).collect();
+    assert_eq!(names, ["listPets", "addPet", "showPet", "renamePet", "uploadPhoto", "exportPets"]);
+    let told: Vec<_> = diagnostics.iter().map(|d| (d.message.as_str(), d.position.map(|at| at.0))).collect();
+    assert_eq!(told, [("`tsv` is not a way to write such a list", Some(38))]);
+    let schema = |name: &str| api.definitions.get(name).unwrap().schema.to_value().unwrap().into_owned();
+    assert_eq!(
+        schema("Pet_base"),
+        json!({
+            "type": "object",
+            "required": ["kind"],
+            "properties": {
+                "kind": { "type": "string" },
+                "name": { "type": ["string", "null"] },
+                "mother": { "$ref": "#/$defs/Pet" },
+            },
+        })
+    );
+    assert_eq!(schema("Cat")["allOf"][0], json!({ "$ref": "#/$defs/Pet_base" }));
+    assert_eq!(schema("Pet")["oneOf"], json!([{ "$ref": "#/$defs/Cat" }, { "$ref": "#/$defs/Pet_base" }]));
+}
+
+#[test]
+fn parameters_and_servers() {
+    let (api, _) = load();
+    let (list, http, input) = operation(&api, "listPets");
+    assert_eq!(http.server.as_deref(), Some("https://pets.example.com/v2"));
+    assert_eq!(operation(&api, "exportPets").1.server.as_deref(), Some("http://pets.example.com/v2"));
+    let row = |p: &ops_runtime::HttpParameter| (p.name.to_string(), p.location, p.style, p.explode);
+    use ParameterLocation::{Header, Query};
+    use ParameterStyle::{Form, PipeDelimited, Simple, SpaceDelimited};
+    let expected = [
+        ("limit", Query, Form, true),
+        ("tags", Query, Form, true),
+        ("ids", Query, Form, false),
+        ("words", Query, SpaceDelimited, false),
+        ("sizes", Query, PipeDelimited, false),
+        ("odd", Query, Form, false),
+        ("X-Ids", Header, Simple, false),
+    ];
+    let expected = expected.map(|(name, location, style, explode)| (name.to_owned(), location, style, explode));
+    assert_eq!(http.parameters.iter().map(row).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        input["properties"]["limit"],
+        json!({ "default": 10, "format": "int32", "exclusiveMaximum": 100, "type": "integer", "description": "How many." })
+    );
+    assert_eq!(input["properties"]["tags"], json!({ "items": { "type": "string" }, "type": "array" }));
+    assert_eq!(input.get("required"), None);
+    let output = list.output.to_value().unwrap().into_owned();
+    assert_eq!(output, json!({ "type": "array", "items": { "$ref": "#/$defs/Pet" } }));
+    assert_eq!(list.errors[0].schema.to_value().unwrap().as_ref(), &json!({ "$ref": "#/$defs/Error" }));
+    assert_eq!(operation(&api, "showPet").1.parameters[0].name, "id");
+}
+
+#[test]
+fn bodies_and_answers() {
+    let (api, _) = load();
+    let types = |http: &HttpBinding| http.bodies.iter().map(|body| body.content_type.to_string()).collect::<Vec<_>>();
+    let (add, http, input) = operation(&api, "addPet");
+    assert_eq!(types(http), ["application/json", "application/xml"]);
+    assert_eq!(input["required"], json!(["body"]));
+    assert_eq!(
+        input["properties"]["body"],
+        json!({ "description": "The pet.", "oneOf": [
+            { "title": "Json", "$ref": "#/$defs/Pet" },
+            { "title": "Text", "type": "string" },
+        ] })
+    );
+    assert_eq!(http.content_type.as_deref(), Some("contentType"));
+    assert_eq!(add.output.to_value().unwrap().as_ref(), &json!({ "type": "null" }));
+
+    let (_, http, input) = operation(&api, "renamePet");
+    assert_eq!(types(http), ["application/x-www-form-urlencoded"]);
+    assert_eq!(
+        input["properties"]["body"],
+        json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "description": "The name." },
+                "nicknames": { "items": { "type": "string" }, "type": "array" },
+            },
+            "required": ["name"],
+        })
+    );
+    assert_eq!(http.bodies[0].fields[0].style, Some((ParameterStyle::Form, true)));
+
+    let (_, http, input) = operation(&api, "uploadPhoto");
+    assert_eq!(types(http), ["multipart/form-data"]);
+    assert_eq!(input["properties"]["body"]["properties"]["photo"], json!({ "type": "string", "format": "binary" }));
+
+    let (export, http, _) = operation(&api, "exportPets");
+    assert_eq!(export.output.to_value().unwrap().as_ref(), &json!({ "type": "string", "format": "binary" }));
+    assert_eq!(http.responses[0].content_type.as_deref(), Some("application/zip"));
+}
+
+#[test]
+fn security() {
+    let (api, _) = load();
+    let kinds = |name: &str| {
+        let (_, http, _) = operation(&api, name);
+        http.security.iter().flat_map(|way| way.schemes.iter()).map(|scheme| scheme.kind.clone()).collect::<Vec<_>>()
+    };
+    let key = SecurityKind::ApiKey { location: ParameterLocation::Header, name: "X-Key".into() };
+    assert_eq!(kinds("listPets"), [key]);
+    assert_eq!(kinds("showPet"), []);
+    let token_url = Some("https://id.example.com/token".into());
+    assert_eq!(kinds("addPet"), [SecurityKind::Basic, SecurityKind::OAuth2 { token_url }]);
+}
+
+#[test]
+fn parts_in_other_files() {
+    let api = r#"{ "swagger": "2.0", "info": { "version": "1" }, "consumes": ["application/json"], "paths": {
+        "/a": { "$ref": "parts.yaml#/a" }
+    } }"#;
+    let parts = "a:\n  post:\n    operationId: a\n    parameters:\n      - {$ref: '#/body'}\n    responses:\n      200: {schema: {$ref: '#/definitions/Pet'}}\nbody: {in: body, name: pet, schema: {$ref: '#/definitions/Pet'}}\ndefinitions:\n  Pet: {type: object}\n";
+    let source = std::collections::BTreeMap::from([
+        ("api.json".to_owned(), api.to_owned()),
+        ("parts.yaml".to_owned(), parts.to_owned()),
+    ]);
+    let (api, diagnostics) = openapi::load("api.json", &source, &ReadOptions::new()).unwrap();
+    assert_eq!(diagnostics, []);
+    let (a, http, input) = operation(&api, "a");
+    let pet = json!({ "$ref": "#/$defs/Pet" });
+    assert_eq!((&input["properties"]["body"], a.output.to_value().unwrap().as_ref()), (&pet, &pet));
+    assert_eq!(http.bodies[0].content_type, "application/json");
+}
