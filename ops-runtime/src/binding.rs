@@ -77,6 +77,20 @@ impl HttpBinding {
         }
     }
 
+    /// The described answer that a response of this status and content type is: of those that name the status, else its
+    /// class, else the default, the one of this type, or else the first.
+    #[cfg(feature = "registry")]
+    pub(crate) fn response(&self, status: u16, content_type: &str) -> Option<&HttpResponse> {
+        let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let matching = self.responses.iter().filter(|response| response.status.contains(status));
+        // Ranges are ordered from the most to the least specific, but for the numbers inside.
+        let best = matching.clone().map(|response| response.status).min()?;
+        let mut matching = matching.filter(move |response| response.status == best);
+        let wanted = essence(content_type);
+        let same = |response: &&HttpResponse| response.content_type.as_deref().map_or("".into(), essence) == wanted;
+        matching.clone().find(same).or_else(|| matching.next())
+    }
+
     /// Sets the server's URL.
     #[must_use]
     pub const fn with_server(mut self, url: &'static str) -> Self {

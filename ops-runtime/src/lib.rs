@@ -43,6 +43,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 
 mod access;
 mod binding;
+mod body;
 #[cfg(feature = "registry")]
 mod caller;
 mod content;
@@ -90,6 +91,9 @@ pub use binding::{
     Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle,
     SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
 };
+#[cfg(feature = "registry")]
+pub use body::BodyStream;
+pub use body::Body;
 pub use content::{
     Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent,
 };

@@ -189,6 +189,8 @@ mod pointer;
 mod reader;
 mod tagged;
 mod untagged;
+#[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers have a status"))]
+mod variant;
 
 use serde::de::MapAccess;
 use serde::ser::SerializeMap;
@@ -198,6 +200,8 @@ pub use names::{Literal, Names, Scalar, Values};
 pub use reader::{Reader, put, put_extra, put_some};
 pub use tagged::Tagged;
 pub use untagged::{Kind, Shape, Untagged};
+#[cfg(feature = "registry")]
+pub(crate) use variant::scoped as with_variant;
 
 /// Everything that printed impls of [`Record`] name, for one glob import.
 pub mod prelude {
