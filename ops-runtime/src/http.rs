@@ -48,28 +48,36 @@ mod client;
 mod config;
 mod engine;
 mod events;
+mod exchange;
 #[cfg(test)]
 mod fake;
 #[cfg(feature = "openapi")]
 mod fetch;
 #[cfg(feature = "openapi")]
 mod import;
+mod lines;
 mod media;
+mod outgoing;
+pub mod pages;
 mod path;
 mod redirect;
 mod request;
 mod response;
+mod retry;
+mod server;
 mod style;
 
 use serde_json::json;
 
-pub use auth::{Auth, Secret};
+pub use auth::{Auth, ClientCredentials, Secret, TokenRequest, TokenSource};
 pub use client::HttpClient;
 pub use config::HttpConfig;
-pub use engine::RequestBody;
+pub use engine::{HttpEngine, ResponseBody};
 #[cfg(feature = "openapi")]
 pub use import::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
+pub use outgoing::RequestBody;
 pub use response::{error_body, error_status};
+pub use retry::{Reconnect, Retry};
 
 use crate::{CallError, ErrorCode};
 

@@ -115,6 +115,16 @@ impl Body {
         matches!(self.content, Content::Stream(_))
     }
 
+    /// The bytes without a copy, if they are in memory.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only endpoints that stream ask for them"))]
+    pub(crate) fn into_memory(self) -> Result<Bytes, Self> {
+        match self.content {
+            Content::Bytes(bytes) => Ok(bytes),
+            Content::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
+            _ => Err(self),
+        }
+    }
+
     /// The bytes, piece by piece.
     ///
     /// A file that can't be opened, and a stream that was read already, give an error as the first item.
