@@ -166,3 +166,34 @@ impl ServerVariable {
         self
     }
 }
+
+#[cfg(all(test, feature = "registry"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_that_a_response_is() {
+        let answer = |status, kind, variant| HttpResponse::new(status, kind).with_variant(variant);
+        let mut binding = HttpBinding::new("GET", "/");
+        binding.responses = vec![
+            answer(StatusRange::Default, "application/json", 5),
+            answer(StatusRange::Class(2), "application/json", 4),
+            answer(StatusRange::Exact(200), "application/json", 0),
+            answer(StatusRange::Exact(200), "text/plain", 1),
+            HttpResponse::empty(StatusRange::Exact(204)).with_variant(2),
+        ]
+        .into();
+        let table = [
+            (200, "application/json; charset=utf-8", Some(0)),
+            (200, "Text/Plain", Some(1)),
+            (200, "", Some(0)),
+            (204, "", Some(2)),
+            (206, "application/json", Some(4)),
+            (500, "application/json", Some(5)),
+        ];
+        for (status, kind, expected) in table {
+            assert_eq!(binding.response(status, kind).and_then(|found| found.variant), expected, "{status} {kind}");
+        }
+        assert_eq!(HttpBinding::new("GET", "/").response(200, ""), None);
+    }
+}

@@ -76,6 +76,8 @@ mod text;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "registry")]
+pub mod mock;
+#[cfg(feature = "registry")]
 pub mod normalise;
 #[cfg(feature = "openapi")]
 pub mod openapi;
@@ -91,9 +93,9 @@ pub use binding::{
     Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle,
     SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
 };
+pub use body::Body;
 #[cfg(feature = "registry")]
 pub use body::BodyStream;
-pub use body::Body;
 pub use content::{
     Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent,
 };

@@ -133,9 +133,7 @@ impl Body {
             Content::Bytes(bytes) => stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed(),
             Content::Text(text) => stream::iter([Ok(Bytes::copy_from_slice(text.as_bytes()))]).boxed(),
             Content::File(path) => stream::once(open(path)).flat_map(pieces).boxed(),
-            Content::Stream(stream) => {
-                stream.take().unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
-            }
+            Content::Stream(stream) => stream.take().unwrap_or_else(|error| stream::iter([Err(error)]).boxed()),
         })
     }
 
@@ -144,7 +142,8 @@ impl Body {
     /// # Errors
     /// If there are more, or if the file or the stream can't be read.
     pub async fn bytes(self, limit: usize) -> io::Result<Bytes> {
-        let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, format!("the body is larger than {limit} bytes"));
+        let too_large =
+            || io::Error::new(io::ErrorKind::FileTooLarge, format!("the body is larger than {limit} bytes"));
         if let Content::Bytes(bytes) = self.content {
             return if bytes.len() > limit { Err(too_large()) } else { Ok(bytes) };
         }

@@ -139,12 +139,7 @@ fn header(content_type: &str) -> Result<HeaderValue, CallError> {
         .map_err(|_| CallError::execution(format!("`{}` is no content type", content_type.escape_debug())))
 }
 
-fn write(
-    body: &HttpBody,
-    content_type: &str,
-    value: &Value,
-    input: Input<'_>,
-) -> Result<Option<Encoded>, CallError> {
+fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
     let ready = |content_type: &str, body: RequestBody| Ok(Some(Encoded { content_type: header(content_type)?, body }));
     let essence = essence(content_type);
     if form(&essence) != Form::Json

@@ -18,8 +18,8 @@ use crate::body::handover::Parcels;
 use crate::context::{deadline_after, earlier};
 use crate::handler::BoxFuture;
 use crate::{
-    CallError, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, PayloadStream, Registration,
-    Registry, RegistryError, ResponseEnvelope, SpecRef,
+    CallError, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, PayloadStream, Registration, Registry,
+    RegistryError, ResponseEnvelope, SpecRef,
 };
 
 /// A client of one service, which runs every operation that is bound to HTTP.
@@ -93,9 +93,7 @@ pub(super) struct Remote(Arc<Settings>);
 impl Remote {
     /// The exchange of a call, ready to be run.
     fn exchange(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<Exchange, CallError> {
-        let binding = spec
-            .http()
-            .ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))?;
+        let binding = spec.http().ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))?;
         let none = Parcels::default();
         let bodies = context.extra.as_ref().map_or(&none, |extra| &extra.bodies);
         let settings = self.0.clone();

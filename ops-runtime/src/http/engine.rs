@@ -159,8 +159,8 @@ impl Service<Request<RequestBody>> for HttpEngine {
         let client = self.0.clone();
         Box::pin(async move {
             // The URL is left out of every message: it may hold what nobody should read in a log.
-            let request = reqwest::Request::try_from(request.map(reqwest::Body::wrap))
-                .map_err(reqwest::Error::without_url)?;
+            let request =
+                reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(reqwest::Error::without_url)?;
             let response = client.execute(request).await.map_err(reqwest::Error::without_url)?;
             Ok(Response::from(response).map(|body| ResponseBody::new(body.map_err(reqwest::Error::without_url))))
         })

@@ -5,10 +5,10 @@ use http::{HeaderValue, Method};
 use url::Url;
 
 use super::HttpClient;
-use super::client::limited;
-use super::config::{Settings, is_http, take_credentials};
 use super::RequestBody;
 use super::auth::Applied;
+use super::client::limited;
+use super::config::{Settings, is_http, take_credentials};
 use super::exchange::{Label, Sent};
 use super::redirect::{harmless, same_origin, send};
 use super::request::request;

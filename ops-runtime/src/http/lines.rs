@@ -163,8 +163,7 @@ mod tests {
 
     #[test]
     fn a_text_of_a_sequence_is_given_as_soon_as_it_is_complete() {
-        let mut splitter =
-            Splitter { framing: Framing::Sequence, max: 20, text: Vec::new(), ready: VecDeque::new() };
+        let mut splitter = Splitter { framing: Framing::Sequence, max: 20, text: Vec::new(), ready: VecDeque::new() };
         splitter.push(b"\x1e{\"a\":1}\n").unwrap();
         assert_eq!(splitter.ready.len(), 1);
         assert!(splitter.push(&[b'1'; 21]).is_err());

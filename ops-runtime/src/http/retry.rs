@@ -113,8 +113,8 @@ impl Schedule {
 }
 
 fn is_repeatable(request: &Request<RequestBody>) -> bool {
-    let idempotent =
-        [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE].contains(request.method());
+    let idempotent = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
+        .contains(request.method());
     (idempotent || request.headers().contains_key("idempotency-key")) && request.body().is_repeatable()
 }
 

@@ -29,13 +29,16 @@ pub(super) fn filled<'a>(
             && !variable.values.is_empty()
             && !variable.values.iter().any(|allowed| allowed == value)
         {
-            let message = format!("the server does not allow that value of `{name}`, but {}", variable.values.join(", "));
+            let message =
+                format!("the server does not allow that value of `{name}`, but {}", variable.values.join(", "));
             return Err(invalid(&format!("/serverVariables{}", super::pointer(name)), message));
         }
         let value = value.map(String::as_str).or_else(|| variable.map(|variable| variable.default.as_ref()));
         filled.push_str(value.ok_or_else(|| {
             let name = name.escape_debug();
-            CallError::execution(format!("the operation's server has a variable `{name}` without a value: set it, or a base URL"))
+            CallError::execution(format!(
+                "the operation's server has a variable `{name}` without a value: set it, or a base URL"
+            ))
         })?);
         rest = after;
     }

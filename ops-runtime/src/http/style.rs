@@ -99,7 +99,9 @@ pub(super) fn query(parameter: &HttpParameter, value: &Value) -> Vec<String> {
 pub(super) fn query_string(parameter: &HttpParameter, value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
-        value if parameter.style == ParameterStyle::Json => Some(Escape::Component.apply(&value.to_string()).into_owned()),
+        value if parameter.style == ParameterStyle::Json => {
+            Some(Escape::Component.apply(&value.to_string()).into_owned())
+        }
         Value::Object(members) => {
             let pairs = members.iter().flat_map(|(name, value)| {
                 let field = form_field(name, value);

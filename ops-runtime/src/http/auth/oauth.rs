@@ -15,10 +15,10 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::{Secret, sensitive};
 use crate::http::config::{Settings, is_http};
+use crate::http::invalid;
 use crate::http::redirect::same_origin;
 use crate::http::request::request;
 use crate::http::response::{Collected, collect};
-use crate::http::invalid;
 use crate::{BoxFuture, CallError};
 
 /// How long before its end a token counts as expired: it must last until the server looks at it.
@@ -108,6 +108,7 @@ impl ClientCredentials {
     }
 
     /// Whether the token endpoint is known without a document.
+    #[cfg(feature = "openapi")]
     pub(super) fn knows_url(&self) -> bool {
         self.token_url.is_some()
     }
@@ -125,9 +126,8 @@ impl ClientCredentials {
         let url = url.filter(is_http).ok_or_else(|| {
             CallError::execution("the document names no token URL that can be called: set one with `with_token_url`")
         })?;
-        let home = base.is_some_and(|base| {
-            same_origin(base, &url) || (url.scheme() == "https" && base.host() == url.host())
-        });
+        let home =
+            base.is_some_and(|base| same_origin(base, &url) || (url.scheme() == "https" && base.host() == url.host()));
         if home || self.trusts_document {
             return Ok(url);
         }
@@ -211,7 +211,12 @@ fn question(credentials: &ClientCredentials, scopes: &str) -> Result<(HeaderMap,
     Ok((headers, form.finish()))
 }
 
-async fn ask(credentials: &ClientCredentials, settings: &Settings, url: &Url, scopes: &str) -> Result<Token, CallError> {
+async fn ask(
+    credentials: &ClientCredentials,
+    settings: &Settings,
+    url: &Url,
+    scopes: &str,
+) -> Result<Token, CallError> {
     let (headers, form) = question(credentials, scopes)?;
     let body = bytes::Bytes::from(form).into();
     let started = Instant::now();
@@ -229,7 +234,10 @@ async fn ask(credentials: &ClientCredentials, settings: &Settings, url: &Url, sc
         // The codes of the standard are harmless; a description may hold anything.
         let code = text("error").filter(|code| code.len() < 64 && code.bytes().all(|b| b.is_ascii_graphic()));
         let reason = code.map_or_else(String::new, |code| format!(": {code}"));
-        return Err(CallError::execution(format!("the token endpoint answered HTTP {}{reason}", parts.status.as_u16())));
+        return Err(CallError::execution(format!(
+            "the token endpoint answered HTTP {}{reason}",
+            parts.status.as_u16()
+        )));
     }
     let bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
     let value = text("access_token")

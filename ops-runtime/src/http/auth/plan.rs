@@ -102,7 +102,8 @@ impl Credentials {
 
     fn satisfy(&self, requirement: &SecurityRequirement) -> Option<Vec<Result<Step, CallError>>> {
         // The certificate of mutual TLS is the engine's, so nobody here can tell whether there is one.
-        let by_engine = |scheme: &&SecurityScheme| matches!(&scheme.kind, SecurityKind::Other(kind) if kind == "mutualTLS");
+        let by_engine =
+            |scheme: &&SecurityScheme| matches!(&scheme.kind, SecurityKind::Other(kind) if kind == "mutualTLS");
         let steps: Option<Vec<_>> = requirement
             .schemes
             .iter()

@@ -78,11 +78,12 @@ impl Parts<'_> {
             return Ok(());
         }
         // Several types may be listed, of which the first that fits counts.
-        let described: Vec<&str> = field.and_then(|field| field.content_type.as_deref()).map_or_else(Vec::new, |types| {
-            types.split(',').map(str::trim).filter(|kind| !kind.is_empty()).collect()
-        });
+        let described: Vec<&str> = field
+            .and_then(|field| field.content_type.as_deref())
+            .map_or_else(Vec::new, |types| types.split(',').map(str::trim).filter(|kind| !kind.is_empty()).collect());
         if let Some(body) = self.input.body(value) {
-            let own = body.content_type().filter(|own| described.is_empty() || described.iter().any(|d| covers(d, own)));
+            let own =
+                body.content_type().filter(|own| described.is_empty() || described.iter().any(|d| covers(d, own)));
             let kind = own.or_else(|| concrete(&described)).unwrap_or(OCTETS).to_owned();
             let file_name = body.file_name().or(name).map(str::to_owned);
             let body = body.clone();

@@ -1,16 +1,17 @@
 //! What is sent for a binding and an input.
 
+use futures_util::FutureExt;
 use http::Request;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::encode;
+use crate::body::handover::Parcels;
 use crate::http::config::Settings;
-use crate::http::engine::RequestBody;
 use crate::http::fake::{Fake, respond};
-use crate::http::{Auth, HttpConfig};
+use crate::http::{Auth, HttpConfig, RequestBody};
 use crate::{
-    CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, OperationKind, ParameterStyle, StatusRange,
+    Binding, CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, OperationSpec, ParameterStyle, StatusRange,
 };
 
 /// No request is sent, so the service that would send it does not matter.
@@ -23,7 +24,13 @@ fn config() -> HttpConfig {
 }
 
 fn send(binding: &HttpBinding, config: HttpConfig, input: &Value) -> Result<Request<RequestBody>, CallError> {
-    encode(binding, OperationKind::Query, &Settings::new(config)?, input)
+    let settings = Settings::new(config)?;
+    let mut spec = OperationSpec::query("t.t");
+    spec.binding = Binding::Http(binding.clone());
+    let mut request = encode(&spec, binding, &settings, input, &Parcels::default())?;
+    let plan = settings.credentials.plan("t.t", binding)?;
+    plan.apply(&settings, None).now_or_never().unwrap()?.put(&mut request)?;
+    Ok(request)
 }
 
 fn path(template: &'static str) -> HttpBinding {
