@@ -100,12 +100,12 @@ pub(super) async fn send_one(
         span.record("http.request.resend_count", sent.0);
     }
     sent.0 = sent.0.saturating_add(1);
+    let outer = span.clone();
     async {
         let permit = match &settings.in_flight {
             Some(semaphore) => semaphore.clone().acquire_owned().await.ok(),
             None => None,
         };
-        let span = Span::current();
         match settings.engine.send(request).await {
             Ok(response) => {
                 let status = response.status();
@@ -124,7 +124,7 @@ pub(super) async fn send_one(
             }
         }
     }
-    .instrument(span)
+    .instrument(outer)
     .await
 }
 
@@ -148,3 +148,6 @@ fn span(request: &Request<RequestBody>, label: &Label) -> Span {
         operation = label.operation,
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,7 +125,10 @@ fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<I
 fn locate(binding: &mut Binding, document: &Url) {
     if let Binding::Http(http) = binding {
         let server = http.server.as_deref().unwrap_or("/");
-        // A server with a variable in its host is no URL yet, and absolute.
+        if server.starts_with('{') || (server.contains('{') && server.contains("://")) {
+            // What it is as seen from the document shows only once its variables have values.
+            return;
+        }
         if let Ok(server) = document.join(server) {
             // Variables in the path must stay what they are.
             http.server = Some(Cow::Owned(server.as_str().replace("%7B", "{").replace("%7D", "}")));
