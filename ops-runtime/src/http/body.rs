@@ -166,8 +166,10 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
     };
     if essence.starts_with("multipart/") {
         let (boundary, body) = multipart::encode(body, &essence, value, input)?.ok_or_else(|| unfit("an object"))?;
-        let separator = if content_type.trim_end().ends_with(';') { "" } else { "; " };
-        return ready(&format!("{}{separator}boundary={boundary}", content_type.trim()), body);
+        // A document may name a boundary, which only the one who writes the body can.
+        let own = |parameter: &&str| !parameter.is_empty() && !parameter.to_ascii_lowercase().starts_with("boundary=");
+        let parameters = content_type.split(';').skip(1).map(str::trim).filter(own).map(|p| format!("; {p}"));
+        return ready(&format!("{essence}{}; boundary={boundary}", parameters.collect::<String>()), body);
     }
     match (form(&essence), value) {
         _ if essence == FORM => {

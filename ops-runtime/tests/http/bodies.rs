@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::extract::{DefaultBodyLimit, Multipart, Request};
+use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
@@ -90,7 +91,7 @@ async fn client() -> HttpClient {
         .route("/count", put(count))
         .route("/parts", post(parts).layer(DefaultBodyLimit::disable()))
         .route("/big", get(big))
-        .route("/gone", get(|| async { (axum::http::StatusCode::GONE, "it is gone") }))
+        .route("/gone", get(|| async { (StatusCode::GONE, "it is gone") }))
         .route("/nothing", get(|| async {}));
     let url = serve(app).await;
     HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap()
@@ -148,6 +149,24 @@ async fn files() {
     std::fs::remove_file(&path).unwrap();
     let error = client.execute::<Put>(Upload { body: Body::file(&path) }).await.unwrap_err();
     assert!(error.message().contains("ops-upload"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_can_be_sent_again_but_a_stream_cannot() {
+    let app = Router::new()
+        .route("/count", put(|| async { (StatusCode::TEMPORARY_REDIRECT, [("location", "/there")]) }))
+        .route("/there", put(count));
+    let client = HttpClient::new(HttpConfig::new().with_base_url(serve(app).await)).unwrap();
+    let path = std::env::temp_dir().join(format!("ops-again-{}.bin", std::process::id()));
+    std::fs::write(&path, "again").unwrap();
+    let seen = client.execute::<Put>(Upload { body: Body::file(&path) }).await.unwrap().data;
+    assert_eq!((&seen["length"], &seen["bytes"]), (&json!("5"), &json!(5)));
+    std::fs::remove_file(&path).unwrap();
+    let error = client.execute::<Put>(Upload { body: Pieces::new().body(1) }).await.unwrap_err();
+    assert!(error.message().contains("redirected a body that is a stream"), "{error}");
+    let error =
+        client.execute::<Put>(Upload { body: Body::stream(stream::once(async { Err(std::io::Error::other("dry")) })) });
+    assert!(error.await.unwrap_err().message().contains("dry"));
 }
 
 #[derive(Serialize, Deserialize)]

@@ -150,7 +150,8 @@ fn parts_of_multipart_bodies() {
     assert_eq!(text, expected.concat());
     assert_ne!(kind, sent(&binding, &value).0, "no two bodies have the same boundary");
 
-    let (_, bytes) = sent(&body("multipart/mixed"), &json!(["a", { "b": 1 }]));
+    let (kind, bytes) = sent(&body("Multipart/Mixed; Boundary=x; a=\"b\";"), &json!(["a", { "b": 1 }]));
+    assert!(kind.starts_with("multipart/mixed; a=\"b\"; boundary=ops-"), "{kind}");
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.contains("\r\nContent-Type: text/plain; charset=utf-8\r\n\r\na\r\n--ops-"), "{text}");
     assert!(text.contains("\r\nContent-Type: application/json\r\n\r\n{\"b\":1}\r\n--ops-"), "{text}");
