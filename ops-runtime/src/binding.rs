@@ -77,6 +77,20 @@ impl HttpBinding {
         }
     }
 
+    /// The described answer that a response of this status and content type is: of those that name the status, else its
+    /// class, else the default, the one of this type, or else the first.
+    #[cfg(feature = "registry")]
+    pub(crate) fn response(&self, status: u16, content_type: &str) -> Option<&HttpResponse> {
+        let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let matching = self.responses.iter().filter(|response| response.status.contains(status));
+        // Ranges are ordered from the most to the least specific, but for the numbers inside.
+        let best = matching.clone().map(|response| response.status).min()?;
+        let mut matching = matching.filter(move |response| response.status == best);
+        let wanted = essence(content_type);
+        let same = |response: &&HttpResponse| response.content_type.as_deref().map_or("".into(), essence) == wanted;
+        matching.clone().find(same).or_else(|| matching.next())
+    }
+
     /// Sets the server's URL.
     #[must_use]
     pub const fn with_server(mut self, url: &'static str) -> Self {
@@ -150,5 +164,36 @@ impl ServerVariable {
     pub const fn with_values(mut self, values: &'static [Text]) -> Self {
         set(&mut self.values, Cow::Borrowed(values));
         self
+    }
+}
+
+#[cfg(all(test, feature = "registry"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_that_a_response_is() {
+        let answer = |status, kind, variant| HttpResponse::new(status, kind).with_variant(variant);
+        let mut binding = HttpBinding::new("GET", "/");
+        binding.responses = vec![
+            answer(StatusRange::Default, "application/json", 5),
+            answer(StatusRange::Class(2), "application/json", 4),
+            answer(StatusRange::Exact(200), "application/json", 0),
+            answer(StatusRange::Exact(200), "text/plain", 1),
+            HttpResponse::empty(StatusRange::Exact(204)).with_variant(2),
+        ]
+        .into();
+        let table = [
+            (200, "application/json; charset=utf-8", Some(0)),
+            (200, "Text/Plain", Some(1)),
+            (200, "", Some(0)),
+            (204, "", Some(2)),
+            (206, "application/json", Some(4)),
+            (500, "application/json", Some(5)),
+        ];
+        for (status, kind, expected) in table {
+            assert_eq!(binding.response(status, kind).and_then(|found| found.variant), expected, "{status} {kind}");
+        }
+        assert_eq!(HttpBinding::new("GET", "/").response(200, ""), None);
     }
 }

@@ -240,7 +240,6 @@ macro_rules! impl_caller {
         }
     };
 }
-#[cfg(feature = "http")]
 pub(crate) use impl_caller;
 
 impl_caller!(Registry, |registry: &Registry, options: Option<CallOptions>, _: Target<'_>| {

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::body::handover::Parcels;
 use crate::{CallError, Env, Identity, Registry};
 
 /// What a caller may say about a call beside its input.
@@ -149,6 +150,10 @@ pub(crate) struct Extra {
     pub(crate) cancel: Option<CancelToken>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) trusted: bool,
+    /// The bodies of the input, for an endpoint that sends them as they are.
+    pub(crate) bodies: Parcels,
+    /// Whether the caller takes a body as it comes.
+    pub(crate) streams_output: bool,
 }
 
 /// The id of a request: a number of this process, turned into text only when somebody asks.
@@ -191,6 +196,15 @@ impl Context {
         Self { registry, request: RequestId::next(), deadline: None, timeout: None, extra: None }
     }
 
+    /// The same call with the bodies of its input, to an endpoint that streams them.
+    pub(crate) fn with_bodies(mut self, bodies: Parcels, streams_output: bool) -> Self {
+        if streams_output || !bodies.is_empty() {
+            let extra = Arc::make_mut(self.extra.get_or_insert_default());
+            (extra.bodies, extra.streams_output) = (bodies, streams_output);
+        }
+        self
+    }
+
     /// The context of a call that comes from outside any handler.
     pub(crate) fn new(registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
         let identity = identity.or_else(|| options.identity.take().map(Arc::new));
@@ -214,6 +228,8 @@ impl Context {
             cancel: options.cancel.or(inherited.cancel),
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
             trusted: !named,
+            bodies: Parcels::default(),
+            streams_output: false,
         };
         let (registry, request) = (self.registry.clone(), RequestId::next());
         Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }

@@ -25,7 +25,7 @@ use futures_core::Stream;
 use futures_util::StreamExt;
 use serde_json::Value;
 
-use crate::{Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
+use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
 
 /// A future in a box, as handlers return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -49,6 +49,8 @@ pub enum Payload {
     Value(Value),
     /// JSON that nobody has parsed yet.
     Json(Bytes),
+    /// Bytes as they come, for an operation whose output is a [`Body`].
+    Body(Body),
 }
 
 /// Something that runs operations by their spec: an HTTP client, an MCP client, the far side of a transport.
@@ -77,6 +79,12 @@ pub trait Endpoint: Send + Sync + 'static {
         let _ = (input, context);
         let message = format!("`{}` gives one result: use `execute` or `call`", spec.id);
         Box::pin(ready(Err(CallError::execution(message))))
+    }
+
+    /// Whether the endpoint sends and receives each [`Body`] as it is, beside the JSON of input and output.
+    #[doc(hidden)]
+    fn streams_bodies(&self) -> bool {
+        false
     }
 }
 

@@ -36,10 +36,40 @@
 //!   output's schema allows text, data that is not JSON is a string. A server that answers with plain JSON gives one
 //!   item; any other answer is an error.
 //!
+//! - An operation whose output type is [`Body`](crate::Body) gets the bytes of any success as they come, however many
+//!   there are. The call's deadline and the client's timeout end with the response's headers then.
+//! - Where successes differ by status, the status decides which alternative of the output's union a body is.
+//! - A stream of JSON texts (NDJSON, JSON lines, RFC 7464) gives an item for each.
+//!
+//! # Bodies
+//!
+//! The input's property that the binding names holds the body, JSON for JSON. Text is a string. Bytes are a
+//! [`Body`](crate::Body), or a string of base64. The fields of a form and the parts of `multipart/form-data` are the
+//! properties of an object: a list repeats the part, objects are JSON, bytes are files. Where an endpoint takes several
+//! content types, the caller names one in the property that the binding says, or else the first that fits is used. Files
+//! and streams are sent piece by piece, with a `Content-Length` where it is known.
+//!
+//! # Credentials
+//!
+//! [`HttpConfig::with_credentials`] gives them by the names of the document's security schemes, [`HttpConfig::with_auth`]
+//! for all that they fit. Each operation is sent what it asks for, where it asks for it; one that allows anonymous calls
+//! first is sent none. Tokens of OAuth 2 servers are fetched, kept and renewed: see [`ClientCredentials`].
+//!
 //! # Redirects
 //!
 //! The client follows them itself: POST becomes GET after 301 and 302, and anything but HEAD after 303. To another
-//! scheme, host or port it sends nothing but the body and harmless headers such as `Accept`.
+//! scheme, host or port it sends nothing but the body and harmless headers such as `Accept`; a key in the query is taken
+//! out.
+//!
+//! # When something fails
+//!
+//! Nothing is repeated unless [`HttpConfig::with_retries`] and [`HttpConfig::with_reconnect`] say so, but for a request
+//! whose token was refused, which is sent once more with a new one. [`HttpConfig::with_max_in_flight`] bounds how many
+//! requests are under way. Anything else goes around the built-in engine as a service: see [`HttpEngine`].
+//!
+//! Every request has a `tracing` span at the level `DEBUG`, with the fields of OpenTelemetry's conventions for HTTP
+//! clients (`http.request.method`, `url.template`, `server.address`, `http.response.status_code`, ...). The URL is not
+//! among them, nor is any value of the input.
 
 mod auth;
 mod body;
@@ -48,28 +78,36 @@ mod client;
 mod config;
 mod engine;
 mod events;
+mod exchange;
 #[cfg(test)]
 mod fake;
 #[cfg(feature = "openapi")]
 mod fetch;
 #[cfg(feature = "openapi")]
 mod import;
+mod lines;
 mod media;
+mod outgoing;
+pub mod pages;
 mod path;
 mod redirect;
 mod request;
 mod response;
+mod retry;
+mod server;
 mod style;
 
 use serde_json::json;
 
-pub use auth::{Auth, Secret};
+pub use auth::{Auth, ClientCredentials, Secret, TokenRequest, TokenSource};
 pub use client::HttpClient;
 pub use config::HttpConfig;
-pub use engine::RequestBody;
+pub use engine::{HttpEngine, ResponseBody};
 #[cfg(feature = "openapi")]
 pub use import::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
+pub use outgoing::RequestBody;
 pub use response::{error_body, error_status};
+pub use retry::{Reconnect, Retry};
 
 use crate::{CallError, ErrorCode};
 

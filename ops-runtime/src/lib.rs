@@ -44,6 +44,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 
 mod access;
 mod binding;
+mod body;
 #[cfg(feature = "registry")]
 mod caller;
 mod content;
@@ -77,6 +78,8 @@ pub mod formats;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "registry")]
+pub mod mock;
+#[cfg(feature = "registry")]
 pub mod normalise;
 #[cfg(feature = "openapi")]
 pub mod openapi;
@@ -92,6 +95,9 @@ pub use binding::{
     Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle,
     SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
 };
+pub use body::Body;
+#[cfg(feature = "registry")]
+pub use body::BodyStream;
 pub use content::{
     Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent,
 };

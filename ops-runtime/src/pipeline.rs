@@ -14,11 +14,12 @@ use futures_util::StreamExt;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::body::handover::{self, Parcels};
 use crate::handler::{BoxStream, Payload, PayloadStream, TypedCall, TypedStream};
 use crate::record::DecodeError;
 use crate::registry::Entry;
 use crate::{
-    Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationSpec, OutputPolicy,
+    Body, Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationSpec, OutputPolicy,
     Registry, Reply, ResponseEnvelope, Subscribe,
 };
 use guard::{Guard, Limits, StreamGuard};
@@ -172,9 +173,13 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<O
             return Ok(Execution::Typed(Guard::start(limits, || (typed.0)(input, call.context))?, strict));
         }
     }
-    let (entry, _) = call.admit(&Op::SPEC.id, table.get(&Op::SPEC.id))?;
+    let (entry, handler) = call.admit(&Op::SPEC.id, table.get(&Op::SPEC.id))?;
     check_typed_input::<Op>(entry, &input)?;
-    let input = to_value(&input)?;
+    let (input, bodies) = hand_over(handler, &input)?;
+    let streams_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
+    if handler.erased.streams_bodies() {
+        call.context = call.context.with_bodies(bodies, streams_output);
+    }
     let policy = call.policy;
     Ok(Execution::Erased(start_erased(call, entry, input)?, entry.clone(), policy))
 }
@@ -183,9 +188,20 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<O
 #[inline]
 fn check_typed_input<Op: Operation>(entry: &Entry, input: &Op::Input) -> Result<(), CallError> {
     if entry.schemas.input_is_constrained() {
-        entry.schemas.check_input(&entry.spec, &to_value(input)?)?;
+        // A body has no constraint that a schema could say, so what stands for it will do.
+        let (value, _) = handover::scoped(|| to_value(input));
+        entry.schemas.check_input(&entry.spec, &value?)?;
     }
     Ok(())
+}
+
+/// An input as JSON, and the bodies in it if the handler takes them as they are.
+fn hand_over<T: Serialize>(handler: &Handler, input: &T) -> Result<(Value, Parcels), CallError> {
+    if !handler.erased.streams_bodies() {
+        return Ok((to_value(input)?, Parcels::default()));
+    }
+    let (value, bodies) = handover::scoped(|| to_value(input));
+    Ok((value?, bodies))
 }
 
 fn start_erased(call: Invocation, entry: &Entry, input: Value) -> Result<Guard<ResponseEnvelope<Payload>>, CallError> {
@@ -261,7 +277,9 @@ pub(crate) async fn subscribe<Op: Subscribe>(
             })
             .boxed());
     }
-    let input = to_value(&input)?;
+    let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
+    let (input, bodies) = hand_over(handler, &input)?;
+    call.context = call.context.with_bodies(bodies, false);
     let stream = open(call, &entry, input).await?;
     Ok(stream.map(move |item| output::typed(&entry, policy, item?)).boxed())
 }

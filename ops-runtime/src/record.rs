@@ -157,6 +157,8 @@ mod slots;
 mod table;
 mod tagged;
 mod untagged;
+#[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers have a status"))]
+mod variant;
 
 use serde::de::MapAccess;
 use serde::ser::SerializeMap;
@@ -168,6 +170,8 @@ pub use slots::{Defaulted, DefaultedNull, Field, Nullable, Optional, Plain, Requ
 pub use table::{Fields, Opaque, Values as TableValues};
 pub use tagged::Tagged;
 pub use untagged::{Kind, Shape, Untagged};
+#[cfg(feature = "registry")]
+pub(crate) use variant::scoped as with_variant;
 
 /// Everything that printed impls of [`Record`] name, for one glob import.
 pub mod prelude {

@@ -1,5 +1,8 @@
 //! Credentials, which never show.
 
+mod oauth;
+mod plan;
+
 use std::fmt;
 
 use base64::Engine;
@@ -9,6 +12,9 @@ use http::{HeaderName, HeaderValue};
 
 use super::invalid;
 use crate::CallError;
+
+pub use oauth::{ClientCredentials, TokenRequest, TokenSource};
+pub(super) use plan::{Applied, Credentials, Plan};
 
 /// Text that must not be seen: its `Debug` tells nothing.
 ///
@@ -52,8 +58,10 @@ impl From<&str> for Secret {
 
 /// How a client proves who it is.
 ///
-/// Credentials go to the base URL, or without one to the servers that the document names; a redirect to another scheme,
-/// host or port drops them.
+/// Where the document says how an operation wants its callers to authenticate, credentials go where it says: a key into
+/// the header, the query or the cookie of that name, a token into `Authorization`. Without a word of the document they go
+/// where they say themselves. They are sent to the base URL, or without one to the servers that the document names; a
+/// redirect to another scheme, host or port drops them, wherever in the request they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {
@@ -66,7 +74,7 @@ pub enum Auth {
         /// The password.
         password: Secret,
     },
-    /// A key in a header.
+    /// A key, in a header unless the document says where it goes.
     ApiKey {
         /// The name of the header.
         header: String,
@@ -75,6 +83,10 @@ pub enum Auth {
         /// The key.
         key: Secret,
     },
+    /// `Authorization: Bearer` with a token that an OAuth 2 server gives for the client's own credentials.
+    ClientCredentials(ClientCredentials),
+    /// `Authorization: Bearer` with a token that a function of yours gives.
+    Token(TokenSource),
 }
 
 impl Auth {
@@ -91,6 +103,29 @@ impl Auth {
     /// A key in the header `X-API-Key`.
     pub fn api_key(key: impl Into<Secret>) -> Self {
         Self::ApiKey { header: "X-API-Key".to_owned(), prefix: String::new(), key: key.into() }
+    }
+
+    /// OAuth 2 client credentials, exchanged for tokens as they are needed.
+    pub fn client_credentials(id: impl Into<String>, secret: impl Into<Secret>) -> Self {
+        Self::ClientCredentials(ClientCredentials::new(id, secret))
+    }
+
+    /// Tokens that a function gives, which is asked before every request.
+    ///
+    /// ```
+    /// use ops_runtime::http::{Auth, Secret, TokenRequest};
+    ///
+    /// let auth = Auth::token_source(|request: TokenRequest| async move {
+    ///     // `request.rejected` says that the last token is no longer good.
+    ///     Ok(Secret::from(if request.rejected { "new" } else { "kept" }))
+    /// });
+    /// ```
+    pub fn token_source<F, Fut>(source: F) -> Self
+    where
+        F: Fn(TokenRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Secret, CallError>> + Send + 'static,
+    {
+        Self::Token(TokenSource::new(source))
     }
 
     /// The same key in another header; other kinds of credentials stay as they are.
@@ -111,8 +146,8 @@ impl Auth {
         self
     }
 
-    /// The header that carries the credentials, marked as sensitive.
-    pub(super) fn to_header(&self) -> Result<(HeaderName, HeaderValue), CallError> {
+    /// The header that carries the credentials, marked as sensitive; none if they must be asked for first.
+    pub(super) fn to_header(&self) -> Result<Option<(HeaderName, HeaderValue)>, CallError> {
         let (name, value) = match self {
             Self::Bearer(token) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
             Self::Basic { user, .. } if user.contains(':') => {
@@ -126,12 +161,18 @@ impl Auth {
                     .map_err(|_| invalid("/auth/header", "the API key's header has no valid name"))?;
                 (name, format!("{prefix}{}", key.expose()))
             }
+            Self::ClientCredentials(_) | Self::Token(_) => return Ok(None),
         };
-        let mut value = HeaderValue::from_bytes(value.as_bytes())
-            .map_err(|_| invalid("/auth", "the credentials hold a character that a header cannot carry"))?;
-        value.set_sensitive(true);
-        Ok((name, value))
+        Ok(Some((name, sensitive(&value)?)))
     }
+}
+
+/// A header value that does not show.
+pub(super) fn sensitive(value: &str) -> Result<HeaderValue, CallError> {
+    let mut value = HeaderValue::from_bytes(value.as_bytes())
+        .map_err(|_| invalid("/auth", "the credentials hold a character that a header cannot carry"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 #[cfg(test)]
@@ -147,7 +188,7 @@ mod tests {
             (Auth::api_key("k").with_header("Authorization").with_prefix("Token "), "authorization", "Token k"),
         ];
         for (auth, name, value) in table {
-            let (found_name, found) = auth.to_header().unwrap();
+            let (found_name, found) = auth.to_header().unwrap().unwrap();
             assert_eq!((found_name.as_str(), found.to_str().unwrap()), (name, value));
             assert!(found.is_sensitive());
         }
@@ -158,7 +199,9 @@ mod tests {
 
     #[test]
     fn secrets_do_not_show() {
-        for auth in [Auth::bearer("hush"), Auth::basic("ann", "hush"), Auth::api_key("hush")] {
+        let source = Auth::token_source(|_| async { Ok("hush".into()) });
+        let client = Auth::client_credentials("id", "hush");
+        for auth in [Auth::bearer("hush"), Auth::basic("ann", "hush"), Auth::api_key("hush"), source, client] {
             assert!(!format!("{auth:?}").contains("hush"));
         }
     }

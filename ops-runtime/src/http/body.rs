@@ -1,5 +1,10 @@
 //! Request bodies: the content type that is chosen and the bytes that are sent.
 
+mod multipart;
+mod schema;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 
 use base64::Engine;
@@ -10,8 +15,9 @@ use http::HeaderValue;
 use serde_json::{Map, Value};
 
 use super::media::{Form, charset, essence, form, is_range};
-use super::{invalid, pointer, style};
-use crate::{CallError, HttpBinding, HttpBody, ParameterStyle};
+use super::{RequestBody, invalid, pointer, style};
+use crate::body::handover::Parcels;
+use crate::{Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
 /// Base64 with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -21,22 +27,75 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
+const OCTETS: &str = "application/octet-stream";
+
 /// A body that is ready to be sent.
 #[derive(Debug)]
 pub(super) struct Encoded {
     pub(super) content_type: HeaderValue,
-    pub(super) bytes: Bytes,
+    pub(super) body: RequestBody,
 }
 
-/// Writes the body that the input holds, in the first of the endpoint's content types that can say it.
+/// An input as JSON, with the bodies that its placeholders stand for.
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a> {
+    pub(super) spec: &'a OperationSpec,
+    pub(super) members: &'a Map<String, Value>,
+    pub(super) bodies: &'a Parcels,
+}
+
+impl Input<'_> {
+    /// The body that a value stands for.
+    fn body(&self, value: &Value) -> Option<&Body> {
+        self.bodies.get(value.as_str()?)
+    }
+
+    /// The value with every placeholder replaced by the JSON of its body.
+    ///
+    /// # Errors
+    /// If a body has no JSON.
+    pub(super) fn resolve<'v>(&self, value: &'v Value) -> Result<Cow<'v, Value>, CallError> {
+        if self.bodies.is_empty() {
+            return Ok(Cow::Borrowed(value));
+        }
+        let mut resolved = value.clone();
+        let mut stack = vec![&mut resolved];
+        while let Some(value) = stack.pop() {
+            match value {
+                Value::String(text) => {
+                    if let Some(body) = self.bodies.get(text) {
+                        *value = crate::pipeline::to_value(body)?;
+                    }
+                }
+                Value::Array(items) => stack.extend(items),
+                Value::Object(members) => stack.extend(members.values_mut()),
+                _ => {}
+            }
+        }
+        Ok(Cow::Owned(resolved))
+    }
+}
+
+/// Writes the body that the input holds: in the content type that it names, or else in the first of the endpoint's that
+/// can say it.
 ///
 /// # Errors
-/// If there is a body and no content type can say it.
-pub(super) fn encode(binding: &HttpBinding, input: &Map<String, Value>) -> Result<Option<Encoded>, CallError> {
+/// If there is a body and no content type can say it, or if the endpoint does not take the type that the input names.
+pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
+    if let Some(property) = binding.content_type.as_deref()
+        && let Some(chosen) = input.members.get(property).filter(|value| !value.is_null())
+    {
+        return encode_as(binding, input, property, chosen);
+    }
     let mut refused = None;
-    for body in binding.bodies.iter() {
-        let Some(value) = input.get(body.property.as_ref()) else { continue };
-        match write(body, value) {
+    // A body that knows its own type is best sent as what it is.
+    let (fitting, others): (Vec<_>, Vec<_>) = binding.bodies.iter().partition(|body| {
+        let value = input.members.get(body.property.as_ref()).and_then(|value| input.body(value));
+        value.and_then(Body::content_type).is_some_and(|own| covers(&body.content_type, own))
+    });
+    for body in fitting.into_iter().chain(others) {
+        let Some(value) = input.members.get(body.property.as_ref()) else { continue };
+        match write(body, &body.content_type, value, input) {
             Ok(encoded) => return Ok(encoded),
             Err(error) => refused = refused.or(Some(error)),
         }
@@ -44,48 +103,95 @@ pub(super) fn encode(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
     refused.map_or(Ok(None), Err)
 }
 
-fn write(body: &HttpBody, value: &Value) -> Result<Option<Encoded>, CallError> {
-    let essence = essence(&body.content_type);
-    let ready = |content_type: &str, bytes: Bytes| {
-        let content_type = HeaderValue::from_str(content_type.trim())
-            .map_err(|_| CallError::execution(format!("`{content_type}` is no content type")))?;
-        Ok(Some(Encoded { content_type, bytes }))
+fn encode_as(
+    binding: &HttpBinding,
+    input: Input<'_>,
+    property: &str,
+    chosen: &Value,
+) -> Result<Option<Encoded>, CallError> {
+    let text = chosen.as_str().unwrap_or_default();
+    let same = |body: &&HttpBody| body.content_type.trim().eq_ignore_ascii_case(text.trim());
+    let body = binding.bodies.iter().find(same);
+    let body = body.or_else(|| binding.bodies.iter().find(|body| covers(&body.content_type, text)));
+    let Some(body) = body else {
+        let known: Vec<_> = binding.bodies.iter().map(|body| format!("`{}`", body.content_type)).collect();
+        let message = format!("the endpoint takes no body of that content type, but {}", known.join(", "));
+        return Err(invalid(&pointer(property), message));
     };
-    let content_type = body.content_type.as_ref();
+    let Some(value) = input.members.get(body.property.as_ref()) else { return Ok(None) };
+    write(body, text, value, input)
+}
+
+/// Whether a described content type, which may be a range, stands for a content type.
+fn covers(described: &str, content_type: &str) -> bool {
+    let (described, content_type) = (essence(described), essence(content_type));
+    match described.strip_suffix("/*") {
+        _ if content_type.is_empty() => false,
+        Some("*") => true,
+        Some(kind) => content_type.split_once('/').is_some_and(|(own, _)| own == kind),
+        None => described == content_type || described == "*",
+    }
+}
+
+/// The header for a content type.
+fn header(content_type: &str) -> Result<HeaderValue, CallError> {
+    HeaderValue::from_str(content_type.trim())
+        .map_err(|_| CallError::execution(format!("`{}` is no content type", content_type.escape_debug())))
+}
+
+fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
+    let ready = |content_type: &str, body: RequestBody| Ok(Some(Encoded { content_type: header(content_type)?, body }));
+    let essence = essence(content_type);
+    if form(&essence) != Form::Json
+        && essence != FORM
+        && !essence.starts_with("multipart/")
+        && let Some(given) = input.body(value)
+    {
+        let own = given.content_type().filter(|_| essence.ends_with('*') || essence.is_empty());
+        let fallback = if essence.ends_with('*') || essence.is_empty() { OCTETS } else { content_type };
+        return ready(own.unwrap_or(fallback), given.clone().into());
+    }
     if is_range(&essence) {
-        return ready("application/json", json(value));
+        return ready("application/json", json(&*input.resolve(value)?));
     }
     if form(&essence) == Form::Json {
-        return ready(content_type, json(value));
+        return ready(content_type, json(&*input.resolve(value)?));
     }
     if value.is_null() {
         return Ok(None);
-    }
-    if essence.starts_with("multipart/") {
-        return Err(CallError::execution(format!("request bodies of type `{content_type}` are not supported")));
     }
     let unfit = |expected: &str| {
         let message = format!("a body of type `{content_type}` is written from {expected}");
         invalid(&pointer(&body.property), message)
     };
+    if essence.starts_with("multipart/") {
+        let (boundary, body) = multipart::encode(body, &essence, value, input)?.ok_or_else(|| unfit("an object"))?;
+        // A document may name a boundary, which only the one who writes the body can.
+        let own = |parameter: &&str| !parameter.is_empty() && !parameter.to_ascii_lowercase().starts_with("boundary=");
+        let parameters = content_type.split(';').skip(1).map(str::trim).filter(own).map(|p| format!("; {p}"));
+        return ready(&format!("{essence}{}; boundary={boundary}", parameters.collect::<String>()), body);
+    }
     match (form(&essence), value) {
         _ if essence == FORM => {
+            let value = input.resolve(value)?;
             let fields = value.as_object().ok_or_else(|| unfit("an object"))?;
-            ready(content_type, form_fields(body, fields).into())
+            ready(content_type, Bytes::from(form_fields(body, fields)).into())
         }
-        (Form::Text, Value::String(text)) => ready(&text_type(&essence, content_type, text), text.clone().into()),
-        (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, value.to_string().into()),
+        (Form::Text, Value::String(text)) => {
+            ready(&text_type(&essence, content_type, text), Bytes::from(text.clone()).into())
+        }
+        (Form::Text, Value::Bool(_) | Value::Number(_)) => ready(content_type, json(value)),
         (Form::Text, _) => Err(unfit("a string")),
         (_, Value::String(text)) => {
             let bytes = BASE64.decode(text).map_err(|_| unfit("a string of base64"))?;
-            ready(if essence.ends_with("/*") { "application/octet-stream" } else { content_type }, bytes.into())
+            ready(if essence.ends_with("/*") { OCTETS } else { content_type }, Bytes::from(bytes).into())
         }
         _ => Err(unfit("a string of base64")),
     }
 }
 
-fn json(value: &Value) -> Bytes {
-    value.to_string().into()
+fn json(value: &Value) -> RequestBody {
+    Bytes::from(value.to_string()).into()
 }
 
 /// Names the charset of text that needs one.
@@ -103,10 +209,10 @@ fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> String {
     for (name, value) in fields {
         let mut parameter = style::form_field(name, value);
         if let Some(field) = body.fields.iter().find(|field| field.name == *name) {
-            let json = field.content_type.as_deref().is_some_and(super::media::is_json);
+            let json = field.content_type.as_deref().is_some_and(|kind| super::media::is_json(&essence(kind)));
             match field.style {
                 Some((style, explode)) => (parameter.style, parameter.explode) = (style, explode),
-                None if json => parameter.style = ParameterStyle::Json,
+                None if json && (value.is_object() || value.is_array()) => parameter.style = ParameterStyle::Json,
                 None => {}
             }
             parameter.allow_reserved = field.allow_reserved;
@@ -114,88 +220,4 @@ fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> String {
         pairs.extend(style::query(&parameter, value));
     }
     pairs.join("&")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::HttpField;
-    use serde_json::json;
-
-    fn body(content_type: &'static str) -> HttpBinding {
-        let mut binding = HttpBinding::new("POST", "/");
-        binding.bodies = vec![HttpBody::new(content_type)].into();
-        binding
-    }
-
-    fn sent(binding: &HttpBinding, value: &Value) -> (String, Vec<u8>) {
-        let input = json!({ "body": value });
-        let encoded = encode(binding, input.as_object().unwrap()).unwrap().unwrap();
-        (encoded.content_type.to_str().unwrap().to_owned(), encoded.bytes.to_vec())
-    }
-
-    #[test]
-    fn bodies_that_can_be_written() {
-        let table: &[(&str, Value, &str, &[u8])] = &[
-            ("application/json", json!({ "a": 1 }), "application/json", br#"{"a":1}"#),
-            ("application/json", json!(0), "application/json", b"0"),
-            ("application/json", json!(false), "application/json", b"false"),
-            ("application/json", json!(""), "application/json", b"\"\""),
-            ("application/json", json!(null), "application/json", b"null"),
-            ("application/merge-patch+json", json!([]), "application/merge-patch+json", b"[]"),
-            ("*/*", json!([]), "application/json", b"[]"),
-            ("text/plain", json!("hi"), "text/plain", b"hi"),
-            ("text/plain", json!("ö"), "text/plain; charset=utf-8", "ö".as_bytes()),
-            ("text/plain; charset=UTF-8", json!("ö"), "text/plain; charset=UTF-8", "ö".as_bytes()),
-            ("text/plain", json!(1.5), "text/plain", b"1.5"),
-            ("text/*", json!(""), "text/plain", b""),
-            ("application/xml", json!("<a/>"), "application/xml", b"<a/>"),
-            ("application/octet-stream", json!("AP8="), "application/octet-stream", b"\x00\xff"),
-            ("image/png", json!("AP8"), "image/png", b"\x00\xff"),
-            ("image/*", json!(""), "application/octet-stream", b""),
-            (
-                FORM,
-                json!({ "a b": "c&d", "e": [1, 2], "f": { "g": true }, "h": null }),
-                FORM,
-                b"a%20b=c%26d&e=1&e=2&f%5Bg%5D=true",
-            ),
-        ];
-        for (content_type, value, expected_type, expected) in table {
-            let (found_type, found) = sent(&body(content_type), value);
-            assert_eq!(found_type, *expected_type);
-            assert_eq!(found, *expected, "{content_type} of {value}: {}", String::from_utf8_lossy(&found));
-        }
-    }
-
-    #[test]
-    fn bodies_that_cannot() {
-        let table = [
-            ("text/plain", json!({}), "VALIDATION_ERROR"),
-            ("application/octet-stream", json!("not base64!"), "VALIDATION_ERROR"),
-            ("application/octet-stream", json!(1), "VALIDATION_ERROR"),
-            (FORM, json!("a=b"), "VALIDATION_ERROR"),
-            ("multipart/form-data", json!({}), "EXECUTION_ERROR"),
-            ("text/b\r\nX: y", json!("a"), "EXECUTION_ERROR"),
-        ];
-        for (content_type, value, code) in table {
-            let input = json!({ "body": value });
-            let error = encode(&body(content_type), input.as_object().unwrap()).unwrap_err();
-            assert_eq!(error.code().as_str(), code, "{content_type} of {value}: {error}");
-        }
-    }
-
-    #[test]
-    fn the_first_type_that_can_say_it_is_chosen() {
-        let mut binding = body("multipart/form-data");
-        let fields = vec![HttpField::new("tags").with_style(ParameterStyle::DeepObject, true)];
-        let mut form = HttpBody::new(FORM).with_property("form");
-        form.fields = fields.into();
-        binding.bodies = vec![HttpBody::new("multipart/form-data"), HttpBody::new("application/json"), form].into();
-
-        assert_eq!(sent(&binding, &json!({ "a": 1 })).0, "application/json");
-        let input = json!({ "form": { "tags": ["x", "y"] } });
-        let encoded = encode(&binding, input.as_object().unwrap()).unwrap().unwrap();
-        assert_eq!(encoded.bytes, "tags%5B0%5D=x&tags%5B1%5D=y");
-        assert!(encode(&binding, &Map::new()).unwrap().is_none());
-    }
 }

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tracing::{Instrument, Span, debug, debug_span, field};
 use url::Url;
 
 use super::HttpConfig;
 use super::config::Settings;
-use super::engine::{EngineResponse, RequestBody};
-use super::events::{self, Data};
+use super::events::{self, Items};
+use super::exchange::{Exchange, Label};
 use super::media::Described;
-use super::redirect::{Answer, send};
 use super::request::encode;
 use super::response;
+use crate::body::handover::Parcels;
+use crate::context::{deadline_after, earlier};
 use crate::handler::BoxFuture;
 use crate::{
-    CallError, Context, Endpoint, ErrorCode, Handler, HttpBinding, OperationSpec, Payload, PayloadStream, Registration,
-    Registry, RegistryError, ResponseEnvelope, SpecRef,
+    CallError, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, PayloadStream, Registration, Registry,
+    RegistryError, ResponseEnvelope, SpecRef,
 };
 
 /// A client of one service, which runs every operation that is bound to HTTP.
@@ -90,47 +90,65 @@ impl fmt::Debug for HttpClient {
 #[derive(Clone)]
 pub(super) struct Remote(Arc<Settings>);
 
+impl Remote {
+    /// The exchange of a call, ready to be run.
+    fn exchange(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<Exchange, CallError> {
+        let binding = spec.http().ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))?;
+        let none = Parcels::default();
+        let bodies = context.extra.as_ref().map_or(&none, |extra| &extra.bodies);
+        let settings = self.0.clone();
+        let request = encode(spec, binding, &settings, input, bodies)?;
+        let plan = settings.credentials.plan(&spec.id, binding)?;
+        let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
+        Ok(Exchange { settings, request, plan, label: Label::of(spec), deadline })
+    }
+}
+
 impl Endpoint for Remote {
     fn call(
         &self,
         spec: &OperationSpec,
         input: Value,
-        _: Context,
+        context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        let (settings, binding) = (self.0.clone(), bound(spec));
-        let request = binding.and_then(|binding| encode(binding, spec.kind, &settings, &input));
-        let described = binding_forms(spec);
-        Box::pin(
-            async move {
-                let exchange = async {
-                    let response = answer(&settings, request?).await?;
-                    response::read(response, &described, settings.max_response).await
-                };
-                limited(settings.timeout, exchange).await
-            }
-            .instrument(span(spec)),
-        )
+        let exchange = self.exchange(spec, &input, &context);
+        let described = spec.http().map(Described::new).unwrap_or_default();
+        let streams = context.extra.as_ref().is_some_and(|extra| extra.streams_output);
+        Box::pin(async move {
+            let mut exchange = exchange?;
+            let settings = exchange.settings.clone();
+            limited(settings.timeout, async {
+                let response = exchange.run().await?;
+                if streams {
+                    return response::stream(response, settings.max_response).await;
+                }
+                response::read(response, &described, settings.max_response).await
+            })
+            .await
+        })
     }
 
     fn subscribe(
         &self,
         spec: &OperationSpec,
         input: Value,
-        _: Context,
+        context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
-        let (settings, binding) = (self.0.clone(), bound(spec));
-        let request = binding.and_then(|binding| encode(binding, spec.kind, &settings, &input));
-        let (described, data) = (binding_forms(spec), Data::of(spec));
-        Box::pin(
-            async move {
-                let exchange = async {
-                    let response = answer(&settings, request?).await?;
-                    events::open(response, data, &described, &settings).await
-                };
-                limited(settings.timeout, exchange).await
-            }
-            .instrument(span(spec)),
-        )
+        let exchange = self.exchange(spec, &input, &context);
+        let items = Items::of(spec);
+        Box::pin(async move {
+            let mut exchange = exchange?;
+            let settings = exchange.settings.clone();
+            limited(settings.timeout, async {
+                let response = exchange.run().await?;
+                events::open(response, items, exchange).await
+            })
+            .await
+        })
+    }
+
+    fn streams_bodies(&self) -> bool {
+        true
     }
 }
 
@@ -152,28 +170,10 @@ impl Endpoint for HttpClient {
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
         self.remote.subscribe(spec, input, context)
     }
-}
 
-fn bound(spec: &OperationSpec) -> Result<&HttpBinding, CallError> {
-    spec.http().ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))
-}
-
-fn binding_forms(spec: &OperationSpec) -> Described {
-    spec.http().map(Described::new).unwrap_or_default()
-}
-
-/// What a log may know of a request: the path's template, but no value of the input.
-fn span(spec: &OperationSpec) -> Span {
-    let (method, path) = spec.http().map_or(("", ""), |binding| (binding.method.as_ref(), binding.path.as_ref()));
-    debug_span!("http", operation = %spec.id, method, path, status = field::Empty)
-}
-
-async fn answer(settings: &Settings, request: http::Request<RequestBody>) -> Result<EngineResponse, CallError> {
-    let Answer { response, url } = send(settings, request).await?;
-    let status = response.status().as_u16();
-    Span::current().record("status", status);
-    debug!(status, redirected = url.is_some(), "response");
-    Ok(response)
+    fn streams_bodies(&self) -> bool {
+        true
+    }
 }
 
 /// Gives up after the service's timeout.

@@ -1,5 +1,6 @@
 //! What an HTTP client needs to know about a service.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -9,11 +10,13 @@ use bytes::Bytes;
 use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body;
+use tokio::sync::Semaphore;
 use tower_service::Service;
 use url::Url;
 
-use super::engine::{Custom, Engine, RequestBody, Reqwest};
-use super::{Auth, invalid};
+use super::auth::Credentials;
+use super::engine::{Custom, Engine};
+use super::{Auth, HttpEngine, Reconnect, RequestBody, Retry, invalid};
 use crate::{CallError, OutputPolicy};
 
 /// What an HTTP client needs to know about a service.
@@ -35,11 +38,16 @@ pub struct HttpConfig {
     base_url: Option<String>,
     headers: Vec<(String, String)>,
     auth: Option<Auth>,
+    credentials: BTreeMap<String, Auth>,
+    server_variables: BTreeMap<String, String>,
     timeout: Option<Duration>,
     max_response: usize,
     max_line: Option<usize>,
     max_event: Option<usize>,
+    max_in_flight: Option<usize>,
     redirects: usize,
+    retry: Option<Retry>,
+    reconnect: Option<Reconnect>,
     policy: OutputPolicy,
     engine: Option<Arc<dyn Engine>>,
 }
@@ -52,11 +60,16 @@ impl HttpConfig {
             base_url: None,
             headers: Vec::new(),
             auth: None,
+            credentials: BTreeMap::new(),
+            server_variables: BTreeMap::new(),
             timeout: None,
             max_response: 64 * 1024 * 1024,
             max_line: None,
             max_event: None,
+            max_in_flight: None,
             redirects: 10,
+            retry: None,
+            reconnect: None,
             policy: OutputPolicy::default(),
             engine: None,
         }
@@ -86,14 +99,70 @@ impl HttpConfig {
         self
     }
 
-    /// Adds credentials to every request.
+    /// Sets a variable of the servers that the document names; a base URL makes it needless.
+    ///
+    /// An operation whose server knows no such variable is called as before; one whose server does not allow the value is
+    /// refused.
     #[must_use]
-    pub fn with_auth(mut self, auth: Auth) -> Self {
-        self.auth = Some(auth);
+    pub fn with_server_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.server_variables.insert(name.into(), value.into());
         self
     }
 
-    /// Sets how long a request may take in all; of a subscription, until the response's headers are there.
+    /// Sets the credentials for every operation that asks for any that they fit, or that says nothing about it.
+    ///
+    /// An operation that only allows anonymous calls is called without. One that asks for something that neither these nor
+    /// those [by name](Self::with_credentials) are is sent these nonetheless, as documents are often wrong about it.
+    #[must_use]
+    pub fn with_auth(mut self, auth: impl Into<Auth>) -> Self {
+        self.auth = Some(auth.into());
+        self
+    }
+
+    /// Sets the credentials for a security scheme, by the name that the document gives it.
+    ///
+    /// An operation may name several ways to authenticate: the first for which there are all credentials is used. If there
+    /// is none, the request is sent without any, which the log says at the level `DEBUG`.
+    ///
+    /// ```
+    /// use ops_runtime::http::{Auth, HttpConfig};
+    ///
+    /// let config = HttpConfig::new()
+    ///     .with_base_url("https://api.example.com")
+    ///     .with_credentials("petstore_auth", Auth::client_credentials("my-app", "s3cr3t"))
+    ///     .with_credentials("api_key", Auth::api_key("k3y"));
+    /// ```
+    #[must_use]
+    pub fn with_credentials(mut self, scheme: impl Into<String>, auth: impl Into<Auth>) -> Self {
+        self.credentials.insert(scheme.into(), auth.into());
+        self
+    }
+
+    /// Has requests sent again that failed in a way that may pass, where it is safe: see [`Retry`]. By default none is.
+    #[must_use]
+    pub fn with_retries(mut self, retry: Retry) -> Self {
+        self.retry = Some(retry);
+        self
+    }
+
+    /// Has subscriptions opened again whose connection has ended: see [`Reconnect`]. By default none is.
+    #[must_use]
+    pub fn with_reconnect(mut self, reconnect: Reconnect) -> Self {
+        self.reconnect = Some(reconnect);
+        self
+    }
+
+    /// Sets how many requests may be under way at a time; more wait for their turn. By default there is no limit.
+    ///
+    /// A request is under way until its response is read, or dropped: a subscription or a streamed body until it ends.
+    #[must_use]
+    pub fn with_max_in_flight(mut self, requests: usize) -> Self {
+        self.max_in_flight = Some(requests);
+        self
+    }
+
+    /// Sets how long a call may take in all, retries included; of a subscription or a streamed body, until the response's
+    /// headers are there.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -139,9 +208,10 @@ impl HttpConfig {
         self
     }
 
-    /// Sends the requests through a service of yours instead of the built-in engine.
+    /// Sends the requests through a service of yours instead of the built-in engine; it may wrap one
+    /// ([`HttpEngine`]).
     ///
-    /// The service should not follow redirects itself: the client does, and keeps credentials from strangers.
+    /// It gets each request as it goes out, with credentials, once for every redirect and retry. The service should not follow redirects itself: the client does, and keeps credentials from strangers.
     #[must_use]
     pub fn with_service<S, B>(mut self, service: S) -> Self
     where
@@ -180,6 +250,7 @@ impl fmt::Debug for HttpConfig {
             .field("host", &host.as_ref().and_then(Url::host_str))
             .field("headers", &self.headers.iter().map(|(name, _)| name).collect::<Vec<_>>())
             .field("auth", &self.auth)
+            .field("credentials", &self.credentials)
             .field("timeout", &self.timeout)
             .field("max_response", &self.max_response)
             .field("redirects", &self.redirects)
@@ -191,18 +262,22 @@ impl fmt::Debug for HttpConfig {
 pub(super) struct Settings {
     pub(super) base_url: Option<Url>,
     pub(super) headers: HeaderMap,
-    pub(super) auth: Option<(HeaderName, HeaderValue)>,
+    pub(super) credentials: Credentials,
+    pub(super) server_variables: BTreeMap<String, String>,
     pub(super) timeout: Option<Duration>,
     pub(super) max_response: usize,
     pub(super) max_line: Option<usize>,
     pub(super) max_event: Option<usize>,
     pub(super) redirects: usize,
+    pub(super) retry: Option<Retry>,
+    pub(super) reconnect: Option<Reconnect>,
+    pub(super) in_flight: Option<Arc<Semaphore>>,
     pub(super) engine: Arc<dyn Engine>,
 }
 
 impl Settings {
     pub(super) fn new(config: HttpConfig) -> Result<Self, CallError> {
-        let mut auth = config.auth.as_ref().map(Auth::to_header).transpose()?;
+        let mut auth = config.auth;
         let mut base_url = config.base_url.as_deref().map(parse_url).transpose()?;
         if let Some(url) = &mut base_url {
             let own = take_credentials(url)?;
@@ -225,17 +300,22 @@ impl Settings {
         }
         let engine = match config.engine {
             Some(engine) => engine,
-            None => Arc::new(Reqwest::new()?),
+            None => Arc::new(Custom(Mutex::new(HttpEngine::new()?))),
         };
         Ok(Self {
             base_url,
             headers,
-            auth,
+            credentials: Credentials::new(auth, config.credentials)?,
+            server_variables: config.server_variables,
             timeout: config.timeout,
             max_response: config.max_response,
             max_line: config.max_line,
             max_event: config.max_event,
             redirects: config.redirects,
+            retry: config.retry,
+            reconnect: config.reconnect,
+            // At least one, or nothing would ever be sent.
+            in_flight: config.max_in_flight.map(|n| Arc::new(Semaphore::new(n.clamp(1, Semaphore::MAX_PERMITS)))),
             engine,
         })
     }
@@ -257,8 +337,8 @@ pub(super) fn is_http(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.has_host()
 }
 
-/// Takes user and password out of the URL, as the header that they stand for.
-pub(super) fn take_credentials(url: &mut Url) -> Result<Option<(HeaderName, HeaderValue)>, CallError> {
+/// Takes user and password out of the URL.
+pub(super) fn take_credentials(url: &mut Url) -> Result<Option<Auth>, CallError> {
     let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let user = decode(url.username());
     let password = url.password().map(decode);
@@ -268,5 +348,7 @@ pub(super) fn take_credentials(url: &mut Url) -> Result<Option<(HeaderName, Head
     // They fail only for URLs without a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    Auth::basic(user, password.unwrap_or_default()).to_header().map(Some)
+    let auth = Auth::basic(user, password.unwrap_or_default());
+    auth.to_header()?;
+    Ok(Some(auth))
 }

@@ -1,17 +1,22 @@
 //! Subscriptions: a response that is an event stream, as the items that it carries.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use http::{HeaderValue, Method};
 use http_body_util::BodyExt;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::client::limited;
 use super::config::Settings;
-use super::engine::{EngineResponse, failure};
+use super::engine::{EngineResponse, ResponseBody, failure};
+use super::exchange::Exchange;
+use super::lines::{self, Framing};
 use super::media::{self, Described, EVENT_STREAM, essence};
 use super::response::{meta, read, status_error};
+use super::retry::{Reconnect, may_pass};
 use crate::sse::{SseEvent, SseParser};
 use crate::{CallError, Definitions, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 
@@ -36,6 +41,32 @@ impl Data {
             return Self::Any;
         }
         spec.output.to_value().map_or(Self::Any, |schema| Self::of_schema(&schema, &spec.definitions, 16))
+    }
+
+    /// What the property `data` of whole events calls for.
+    fn of_whole(spec: &OperationSpec) -> Self {
+        let mut found = Vec::new();
+        if let Ok(schema) = spec.output.to_value() {
+            Self::data_schemas(&schema, &spec.definitions, 16, &mut found);
+        }
+        Self::either(found.into_iter())
+    }
+
+    fn data_schemas(schema: &Value, definitions: &Definitions, depth: usize, found: &mut Vec<Self>) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        if let Some(data) = schema.get("properties").and_then(|properties| properties.get("data")) {
+            found.push(Self::of_schema(data, definitions, depth));
+        }
+        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+            let name = name.strip_prefix("#/$defs/").unwrap_or(name).replace("~1", "/").replace("~0", "~");
+            if let Some(schema) = definitions.get(&name).and_then(|definition| definition.schema.to_value().ok()) {
+                Self::data_schemas(&schema, definitions, depth, found);
+            }
+        }
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let parts = schema.get(keyword).and_then(Value::as_array);
+            parts.into_iter().flatten().for_each(|part| Self::data_schemas(part, definitions, depth, found));
+        }
     }
 
     fn of_schema(schema: &Value, definitions: &Definitions, depth: usize) -> Self {
@@ -89,7 +120,51 @@ impl Data {
     }
 }
 
-/// Reads the response to a subscription.
+/// How the items of a subscription are read.
+pub(super) struct Items {
+    described: Described,
+    data: Data,
+    /// How the data is read where an item is the whole event.
+    whole: Option<Data>,
+}
+
+impl Items {
+    pub(super) fn of(spec: &OperationSpec) -> Self {
+        let whole = spec.http().is_some_and(|binding| binding.responses.iter().any(|response| response.whole_event));
+        Self {
+            described: spec.http().map(Described::new).unwrap_or_default(),
+            data: Data::of(spec),
+            whole: whole.then(|| Data::of_whole(spec)),
+        }
+    }
+
+    /// The item that an event is; none if it says nothing.
+    fn read(&self, event: SseEvent) -> Option<Payload> {
+        let Some(data) = self.whole else { return self.data.read(event.data) };
+        let data = match data.read(event.data)? {
+            Payload::Value(value) => value,
+            // Data that should be JSON and is not is told by the type, which gets it as it came.
+            Payload::Json(text) => serde_json::from_slice(&text)
+                .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned())),
+            Payload::Body(_) => return None,
+        };
+        let mut item = Map::from_iter([("event".to_owned(), Value::String(event.kind)), ("data".to_owned(), data)]);
+        if !event.id.is_empty() {
+            item.insert("id".to_owned(), Value::String(event.id));
+        }
+        if let Some(retry) = event.retry {
+            item.insert("retry".to_owned(), u64::try_from(retry.as_millis()).unwrap_or(u64::MAX).into());
+        }
+        Some(Payload::Value(Value::Object(item)))
+    }
+}
+
+fn essence_of(response: &EngineResponse) -> String {
+    let content_type = response.headers().get(http::header::CONTENT_TYPE);
+    essence(content_type.and_then(|value| value.to_str().ok()).unwrap_or_default())
+}
+
+/// Reads the response to a subscription; the exchange is what gave it, to be repeated if the stream is to go on.
 ///
 /// A server that answers with JSON gives one item, and one that says that there is nothing (204) none; any other answer
 /// is an error.
@@ -98,16 +173,18 @@ impl Data {
 /// If the status is not a success, or the response is of another type.
 pub(super) async fn open(
     response: EngineResponse,
-    data: Data,
-    described: &Described,
-    settings: &Settings,
+    items: Items,
+    exchange: Exchange,
 ) -> Result<PayloadStream, CallError> {
-    let essence = {
-        let content_type = response.headers().get(http::header::CONTENT_TYPE);
-        essence(content_type.and_then(|value| value.to_str().ok()).unwrap_or_default())
-    };
+    let settings = exchange.settings.clone();
+    let essence = essence_of(&response);
     if response.status().is_success() && essence == EVENT_STREAM {
-        return Ok(events(response, data, parser(settings)));
+        return Ok(events(response, items, exchange));
+    }
+    if response.status().is_success()
+        && let Some(framing) = Framing::of(&essence)
+    {
+        return Ok(lines::items(response, framing, settings.max_event));
     }
     if response.status().is_success() && !media::is_json(&essence) && response.status() != 204 {
         let found = if essence.is_empty() { "no content type".to_owned() } else { format!("`{essence}`") };
@@ -116,7 +193,7 @@ pub(super) async fn open(
         let message = format!("the server answered a subscription with {found}, not with an event stream");
         return Err(CallError::execution(message).with_details(details));
     }
-    let envelope = read(response, described, settings.max_response).await?;
+    let envelope = read(response, &items.described, settings.max_response).await?;
     let nothing = matches!(envelope.data, Payload::Value(Value::Null));
     let items: VecDeque<_> = if nothing { VecDeque::new() } else { [Ok(envelope)].into() };
     Ok(stream::iter(items).boxed())
@@ -135,19 +212,38 @@ fn parser(settings: &Settings) -> SseParser {
 
 /// The state of a subscription between two items.
 struct Source {
-    body: http_body_util::combinators::UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>,
+    body: ResponseBody,
     parser: SseParser,
     meta: HttpMeta,
-    data: Data,
+    items: Items,
     error: Option<CallError>,
     ended: bool,
+    reopen: Option<Reopen>,
 }
 
-fn events(response: EngineResponse, data: Data, parser: SseParser) -> PayloadStream {
-    let (parts, body) = response.into_parts();
-    let mut meta = meta(&parts);
+/// What it takes to open a stream again.
+struct Reopen {
+    exchange: Exchange,
+    reconnect: Reconnect,
+    /// How many tries in a row brought no event.
+    in_vain: usize,
+    /// What the server asked for last.
+    retry: Option<Duration>,
+}
+
+fn stream_meta(response: &http::response::Parts) -> HttpMeta {
+    let mut meta = meta(response);
     meta.content_type = EVENT_STREAM.to_owned();
-    let source = Source { body, parser, meta, data, error: None, ended: false };
+    meta
+}
+
+fn events(response: EngineResponse, items: Items, exchange: Exchange) -> PayloadStream {
+    let parser = parser(&exchange.settings);
+    let reconnect = exchange.settings.reconnect.clone().filter(|_| exchange.request.method() == Method::GET);
+    let reopen = reconnect.map(|reconnect| Reopen { exchange, reconnect, in_vain: 0, retry: None });
+    let (parts, body) = response.into_parts();
+    let meta = stream_meta(&parts);
+    let source = Source { body, parser, meta, items, error: None, ended: false, reopen };
     stream::unfold(source, |mut source| async move { source.next().await.map(|item| (item, source)) }).boxed()
 }
 
@@ -155,6 +251,9 @@ impl Source {
     async fn next(&mut self) -> Option<Result<ResponseEnvelope<Payload>, CallError>> {
         loop {
             while let Some(event) = self.parser.next_event() {
+                if let Some(reopen) = &mut self.reopen {
+                    reopen.in_vain = 0;
+                }
                 if event.data.trim() == "[DONE]" {
                     return None;
                 }
@@ -170,19 +269,73 @@ impl Source {
                 return None;
             }
             match self.body.frame().await.map(|frame| frame.map(http_body::Frame::into_data)) {
-                None => return None,
+                None => self.reopened(None).await,
                 // What came before an error is given first.
                 Some(Ok(Ok(data))) => self.error = self.parser.push(&data).err().map(Into::into),
                 Some(Ok(Err(_trailers))) => {}
-                Some(Err(error)) => self.error = Some(failure("the event stream broke off", &*error)),
+                Some(Err(error)) => self.reopened(Some(failure("the event stream broke off", &*error))).await,
             }
         }
     }
 
+    /// Opens the stream again, if that is wanted; if it is not or in vain, the stream ends, with an error if there is one.
+    async fn reopened(&mut self, mut error: Option<CallError>) {
+        let id = self.parser.last_event_id().to_owned();
+        let retry = self.parser.retry();
+        while let Some(reopen) = self.reopen.as_mut().filter(|reopen| reopen.in_vain < reopen.reconnect.tries) {
+            reopen.retry = retry.or(reopen.retry);
+            let delay = reopen.reconnect.delay(reopen.in_vain, reopen.retry);
+            reopen.in_vain += 1;
+            tracing::debug!(?delay, tries = reopen.in_vain, "the event stream is opened again");
+            tokio::time::sleep(delay).await;
+            match reopen.open(&id).await {
+                Ok(response) if response.status().is_success() && essence_of(&response) == EVENT_STREAM => {
+                    let (parts, body) = response.into_parts();
+                    self.meta = stream_meta(&parts);
+                    self.body = body;
+                    self.parser = parser(&reopen.exchange.settings).with_last_event_id(id);
+                    return;
+                }
+                // There is nothing more to come (WHATWG HTML, section 9.2.5).
+                Ok(response) if response.status() == 204 => {
+                    error = None;
+                    break;
+                }
+                Ok(response) => {
+                    let passes = may_pass(response.status());
+                    let limit = reopen.exchange.settings.max_response;
+                    let (parts, body) = response.into_parts();
+                    error = Some(status_error(meta(&parts), body, limit).await);
+                    if !passes {
+                        break;
+                    }
+                }
+                Err(failed) => error = Some(failed),
+            }
+        }
+        self.ended = true;
+        self.error = error;
+    }
+
     fn item(&self, event: SseEvent) -> Option<ResponseEnvelope<Payload>> {
-        let payload = self.data.read(event.data)?;
-        let mut meta = self.meta.clone();
-        meta.event = Some(EventMeta::new(event.kind, event.id));
-        Some(ResponseEnvelope::http(payload, meta))
+        let meta = EventMeta::new(event.kind.clone(), event.id.clone());
+        let payload = self.items.read(event)?;
+        let mut facts = self.meta.clone();
+        facts.event = Some(meta);
+        Some(ResponseEnvelope::http(payload, facts))
+    }
+}
+
+impl Reopen {
+    async fn open(&mut self, last_event_id: &str) -> Result<EngineResponse, CallError> {
+        // An id that no header can carry is the server's problem: the stream then starts where it likes.
+        if let Ok(id) = HeaderValue::from_bytes(last_event_id.as_bytes())
+            && !id.is_empty()
+        {
+            self.exchange.request.headers_mut().insert("last-event-id", id);
+        }
+        // The call's deadline was that of its first answer.
+        self.exchange.deadline = None;
+        limited(self.exchange.settings.clone().timeout, self.exchange.run()).await
     }
 }

@@ -5,9 +5,11 @@ use http::{HeaderValue, Method};
 use url::Url;
 
 use super::HttpClient;
+use super::RequestBody;
+use super::auth::Applied;
 use super::client::limited;
 use super::config::{Settings, is_http, take_credentials};
-use super::engine::RequestBody;
+use super::exchange::{Label, Sent};
 use super::redirect::{harmless, same_origin, send};
 use super::request::request;
 use super::response::{self, Collected, collect};
@@ -42,20 +44,20 @@ async fn fetch(settings: &Settings, url: &str) -> Result<Document, CallError> {
         .ok_or_else(|| CallError::execution("the document's URL is no http or https URL"))?;
     let own = take_credentials(&mut url)?;
     let mut headers = settings.headers.clone();
-    let mut auth = settings.auth.clone();
-    if !settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url)) {
+    let mut credentials = Applied::default();
+    if settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url)) {
+        credentials = settings.credentials.of_documents().apply(settings, None).await?;
+    } else {
         headers = harmless(&headers);
-        auth = None;
-    }
-    if let Some((name, value)) = auth {
-        headers.insert(name, value);
-    }
-    if let Some((_, value)) = own {
-        headers.insert(AUTHORIZATION, value);
     }
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, application/yaml, */*;q=0.5"));
-    let request = request(Method::GET, &url, headers, RequestBody::default())?;
-    let answer = send(settings, request).await?;
+    let mut request = request(Method::GET, &url, headers, RequestBody::default())?;
+    credentials.put(&mut request)?;
+    if let Some((_, value)) = own.map(|own| own.to_header()).transpose()?.flatten() {
+        request.headers_mut().insert(AUTHORIZATION, value);
+    }
+    let sent = send(settings, request, &credentials, &Label::default(), &mut Sent::default()).await;
+    let answer = sent.map_err(|failed| failed.error)?;
     let url = answer.url.unwrap_or(url).to_string();
     let (parts, body) = answer.response.into_parts();
     let meta = response::meta(&parts);

@@ -125,8 +125,13 @@ fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<I
 fn locate(binding: &mut Binding, document: &Url) {
     if let Binding::Http(http) = binding {
         let server = http.server.as_deref().unwrap_or("/");
+        if server.starts_with('{') || (server.contains('{') && server.contains("://")) {
+            // What it is as seen from the document shows only once its variables have values.
+            return;
+        }
         if let Ok(server) = document.join(server) {
-            http.server = Some(Cow::Owned(server.into()));
+            // Variables in the path must stay what they are.
+            http.server = Some(Cow::Owned(server.as_str().replace("%7B", "{").replace("%7D", "}")));
         }
     }
 }

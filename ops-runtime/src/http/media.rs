@@ -2,6 +2,7 @@
 
 use http::HeaderValue;
 
+use super::lines::Framing;
 use crate::{HttpBinding, HttpResponse, OperationKind, StatusRange};
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
@@ -101,7 +102,7 @@ impl Described {
 /// JSON is preferred where the endpoint offers several types, because it alone fits any schema.
 pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue {
     if kind == OperationKind::Subscription {
-        return HeaderValue::from_static(EVENT_STREAM);
+        return accept_stream(binding);
     }
     let succeeds = binding.responses.iter().any(|response| response.status.is_success());
     let mut types: Vec<&str> = Vec::new();
@@ -132,6 +133,21 @@ pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue 
         .ok()
         .filter(|value| !value.is_empty())
         .unwrap_or_else(|| HeaderValue::from_static("*/*"))
+}
+
+/// The streams that a subscription can be answered with; server-sent events, if the document says nothing.
+fn accept_stream(binding: &HttpBinding) -> HeaderValue {
+    let mut types: Vec<&str> = Vec::new();
+    for response in binding.responses.iter() {
+        let content_type = response.content_type.as_deref().unwrap_or_default().trim();
+        let essence = essence(content_type);
+        let streams = essence == EVENT_STREAM || Framing::of(&essence).is_some();
+        if streams && !types.contains(&content_type) {
+            types.push(content_type);
+        }
+    }
+    let described = HeaderValue::from_str(&types.join(", ")).ok().filter(|value| !value.is_empty());
+    described.unwrap_or_else(|| HeaderValue::from_static(EVENT_STREAM))
 }
 
 #[cfg(test)]

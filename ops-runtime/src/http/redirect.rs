@@ -4,8 +4,11 @@ use http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, LOCATI
 use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use url::Url;
 
+use super::RequestBody;
+use super::auth::Applied;
 use super::config::{Settings, is_http, take_credentials};
-use super::engine::{EngineResponse, RequestBody};
+use super::engine::{EngineResponse, SendError};
+use super::exchange::{Label, Sent, send_one};
 use super::request::request;
 use crate::CallError;
 
@@ -15,43 +18,71 @@ use crate::CallError;
 const HARMLESS: &[HeaderName] = &[ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT];
 
 /// A response and the URL that gave it, which is another than the request's after a redirect.
+#[derive(Debug)]
 pub(super) struct Answer {
     pub(super) response: EngineResponse,
     /// None if no redirect was followed.
+    #[cfg_attr(not(feature = "openapi"), allow(dead_code, reason = "only documents care where they are"))]
     pub(super) url: Option<Url>,
+}
+
+impl Answer {
+    pub(super) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
 }
 
 /// Sends a request, and the ones that redirects ask for (RFC 9110, section 15.4).
 ///
 /// Like a browser, it turns a POST into a GET after 301 and 302, and anything but HEAD after 303; 307 and 308 keep
-/// method and body. Once a redirect has left scheme, host or port, nothing but harmless headers is sent.
+/// method and body. Once a redirect has left scheme, host or port, nothing but harmless headers is sent, and a key in the
+/// query is taken out.
 ///
 /// # Errors
-/// If the transport fails, or a redirect leads nowhere or too far.
-pub(super) async fn send(settings: &Settings, first: Request<RequestBody>) -> Result<Answer, CallError> {
+/// If the transport fails, if a redirect leads nowhere or too far, or if it asks for a stream that was sent already.
+pub(super) async fn send(
+    settings: &Settings,
+    first: Request<RequestBody>,
+    credentials: &Applied,
+    label: &Label,
+    sent: &mut Sent,
+) -> Result<Answer, SendError> {
     if settings.redirects == 0 {
-        return Ok(Answer { response: settings.engine.send(first).await?, url: None });
+        return Ok(Answer { response: send_one(settings, first, label, sent).await?, url: None });
     }
     let mut next = first;
     let mut url = None;
+    let mut at_home = true;
     for _ in 0..=settings.redirects {
         let uri = next.uri().clone();
         let (method, headers, body) = (next.method().clone(), next.headers().clone(), next.body().clone());
-        let response = settings.engine.send(next).await?;
+        let response = send_one(settings, next, label, sent).await?;
         let Some(location) = location(&response) else { return Ok(Answer { response, url }) };
         let from = match url {
             Some(url) => url,
             None => Url::parse(&uri.to_string()).map_err(|_| leads_nowhere())?,
         };
-        let to = target(&from, &location?)?;
+        let mut to = target(&from, &location?)?;
         let (method, mut headers, body) = rewrite(response.status(), method, headers, body);
-        if !same_origin(&from, &to) {
+        if !body.is_repeatable() {
+            let message = "the server redirected a body that is a stream, which can be sent once only";
+            return Err(CallError::execution(message).into());
+        }
+        at_home = at_home && same_origin(&from, &to);
+        if at_home {
+            credentials.put_query(&mut to);
+        } else {
             headers = harmless(&headers);
+            credentials.take_query(&mut to);
         }
         next = request(method, &to, headers, body)?;
         url = Some(to);
     }
-    Err(CallError::execution(format!("the server redirected more than {} times", settings.redirects)))
+    Err(CallError::execution(format!("the server redirected more than {} times", settings.redirects)).into())
 }
 
 /// Where the response redirects to; `None` for any other response.

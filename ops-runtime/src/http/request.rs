@@ -1,17 +1,19 @@
 //! From a binding and an input to the request that is sent.
 
+use std::borrow::Cow;
+
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::body;
+use super::body::{self, Input};
 use super::config::{Settings, is_http, take_credentials};
-use super::engine::RequestBody;
 use super::path::{Target, target};
-use super::{invalid, media, pointer, style};
-use crate::{CallError, HttpBinding, HttpParameter, OperationKind, ParameterLocation};
+use super::{RequestBody, invalid, media, pointer, server, style};
+use crate::body::handover::Parcels;
+use crate::{CallError, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
 
 #[cfg(test)]
 mod tests;
@@ -34,32 +36,40 @@ const OWN: &[&str] = &[
     "upgrade",
 ];
 
+/// Whether no parameter may be this header.
+pub(super) fn is_own(name: &str) -> bool {
+    OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
+}
+
 /// What a query cannot hold as it is.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'').add(b'\\').add(b'^');
 
-/// The request of an operation for an input.
+/// The request of an operation for an input, but for credentials.
 ///
 /// # Errors
 /// A `VALIDATION_ERROR` that names the part of the input that cannot be sent, an `EXECUTION_ERROR` if the binding is to
 /// blame.
 pub(super) fn encode(
+    spec: &OperationSpec,
     binding: &HttpBinding,
-    kind: OperationKind,
     settings: &Settings,
     input: &Value,
+    bodies: &Parcels,
 ) -> Result<Request<RequestBody>, CallError> {
     let empty = Map::new();
-    let input = match input {
+    let members = match input {
         Value::Object(members) => members,
         Value::Null => &empty,
         _ => return Err(invalid("", "the input is not an object")),
     };
-    let url = url(binding, settings, input)?;
+    let input = Input { spec, members, bodies };
+    let parameters = parameters(binding, input)?;
+    let url = url(binding, settings, &parameters)?;
     let method = Method::from_bytes(binding.method.as_bytes())
         .map_err(|_| CallError::execution(format!("`{}` is no HTTP method", binding.method.escape_debug())))?;
-    let mut headers = headers(binding, settings, input)?;
-    let accept = media::accept(binding, kind);
-    if kind == OperationKind::Subscription {
+    let mut headers = headers(binding, settings, &parameters)?;
+    let accept = media::accept(binding, spec.kind);
+    if spec.kind == OperationKind::Subscription {
         headers.insert(ACCEPT, accept);
     } else {
         headers.entry(ACCEPT).or_insert(accept);
@@ -68,15 +78,26 @@ pub(super) fn encode(
     let mut body = RequestBody::default();
     if let Some(encoded) = body::encode(binding, input)? {
         headers.insert(CONTENT_TYPE, encoded.content_type);
-        body = encoded.bytes.into();
+        body = encoded.body;
     } else if [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
         // Some servers insist on it (RFC 9110, section 8.6).
         headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
-    if let Some((name, value)) = &settings.auth {
-        headers.insert(name.clone(), value.clone());
-    }
     request(method, &url, headers, body)
+}
+
+/// The input as parameters see it: with the JSON of bodies, which only a request body can stream.
+fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map<String, Value>>, CallError> {
+    if input.bodies.is_empty() {
+        return Ok(Cow::Borrowed(input.members));
+    }
+    let mut resolved = Map::new();
+    for parameter in binding.parameters.iter() {
+        if let Some(value) = input.members.get(parameter.property.as_ref()) {
+            resolved.insert(parameter.property.clone().into_owned(), input.resolve(value)?.into_owned());
+        }
+    }
+    Ok(Cow::Owned(resolved))
 }
 
 /// A request from its parts.
@@ -116,6 +137,9 @@ fn url(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -
     for (parameter, value) in given(binding, ParameterLocation::Query, input) {
         pairs.extend(style::query(parameter, value));
     }
+    for (parameter, value) in given(binding, ParameterLocation::QueryString, input) {
+        pairs.extend(style::query_string(parameter, value).iter().map(|text| escape(text)));
+    }
     url.set_query((!pairs.is_empty()).then(|| pairs.join("&")).as_deref());
     url.set_fragment(None);
     Ok(url)
@@ -129,7 +153,8 @@ fn base(binding: &HttpBinding, settings: &Settings) -> Result<Url, CallError> {
     let Some(server) = binding.server.as_deref() else {
         return Err(CallError::execution("no base URL is set, and the operation names no server"));
     };
-    match Url::parse(server) {
+    let server = server::filled(server, &binding.server_variables, &settings.server_variables)?;
+    match Url::parse(&server) {
         Ok(mut url) if is_http(&url) => {
             // A document does not say who the caller is.
             let _ = take_credentials(&mut url);
@@ -149,7 +174,7 @@ fn base(binding: &HttpBinding, settings: &Settings) -> Result<Url, CallError> {
 fn headers(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -> Result<HeaderMap, CallError> {
     let mut headers = settings.headers.clone();
     for (parameter, value) in given(binding, ParameterLocation::Header, input) {
-        if OWN.iter().any(|own| parameter.name.eq_ignore_ascii_case(own)) {
+        if is_own(&parameter.name) {
             continue;
         }
         let Some(text) = style::header(parameter, value) else { continue };

@@ -1,10 +1,13 @@
 //! From a response to an envelope or an error.
 
+use std::io;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use encoding_rs::{Encoding, UTF_8};
-use http::header::{CONTENT_TYPE, SET_COOKIE};
+use futures_util::{TryStreamExt, future};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, SET_COOKIE};
 use http::response::Parts;
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -13,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::engine::{EngineResponse, failure};
 use super::media::{self, Described, Form, charset, essence};
-use crate::{CallError, HttpMeta, Payload, ResponseEnvelope};
+use crate::{Body as Streamed, CallError, HttpMeta, Payload, ResponseEnvelope};
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +66,52 @@ pub(super) async fn read(
         Collected::Cut(_) => Err(too_large(limit)),
         Collected::Broken(error) => Err(error),
     }
+}
+
+/// Gives a response's body as it comes, for an operation whose output is bytes.
+///
+/// # Errors
+/// If its status is not a success.
+pub(super) async fn stream(response: EngineResponse, limit: usize) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let (parts, body) = response.into_parts();
+    let meta = meta(&parts);
+    if !parts.status.is_success() {
+        return Err(status_error(meta, body, limit).await);
+    }
+    let length = body.size_hint().exact();
+    let data = body.into_data_stream().map_err(io::Error::other);
+    let data = data.try_filter(|piece| future::ready(!piece.is_empty()));
+    let mut streamed = Streamed::stream(data);
+    if let Some(length) = length {
+        streamed = streamed.with_length(length);
+    }
+    if !meta.content_type.is_empty() {
+        streamed = streamed.with_content_type(meta.content_type.as_str());
+    }
+    if let Some(name) = parts.headers.get(CONTENT_DISPOSITION).and_then(|value| file_name(value.as_bytes())) {
+        streamed = streamed.with_file_name(name);
+    }
+    Ok(ResponseEnvelope::http(Payload::Body(streamed), meta))
+}
+
+/// The name that a server gives a download (RFC 6266), without any folders that it would lead through.
+fn file_name(disposition: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(disposition);
+    let parameter = |wanted: &str| {
+        text.split(';').skip(1).find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            name.trim().eq_ignore_ascii_case(wanted).then(|| value.trim().trim_matches('"').to_owned())
+        })
+    };
+    let extended = parameter("filename*").and_then(|value| {
+        let (charset, rest) = value.split_once('\'')?;
+        let (_, value) = rest.split_once('\'')?;
+        let value = percent_encoding::percent_decode_str(value).decode_utf8().ok()?;
+        charset.eq_ignore_ascii_case("utf-8").then(|| value.into_owned())
+    });
+    let name = extended.or_else(|| parameter("filename"))?;
+    let name = name.rsplit(['/', '\\', '\0']).next().unwrap_or_default();
+    (!matches!(name, "" | "." | "..")).then(|| name.to_owned())
 }
 
 pub(super) fn too_large(limit: usize) -> CallError {

@@ -93,6 +93,27 @@ pub(super) fn query(parameter: &HttpParameter, value: &Value) -> Vec<String> {
     Writer { parameter, named: true, escape }.pieces(value)
 }
 
+/// The query string that a parameter is as a whole, not yet escaped but for what is inside its pairs.
+///
+/// An object is the fields of a form, JSON is one text, and a string is the query string itself.
+pub(super) fn query_string(parameter: &HttpParameter, value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        value if parameter.style == ParameterStyle::Json => {
+            Some(Escape::Component.apply(&value.to_string()).into_owned())
+        }
+        Value::Object(members) => {
+            let pairs = members.iter().flat_map(|(name, value)| {
+                let field = form_field(name, value);
+                query(&field, value)
+            });
+            Some(pairs.collect::<Vec<_>>().join("&")).filter(|text| !text.is_empty())
+        }
+        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        value => Some(Escape::Component.apply(&value.to_string()).into_owned()),
+    }
+}
+
 /// The value of a header; `None` for a value that is undefined.
 pub(super) fn header(parameter: &HttpParameter, value: &Value) -> Option<String> {
     let pieces = Writer { parameter, named: false, escape: Escape::None }.pieces(value);
@@ -136,7 +157,7 @@ impl Writer<'_> {
                 if self.parameter.explode { items.map(|item| self.pair(&item)).collect() } else { self.joined(items) }
             }
             (Value::Object(members), _) if self.parameter.explode => {
-                defined(members).map(|(k, v)| format!("{}={}", self.name(k), self.scalar(v))).collect()
+                defined(members).map(|(k, v)| self.assigned(k, &self.scalar(v))).collect()
             }
             (Value::Object(members), _) => {
                 self.joined(defined(members).flat_map(|(k, v)| [self.escape.apply(k).into_owned(), self.scalar(v)]))
@@ -160,7 +181,12 @@ impl Writer<'_> {
         if !self.named {
             return value.to_owned();
         }
-        let name = self.name(&self.parameter.name);
+        self.assigned(&self.parameter.name, value)
+    }
+
+    /// A name and its value; in the style `matrix` an empty value leaves the name alone (RFC 6570, section 3.2.7).
+    fn assigned(&self, name: &str, value: &str) -> String {
+        let name = self.name(name);
         if value.is_empty() && self.parameter.style == ParameterStyle::Matrix {
             return name.into_owned();
         }

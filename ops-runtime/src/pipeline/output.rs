@@ -1,15 +1,17 @@
 //! The end of the pipeline: giving an answer its type, normalising and validating it.
 
+use std::any::Any;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::handler::Payload;
 use crate::record::{self, DecodeError};
 use crate::registry::Entry;
-use crate::{CallError, ErrorCode, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
+use crate::{Body, CallError, ErrorCode, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
 
 /// Gives an answer the operation's output type, repairing it only if it does not fit as it came.
-pub(super) fn typed<T: DeserializeOwned>(
+pub(super) fn typed<T: DeserializeOwned + 'static>(
     entry: &Entry,
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
@@ -19,19 +21,29 @@ pub(super) fn typed<T: DeserializeOwned>(
         ResponseMeta::Mcp(meta) if meta.is_error => return Err(tool_error(*meta)),
         meta => meta,
     };
+    // Which alternative of a union by status it is: the status says, where shapes may not.
+    let variant = variant(&entry.spec, &meta);
     let with = |data, more: Vec<Warning>| {
         let mut envelope = ResponseEnvelope::new(data, meta);
         envelope.warnings = [warnings, more].concat();
         envelope
     };
+    let data = match data {
+        // Bytes have no schema, and nothing to repair.
+        Payload::Body(body) => match as_output(body) {
+            Ok(data) => return Ok(with(data, Vec::new())),
+            Err(body) => Payload::Value(held(&entry.spec, &body)?),
+        },
+        data => data,
+    };
     if policy == OutputPolicy::Repair
-        && let Ok(data) = decode(&data)
+        && let Ok(data) = record::with_variant(variant, || decode(&data))
     {
         return Ok(with(data, Vec::new()));
     }
     let raw = data.clone();
     let (value, more) = repair(entry, policy, parse(&entry.spec, data)?)?;
-    match record::from_value(&value) {
+    match record::with_variant(variant, || record::from_value(&value)) {
         Ok(data) => Ok(with(data, more)),
         Err(error) => Err(mismatch(&entry.spec, &error, raw)),
     }
@@ -67,16 +79,40 @@ pub(super) fn check_strictly(entry: &Entry, value: &Value) -> Result<(), CallErr
     }
 }
 
+/// A body as the output, if that is what the operation gives.
+fn as_output<T: 'static>(body: Body) -> Result<T, Body> {
+    let mut slot = Some(body);
+    let output = (&mut slot as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take);
+    match (output, slot) {
+        (Some(output), _) => Ok(output),
+        (None, body) => Err(body.unwrap_or_default()),
+    }
+}
+
+/// A body as JSON, where one came that nobody asked for.
+fn held(spec: &OperationSpec, body: &Body) -> Result<Value, CallError> {
+    serde_json::to_value(body)
+        .map_err(|error| CallError::execution(format!("the output of `{}` can't be held in JSON: {error}", spec.id)))
+}
+
+/// Which alternative of the output's `oneOf` an answer is, if its status says so.
+fn variant(spec: &OperationSpec, meta: &ResponseMeta) -> Option<u16> {
+    let (binding, meta) = (spec.http()?, meta.as_http()?);
+    binding.response(meta.status_code, &meta.content_type)?.variant
+}
+
 fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
     match data {
         Payload::Json(bytes) => record::from_slice(bytes),
         Payload::Value(value) => record::from_value(value),
+        Payload::Body(body) => record::from_value(&serde_json::to_value(body).unwrap_or_default()),
     }
 }
 
 fn parse(spec: &OperationSpec, data: Payload) -> Result<Value, CallError> {
     match data {
         Payload::Value(value) => Ok(value),
+        Payload::Body(body) => held(spec, &body),
         Payload::Json(bytes) => record::from_slice(&bytes).map_err(|error: DecodeError| {
             let raw = String::from_utf8_lossy(&bytes).into_owned();
             CallError::execution(format!("the answer to `{}` is not JSON: {error}", spec.id))
@@ -111,6 +147,7 @@ fn mismatch(spec: &OperationSpec, error: &DecodeError, raw: Payload) -> CallErro
     let violation = json!({ "pointer": error.pointer, "message": error.message });
     let raw = match raw {
         Payload::Value(value) => value,
+        Payload::Body(body) => serde_json::to_value(body).unwrap_or_default(),
         Payload::Json(bytes) => Value::String(String::from_utf8_lossy(&bytes).into_owned()),
     };
     CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation], "raw": raw }))

@@ -62,6 +62,14 @@ impl Server {
     }
 }
 
+/// Serves an app on a port of its own, and gives its URL.
+pub(crate) async fn serve(app: Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    url
+}
+
 /// An operation `t.name` that is bound to a path of the server.
 pub(crate) fn spec(kind: OperationKind, name: &str, binding: HttpBinding) -> OperationSpec {
     let mut spec = OperationSpec::new(kind, "t", name).unwrap();

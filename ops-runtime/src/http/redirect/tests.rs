@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, Method, Request};
 use http_body_util::BodyExt;
 use url::Url;
 
-use super::send;
+use super::{Applied, Label, Sent, send};
 use crate::CallError;
 use crate::http::config::Settings;
 use crate::http::fake::{Fake, respond};
@@ -38,7 +38,9 @@ fn run(method: Method, redirects: &'static [(u16, &'static str)], limit: usize) 
     let url = Url::parse("https://h.test/a?b#c").unwrap();
     let body = RequestBody::from(bytes::Bytes::from_static(b"body"));
     let first = request(method, &url, headers.into_iter().collect(), body).unwrap();
-    let result = send(&settings, first).now_or_never().unwrap().map(|answer| answer.response.status().as_u16());
+    let (nobody, label, mut sent) = (Applied::default(), Label::default(), Sent::default());
+    let result = send(&settings, first, &nobody, &label, &mut sent).now_or_never().unwrap();
+    let result = result.map(|answer| answer.status().as_u16()).map_err(|failed| failed.error);
     let seen = seen.lock().unwrap().clone();
     (seen, result)
 }

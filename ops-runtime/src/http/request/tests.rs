@@ -1,16 +1,18 @@
 //! What is sent for a binding and an input.
 
+use futures_util::FutureExt;
 use http::Request;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::encode;
+use crate::body::handover::Parcels;
 use crate::http::config::Settings;
-use crate::http::engine::RequestBody;
 use crate::http::fake::{Fake, respond};
-use crate::http::{Auth, HttpConfig};
+use crate::http::{Auth, HttpConfig, RequestBody};
 use crate::{
-    CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, OperationKind, ParameterStyle, StatusRange,
+    Binding, CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, OperationSpec, ParameterStyle,
+    ServerVariable, StatusRange,
 };
 
 /// No request is sent, so the service that would send it does not matter.
@@ -23,7 +25,13 @@ fn config() -> HttpConfig {
 }
 
 fn send(binding: &HttpBinding, config: HttpConfig, input: &Value) -> Result<Request<RequestBody>, CallError> {
-    encode(binding, OperationKind::Query, &Settings::new(config)?, input)
+    let settings = Settings::new(config)?;
+    let mut spec = OperationSpec::query("t.t");
+    spec.binding = Binding::Http(binding.clone());
+    let mut request = encode(&spec, binding, &settings, input, &Parcels::default())?;
+    let plan = settings.credentials.plan("t.t", binding)?;
+    plan.apply(&settings, None).now_or_never().unwrap()?.put(&mut request)?;
+    Ok(request)
 }
 
 fn path(template: &'static str) -> HttpBinding {
@@ -94,6 +102,20 @@ fn servers() {
     let request = to(&binding, HttpConfig::new().with_base_url("http://ann:p%40w@h.test///")).unwrap();
     assert_eq!(request.uri(), "http://h.test/a");
     assert_eq!(request.headers()["authorization"], "Basic YW5uOnBAdw==");
+
+    let variables = || {
+        let mut binding = path("/a").with_server("https://{region}.h.test/{base}");
+        let mut region = ServerVariable::new("region", "eu");
+        region.values = vec!["eu".into(), "us".into()].into();
+        binding.server_variables = vec![region, ServerVariable::new("base", "v1")].into();
+        binding
+    };
+    assert_eq!(to(&variables(), HttpConfig::new()).unwrap().uri(), "https://eu.h.test/v1/a");
+    let set =
+        |region: &str| HttpConfig::new().with_server_variable("region", region).with_server_variable("base", "x/y");
+    assert_eq!(to(&variables(), set("us")).unwrap().uri(), "https://us.h.test/x/y/a");
+    assert_eq!(to(&variables(), set("mars")).unwrap_err().code().as_str(), "VALIDATION_ERROR");
+    assert_eq!(to(&variables(), set("mars").with_base_url("http://h.test")).unwrap().uri(), "http://h.test/a");
 
     for (server, reason) in
         [("/v1", "is relative"), ("ftp://h.test", "no http"), ("http://", "no http"), ("data:,x", "no")]

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use futures_util::{FutureExt, stream};
 use http::Response;
 use http_body::Frame;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{Full, StreamBody};
 use serde_json::{Value, json};
 
 use super::{error_body, error_status, read};
+use crate::http::engine::ResponseBody;
 use crate::http::fake::respond;
 use crate::http::media::Described;
 use crate::{CallError, HttpBinding, HttpResponse, Payload, ResponseEnvelope, StatusRange};
@@ -26,7 +27,7 @@ fn run(
     types: &[&'static str],
     limit: usize,
 ) -> Result<ResponseEnvelope<Payload>, CallError> {
-    let response = response.map(|body| body.map_err(|never: Infallible| match never {}).boxed_unsync());
+    let response = response.map(ResponseBody::new);
     read(response, &described(types), limit).now_or_never().unwrap()
 }
 
@@ -134,7 +135,7 @@ fn a_limit_holds_for_bodies_of_unknown_length() {
     let body = |pieces: usize| {
         let pieces = (0..pieces).map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"12345"))));
         let body = StreamBody::new(stream::iter(pieces.collect::<Vec<_>>()));
-        let response = Response::new(body.map_err(|never| match never {}).boxed_unsync());
+        let response = Response::new(ResponseBody::new(body));
         read(response, &Described::default(), 20).now_or_never().unwrap()
     };
     assert_eq!(body(4).unwrap().data, Payload::Json("12345123451234512345".into()));

@@ -1,8 +1,10 @@
 //! Styles, types and explode against the tables of the standard, with values of our own.
 
+use percent_encoding::percent_decode_str;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{cookie, form_field, header, path, query};
+use super::{cookie, form_field, header, path, query, query_string};
 use crate::HttpParameter;
 use crate::ParameterStyle::{self, DeepObject, Form, Json, Label, Matrix, PipeDelimited, Simple, SpaceDelimited};
 
@@ -123,4 +125,282 @@ fn fields_of_forms() {
     assert_eq!(field(json!([1, 2])), "f=1&f=2");
     assert_eq!(field(json!({ "a": [1] })), "f%5Ba%5D%5B0%5D=1");
     assert_eq!(field(json!([{ "a": 1 }])), "f%5B0%5D%5Ba%5D=1");
+}
+
+/// The values of the standard's table, and those that it leaves out.
+fn all_values() -> [Value; 11] {
+    [
+        json!(""),
+        json!("blue"),
+        json!(5),
+        json!(true),
+        json!(null),
+        json!(["blue", "black", "brown"]),
+        json!([""]),
+        json!([]),
+        json!({ "R": 100, "G": 200, "B": 150 }),
+        json!({ "R": "" }),
+        json!({}),
+    ]
+}
+
+/// Every style, exploded or not, of every type: OpenAPI 3.1, section 4.8.12.4, and RFC 6570 for what is empty.
+///
+/// What is undefined (`-`) adds nothing to a query, and no path can be made of it.
+#[test]
+fn every_style_of_every_type() {
+    let in_path: &[(ParameterStyle, bool, [&str; 11])] = &[
+        (
+            Matrix,
+            false,
+            [
+                ";color",
+                ";color=blue",
+                ";color=5",
+                ";color=true",
+                "-",
+                ";color=blue,black,brown",
+                ";color",
+                "-",
+                ";color=R,100,G,200,B,150",
+                ";color=R,",
+                "-",
+            ],
+        ),
+        (
+            Matrix,
+            true,
+            [
+                ";color",
+                ";color=blue",
+                ";color=5",
+                ";color=true",
+                "-",
+                ";color=blue;color=black;color=brown",
+                ";color",
+                "-",
+                ";R=100;G=200;B=150",
+                ";R",
+                "-",
+            ],
+        ),
+        (
+            Label,
+            false,
+            [".", ".blue", ".5", ".true", "-", ".blue,black,brown", ".", "-", ".R,100,G,200,B,150", ".R,", "-"],
+        ),
+        (
+            Label,
+            true,
+            [".", ".blue", ".5", ".true", "-", ".blue.black.brown", ".", "-", ".R=100.G=200.B=150", ".R=", "-"],
+        ),
+        (Simple, false, ["", "blue", "5", "true", "-", "blue,black,brown", "", "-", "R,100,G,200,B,150", "R,", "-"]),
+        (Simple, true, ["", "blue", "5", "true", "-", "blue,black,brown", "", "-", "R=100,G=200,B=150", "R=", "-"]),
+    ];
+    for (style, explode, expected) in in_path {
+        let parameter = HttpParameter::path("color").with_style(*style, *explode);
+        let found = all_values().map(|value| path(&parameter, &value).unwrap_or("-".to_owned()));
+        assert_eq!(&found, expected, "{style:?}, explode {explode}");
+        if *style == Simple {
+            let parameter = HttpParameter::header("color").with_style(Simple, *explode);
+            let found = all_values().map(|value| header(&parameter, &value).unwrap_or("-".to_owned()));
+            assert_eq!(&found, expected, "header, explode {explode}");
+        }
+    }
+    let exploded = [
+        "color=",
+        "color=blue",
+        "color=5",
+        "color=true",
+        "-",
+        "color=blue&color=black&color=brown",
+        "color=",
+        "-",
+        "R=100&G=200&B=150",
+        "R=",
+        "-",
+    ];
+    let in_query: &[(ParameterStyle, bool, [&str; 11])] = &[
+        (
+            Form,
+            false,
+            [
+                "color=",
+                "color=blue",
+                "color=5",
+                "color=true",
+                "-",
+                "color=blue,black,brown",
+                "color=",
+                "-",
+                "color=R,100,G,200,B,150",
+                "color=R,",
+                "-",
+            ],
+        ),
+        (Form, true, exploded),
+        (
+            SpaceDelimited,
+            false,
+            [
+                "color=",
+                "color=blue",
+                "color=5",
+                "color=true",
+                "-",
+                "color=blue%20black%20brown",
+                "color=",
+                "-",
+                "color=R%20100%20G%20200%20B%20150",
+                "color=R%20",
+                "-",
+            ],
+        ),
+        // The standard has no rule for these two; they are what the exploded form is.
+        (SpaceDelimited, true, exploded),
+        (
+            PipeDelimited,
+            false,
+            [
+                "color=",
+                "color=blue",
+                "color=5",
+                "color=true",
+                "-",
+                "color=blue%7Cblack%7Cbrown",
+                "color=",
+                "-",
+                "color=R%7C100%7CG%7C200%7CB%7C150",
+                "color=R%7C",
+                "-",
+            ],
+        ),
+        (PipeDelimited, true, exploded),
+        (
+            DeepObject,
+            true,
+            [
+                "color=",
+                "color=blue",
+                "color=5",
+                "color=true",
+                "-",
+                "color%5B0%5D=blue&color%5B1%5D=black&color%5B2%5D=brown",
+                "color%5B0%5D=",
+                "-",
+                "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150",
+                "color%5BR%5D=",
+                "-",
+            ],
+        ),
+    ];
+    for (style, explode, expected) in in_query {
+        let parameter = HttpParameter::query("color").with_style(*style, *explode);
+        let found = all_values().map(|value| Some(query(&parameter, &value)).filter(|pairs| !pairs.is_empty()));
+        let found = found.map(|pairs| pairs.map_or("-".to_owned(), |pairs| pairs.join("&")));
+        assert_eq!(&found, expected, "{style:?}, explode {explode}");
+        if *style == DeepObject {
+            let flat = HttpParameter::query("color").with_style(DeepObject, false);
+            let found = all_values().map(|value| query(&flat, &value).join("&"));
+            assert_eq!(
+                found,
+                expected.map(|text| if text == "-" { "" } else { text }),
+                "a deep object is always exploded"
+            );
+        }
+        if *style == Form {
+            let parameter = HttpParameter::cookie("color").with_style(Form, *explode);
+            let found = all_values().map(|value| cookie(&parameter, &value).join("; "));
+            let expected = expected.map(|text| if text == "-" { String::new() } else { text.replace('&', "; ") });
+            assert_eq!(found, expected, "cookie, explode {explode}");
+        }
+    }
+}
+
+#[test]
+fn whole_query_strings() {
+    let form = HttpParameter::query_string("q");
+    let json_text = HttpParameter::query_string("q").with_style(Json, false);
+    let table = [
+        (&form, json!({ "a": "b c", "d": [1, 2], "e": null }), Some("a=b%20c&d=1&d=2")),
+        (&form, json!("$.a[?@.b==1]&c"), Some("$.a[?@.b==1]&c")),
+        (&form, json!({}), None),
+        (&form, json!(null), None),
+        (&form, json!(""), None),
+        (&json_text, json!({ "a": "&" }), Some("%7B%22a%22%3A%22%26%22%7D")),
+    ];
+    for (parameter, value, expected) in table {
+        assert_eq!(query_string(parameter, &value).as_deref(), expected, "{value}");
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8().unwrap().into_owned()
+}
+
+/// What a standard parser of forms reads.
+fn parsed(pairs: &[String]) -> Vec<(String, String)> {
+    let text = pairs.join("&");
+    url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
+}
+
+fn name() -> impl Strategy<Value = String> {
+    any::<String>().prop_filter("a name", |name| !name.is_empty())
+}
+
+proptest! {
+    /// What is written exploded, a parser of forms reads back: lists as repeated names, objects as their members.
+    #[test]
+    fn forms_come_back(key in name(), items in prop::collection::vec(any::<String>(), 1..4), reserved in any::<bool>()) {
+        let mut parameter = HttpParameter::query("");
+        parameter.name = key.clone().into();
+        parameter.allow_reserved = reserved;
+        // Escapes in a reserved value are the caller's.
+        prop_assume!(!reserved || items.iter().all(|item| !item.contains('%')));
+        for style in [Form, SpaceDelimited, PipeDelimited] {
+            let parameter = parameter.clone().with_style(style, true);
+            let expected: Vec<_> = items.iter().map(|item| (key.clone(), item.clone())).collect();
+            prop_assert_eq!(parsed(&query(&parameter, &json!(items))), expected);
+        }
+        let object: serde_json::Map<_, _> = items.iter().map(|item| (format!("{key}{item}"), json!(item))).collect();
+        let expected: Vec<_> = object.iter().map(|(k, v)| (k.clone(), v.as_str().unwrap().to_owned())).collect();
+        prop_assert_eq!(parsed(&query(&parameter, &Value::Object(object.clone()))), expected.clone());
+        let whole = query_string(&HttpParameter::query_string("q"), &Value::Object(object.clone())).unwrap();
+        prop_assert_eq!(parsed(&[whole]), expected.clone());
+        let deep = query(&parameter.with_style(DeepObject, true), &Value::Object(object));
+        let expected: Vec<_> = expected.into_iter().map(|(k, v)| (format!("{key}[{k}]"), v)).collect();
+        prop_assert_eq!(parsed(&deep), expected);
+    }
+
+    /// What is joined by delimiters comes back, where no item holds the delimiter.
+    #[test]
+    fn joined_values_come_back(items in prop::collection::vec("[^,| ]{1,8}", 1..4)) {
+        for (style, delimiter) in [(Form, ","), (SpaceDelimited, "%20"), (PipeDelimited, "%7C")] {
+            let pairs = query(&HttpParameter::query("c").with_style(style, false), &json!(items));
+            let found: Vec<_> = pairs[0].strip_prefix("c=").unwrap().split(delimiter).map(decoded).collect();
+            prop_assert_eq!(&found, &items);
+        }
+        let simple = path(&HttpParameter::path("c"), &json!(items)).unwrap();
+        prop_assert_eq!(&simple.split(',').map(decoded).collect::<Vec<_>>(), &items);
+        let matrix = path(&HttpParameter::path("c").with_style(Matrix, true), &json!(items)).unwrap();
+        let found: Vec<_> = matrix.split(";c=").skip(1).map(decoded).collect();
+        prop_assert_eq!(&found, &items);
+        let headers = header(&HttpParameter::header("c"), &json!(items)).unwrap();
+        prop_assert_eq!(&headers.split(',').map(str::to_owned).collect::<Vec<_>>(), &items);
+    }
+
+    /// A cookie ends where it should, and its value comes back.
+    #[test]
+    fn cookies_come_back(key in name(), text in any::<String>(), more in any::<String>()) {
+        let mut parameter = HttpParameter::cookie("");
+        parameter.name = key.clone().into();
+        let text_of = |value: &str| cookie(&parameter, &json!(value)).join("; ");
+        let line = format!("{}; {}", text_of(&text), text_of(&more));
+        let found: Vec<_> = line.split("; ").map(|pair| pair.split_once('=').unwrap()).collect();
+        prop_assert_eq!(found.len(), 2);
+        for ((found_key, found), expected) in found.into_iter().zip([&text, &more]) {
+            prop_assert_eq!(decoded(found_key), key.clone());
+            prop_assert_eq!(&decoded(found), expected);
+        }
+    }
 }

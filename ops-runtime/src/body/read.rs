@@ -1,0 +1,207 @@
+//! Bodies that are read: as a stream, as bytes, into a file.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+use futures_util::{StreamExt, stream};
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{Body, Content};
+use crate::BoxStream;
+
+/// How much of a file is read at a time.
+const CHUNK: usize = 64 * 1024;
+
+/// A stream that whoever comes first reads.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    stream: Arc<Mutex<Option<BoxStream<'static, io::Result<Bytes>>>>>,
+    length: Option<u64>,
+}
+
+impl Shared {
+    pub(super) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.stream, &other.stream)
+    }
+
+    pub(super) fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    fn take(&self) -> io::Result<BoxStream<'static, io::Result<Bytes>>> {
+        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        stream.ok_or_else(|| io::Error::other("the stream of the body was read already"))
+    }
+}
+
+/// The bytes of a body, piece by piece.
+#[must_use = "streams do nothing until they are polled"]
+pub struct BodyStream(BoxStream<'static, io::Result<Bytes>>);
+
+impl Stream for BodyStream {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl fmt::Debug for BodyStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodyStream").finish_non_exhaustive()
+    }
+}
+
+impl Body {
+    /// A body that comes as a stream, which is polled only when the body is read or sent.
+    ///
+    /// ```
+    /// use futures_util::stream;
+    /// use ops_runtime::Body;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let body = Body::stream(stream::iter([Ok("he".into()), Ok("llo".into())])).with_length(5);
+    /// assert_eq!(body.bytes(1024).await?, "hello");
+    /// # Ok(()) }
+    /// ```
+    pub fn stream(stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
+        let stream: BoxStream<'static, _> = Box::pin(stream);
+        let content = Content::Stream(Shared { stream: Arc::new(Mutex::new(Some(stream))), length: None });
+        Self { content, ..Self::default() }
+    }
+
+    /// Says how many bytes a stream will give, for receivers that want to know; no effect on other bodies.
+    #[must_use]
+    pub fn with_length(mut self, bytes: u64) -> Self {
+        if let Content::Stream(stream) = &mut self.content {
+            stream.length = Some(bytes);
+        }
+        self
+    }
+
+    /// How many bytes the body has, if that is known.
+    ///
+    /// # Errors
+    /// If it is a file whose size can't be told.
+    pub async fn length(&self) -> io::Result<Option<u64>> {
+        match &self.content {
+            Content::Bytes(bytes) => Ok(Some(bytes.len() as u64)),
+            Content::Text(text) => Ok(Some(text.len() as u64)),
+            Content::File(path) => {
+                let data = tokio::fs::metadata(path).await.map_err(|error| of_file(path, &error))?;
+                if data.is_dir() {
+                    return Err(of_file(path, &io::ErrorKind::IsADirectory.into()));
+                }
+                // A pipe or a device has a size of 0, whatever it gives.
+                Ok(data.is_file().then_some(data.len()))
+            }
+            Content::Stream(stream) => Ok(stream.length),
+        }
+    }
+
+    /// Whether the body is a stream, which can be read once.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.content, Content::Stream(_))
+    }
+
+    /// The bytes without a copy, if they are in memory.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only endpoints that stream ask for them"))]
+    pub(crate) fn into_memory(self) -> Result<Bytes, Self> {
+        match self.content {
+            Content::Bytes(bytes) => Ok(bytes),
+            Content::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
+            _ => Err(self),
+        }
+    }
+
+    /// The bytes, piece by piece.
+    ///
+    /// A file that can't be opened, and a stream that was read already, give an error as the first item.
+    pub fn into_stream(self) -> BodyStream {
+        BodyStream(match self.content {
+            Content::Bytes(bytes) => stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed(),
+            Content::Text(text) => stream::iter([Ok(Bytes::copy_from_slice(text.as_bytes()))]).boxed(),
+            Content::File(path) => stream::once(open(path)).flat_map(pieces).boxed(),
+            Content::Stream(stream) => stream.take().unwrap_or_else(|error| stream::iter([Err(error)]).boxed()),
+        })
+    }
+
+    /// All bytes, if they are no more than the limit.
+    ///
+    /// # Errors
+    /// If there are more, or if the file or the stream can't be read.
+    pub async fn bytes(self, limit: usize) -> io::Result<Bytes> {
+        let too_large =
+            || io::Error::new(io::ErrorKind::FileTooLarge, format!("the body is larger than {limit} bytes"));
+        if let Content::Bytes(bytes) = self.content {
+            return if bytes.len() > limit { Err(too_large()) } else { Ok(bytes) };
+        }
+        let mut stream = self.into_stream();
+        let mut all = BytesMut::new();
+        while let Some(piece) = stream.next().await {
+            let piece = piece?;
+            if all.len().saturating_add(piece.len()) > limit {
+                return Err(too_large());
+            }
+            all.extend_from_slice(&piece);
+        }
+        Ok(all.freeze())
+    }
+
+    /// Writes all bytes into a file, which is made or overwritten, and tells how many there were.
+    ///
+    /// # Errors
+    /// If the body can't be read or the file can't be written; what was written until then stays.
+    pub async fn save(self, path: impl AsRef<Path>) -> io::Result<u64> {
+        let path = path.as_ref();
+        let mut stream = self.into_stream();
+        let mut file = File::create(path).await.map_err(|error| of_file(path, &error))?;
+        let mut written = 0;
+        while let Some(piece) = stream.next().await {
+            let piece = piece?;
+            file.write_all(&piece).await?;
+            written += piece.len() as u64;
+        }
+        file.flush().await?;
+        Ok(written)
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self { content: Content::Bytes(bytes), ..Self::default() }
+    }
+}
+
+/// An error that says which file it is about.
+fn of_file(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("the file `{}`: {error}", path.display()))
+}
+
+async fn open(path: Arc<Path>) -> io::Result<File> {
+    File::open(&path).await.map_err(|error| of_file(&path, &error))
+}
+
+fn pieces(file: io::Result<File>) -> BoxStream<'static, io::Result<Bytes>> {
+    let file = match file {
+        Ok(file) => file,
+        Err(error) => return stream::iter([Err(error)]).boxed(),
+    };
+    stream::try_unfold(file, |mut file| async move {
+        let mut piece = BytesMut::with_capacity(CHUNK);
+        let read = file.read_buf(&mut piece).await?;
+        Ok((read > 0).then(|| (piece.freeze(), file)))
+    })
+    .boxed()
+}

@@ -1,0 +1,99 @@
+//! The JSON of bodies, what they are equal to, and what they show.
+
+use serde_json::{from_value, json, to_value};
+
+use super::Body;
+
+#[test]
+fn json_is_base64() {
+    let body = Body::from(&[0_u8, 255]);
+    assert_eq!(to_value(&body).unwrap(), json!("AP8="));
+    assert_eq!(from_value::<Body>(json!("AP8=")).unwrap(), body);
+    assert_eq!(from_value::<Body>(json!("AP8")).unwrap(), body);
+    assert_eq!(to_value(Body::default()).unwrap(), json!(""));
+    assert!(from_value::<Body>(json!(1)).is_err());
+    assert!(from_value::<Body>(json!(null)).is_err());
+}
+
+#[test]
+fn text_that_is_not_base64_is_kept() {
+    let body: Body = from_value(json!("no base64!")).unwrap();
+    assert_eq!(body.as_bytes(), Some(&b"no base64!"[..]));
+    assert_eq!(to_value(&body).unwrap(), json!("no base64!"));
+    assert_eq!(body, Body::from("no base64!"));
+}
+
+#[test]
+fn a_file_has_no_json() {
+    let file = Body::file("some/where.txt");
+    assert_eq!((file.file_name(), file.as_bytes()), (Some("where.txt"), None));
+    let error = to_value(&file).unwrap_err().to_string();
+    assert!(error.contains("a binding that streams"), "{error}");
+    assert_eq!(file, Body::file("some/where.txt"));
+    assert_ne!(file, Body::file("else/where.txt"));
+    assert_ne!(file, Body::default());
+}
+
+#[test]
+fn content_does_not_show() {
+    let text = format!("{:?}", Body::from("hush").with_file_name("a.txt"));
+    assert!(!text.contains("hush") && text.contains("a.txt"), "{text}");
+}
+
+#[cfg(feature = "registry")]
+mod streams {
+    use super::super::handover;
+    use super::*;
+    use futures_util::{FutureExt, StreamExt, stream};
+
+    fn streamed() -> Body {
+        Body::stream(stream::iter(["ab", "cd"].map(|piece| Ok(piece.into()))))
+    }
+
+    #[test]
+    fn a_stream_is_read_once() {
+        let body = streamed();
+        let clone = body.clone();
+        assert_eq!(body, clone);
+        assert_ne!(body, streamed());
+        assert_eq!(body.bytes(4).now_or_never().unwrap().unwrap(), "abcd");
+        let error = clone.bytes(4).now_or_never().unwrap().unwrap_err();
+        assert!(error.to_string().contains("read already"), "{error}");
+        assert!(streamed().bytes(3).now_or_never().unwrap().unwrap_err().to_string().contains("3 bytes"));
+        assert!(to_value(streamed()).unwrap_err().to_string().contains("a stream has no JSON"));
+    }
+
+    #[test]
+    fn bodies_are_put_aside_in_a_scope_only() {
+        let bodies = vec![Body::from("x"), streamed()];
+        let (value, parcels) = handover::scoped(|| to_value(&bodies).unwrap());
+        let placeholders: Vec<_> = value.as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
+        assert_ne!(placeholders[0], placeholders[1]);
+        assert_eq!(parcels.get(placeholders[0]), Some(&bodies[0]));
+        assert_eq!(parcels.get(placeholders[1]), Some(&bodies[1]));
+        assert_eq!(parcels.get("eA=="), None);
+        assert_eq!(to_value(&bodies[0]).unwrap(), "eA==");
+        assert!(to_value(&bodies[1]).is_err());
+        let panicked = std::panic::catch_unwind(|| handover::scoped(|| panic!("in a scope")));
+        assert!(panicked.is_err());
+        assert_eq!(to_value(&bodies[0]).unwrap(), "eA==");
+    }
+
+    #[tokio::test]
+    async fn files() {
+        let folder = std::env::temp_dir().join(format!("ops-body-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a.bin");
+        assert_eq!(streamed().save(&path).await.unwrap(), 4);
+        let body = Body::file(&path);
+        assert_eq!(body.length().await.unwrap(), Some(4));
+        for _ in 0..2 {
+            assert_eq!(body.clone().bytes(10).await.unwrap(), "abcd");
+        }
+        let missing = Body::file(folder.join("none"));
+        assert!(missing.length().await.unwrap_err().to_string().contains("none"));
+        assert!(missing.into_stream().next().await.unwrap().is_err());
+        assert!(Body::file(&folder).length().await.is_err());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,305 @@
+//! Tokens: those of an OAuth 2 server for client credentials (RFC 6749, section 4.4), and those of the user's own.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::Value;
+use url::Url;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use super::{Secret, sensitive};
+use crate::http::config::{Settings, is_http};
+use crate::http::invalid;
+use crate::http::redirect::same_origin;
+use crate::http::request::request;
+use crate::http::response::{Collected, collect};
+use crate::{BoxFuture, CallError};
+
+/// How long before its end a token counts as expired: it must last until the server looks at it.
+const LEEWAY: Duration = Duration::from_secs(30);
+
+/// How many bytes the answer of a token endpoint may have.
+const MAX_ANSWER: usize = 256 * 1024;
+
+/// Client credentials of OAuth 2, and where they are exchanged for tokens.
+///
+/// A token is kept until half a minute before it expires, or until the server refuses it with 401; of many calls that
+/// need one at the same time, one asks for it.
+///
+/// The secret goes to the URL set with [`with_token_url`](Self::with_token_url). Without it, the document's own token URL
+/// is used only if it is on the host of the client's base URL (by https, or by the base URL's own scheme and port), or
+/// if [`with_token_url_of_document`](Self::with_token_url_of_document) allows it: otherwise whoever wrote the document
+/// could have the secret sent to them. The token endpoint's redirects are not followed.
+///
+/// ```
+/// use ops_runtime::http::{ClientCredentials, HttpConfig};
+///
+/// let credentials = ClientCredentials::new("my-app", "s3cr3t").with_token_url("https://login.example.com/oauth/token");
+/// let config = HttpConfig::new().with_base_url("https://api.example.com").with_credentials("oauth", credentials);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCredentials {
+    id: String,
+    secret: Secret,
+    token_url: Option<String>,
+    scopes: Option<Vec<String>>,
+    parameters: Vec<(String, String)>,
+    in_body: bool,
+    trusts_document: bool,
+}
+
+impl ClientCredentials {
+    /// The id and the secret of a client, sent to the token endpoint as basic authentication.
+    pub fn new(id: impl Into<String>, secret: impl Into<Secret>) -> Self {
+        Self {
+            id: id.into(),
+            secret: secret.into(),
+            token_url: None,
+            scopes: None,
+            parameters: Vec::new(),
+            in_body: false,
+            trusts_document: false,
+        }
+    }
+
+    /// Sets the URL of the token endpoint.
+    #[must_use]
+    pub fn with_token_url(mut self, url: impl Into<String>) -> Self {
+        self.token_url = Some(url.into());
+        self
+    }
+
+    /// Allows the secret to be sent to the token URL that the document names, wherever that is.
+    #[must_use]
+    pub fn with_token_url_of_document(mut self) -> Self {
+        self.trusts_document = true;
+        self
+    }
+
+    /// Sets the scopes to ask for, in the place of those that the document names for each operation.
+    #[must_use]
+    pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = Some(scopes.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Adds a parameter to the request for a token, such as `audience`.
+    #[must_use]
+    pub fn with_parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.parameters.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sends id and secret in the body of the request for a token, for servers without basic authentication.
+    #[must_use]
+    pub fn with_secret_in_body(mut self) -> Self {
+        self.in_body = true;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<(), CallError> {
+        self.token_url.as_deref().map_or(Ok(()), |url| parse(url).map(|_| ()))
+    }
+
+    /// Whether the token endpoint is known without a document.
+    #[cfg(feature = "openapi")]
+    pub(super) fn knows_url(&self) -> bool {
+        self.token_url.is_some()
+    }
+
+    /// Where the secret may be sent.
+    fn url(&self, settings: &Settings, of_document: Option<&str>) -> Result<Url, CallError> {
+        if let Some(url) = &self.token_url {
+            return parse(url);
+        }
+        let base = settings.base_url.as_ref();
+        let url = of_document.and_then(|url| match base {
+            Some(base) => base.join(url).ok(),
+            None => Url::parse(url).ok(),
+        });
+        let url = url.filter(is_http).ok_or_else(|| {
+            CallError::execution("the document names no token URL that can be called: set one with `with_token_url`")
+        })?;
+        let home =
+            base.is_some_and(|base| same_origin(base, &url) || (url.scheme() == "https" && base.host() == url.host()));
+        if home || self.trusts_document {
+            return Ok(url);
+        }
+        let host = url.host_str().unwrap_or_default();
+        Err(CallError::execution(format!(
+            "the document would have the client's secret sent to `{host}`, which is not the host of the base URL: set the \
+             token URL with `with_token_url`, or allow it with `with_token_url_of_document`"
+        )))
+    }
+}
+
+fn parse(url: &str) -> Result<Url, CallError> {
+    Url::parse(url)
+        .ok()
+        .filter(is_http)
+        .ok_or_else(|| invalid("/auth/tokenUrl", "the token URL is no http or https URL"))
+}
+
+/// The tokens that a client has, by token URL and scopes.
+#[derive(Default)]
+pub(super) struct Tokens(Mutex<BTreeMap<(String, String), Slot>>);
+
+/// Whoever holds the lock asks for the token; the others wait for it.
+type Slot = Arc<tokio::sync::Mutex<Option<Token>>>;
+
+struct Token {
+    value: Secret,
+    expires: Option<Instant>,
+}
+
+impl Tokens {
+    /// A token that is good as far as anybody knows; `rejected` is one that the server refused.
+    pub(super) async fn get(
+        &self,
+        credentials: &ClientCredentials,
+        settings: &Settings,
+        of_document: Option<&str>,
+        scopes: &[String],
+        rejected: Option<&Secret>,
+    ) -> Result<Secret, CallError> {
+        let url = credentials.url(settings, of_document)?;
+        let scopes = credentials.scopes.as_deref().unwrap_or(scopes).join(" ");
+        let slot = {
+            let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            slots.entry((url.to_string(), scopes.clone())).or_default().clone()
+        };
+        let mut slot = slot.lock().await;
+        if let Some(token) = &*slot
+            && token.expires.is_none_or(|expires| expires > Instant::now())
+            && rejected.is_none_or(|rejected| *rejected != token.value)
+        {
+            return Ok(token.value.clone());
+        }
+        *slot = None;
+        let token = ask(credentials, settings, &url, &scopes).await?;
+        Ok(slot.insert(token).value.clone())
+    }
+}
+
+/// The request for a token: its headers and its form.
+fn question(credentials: &ClientCredentials, scopes: &str) -> Result<(HeaderMap, String), CallError> {
+    let mut form = Serializer::new(String::new());
+    form.append_pair("grant_type", "client_credentials");
+    if !scopes.is_empty() {
+        form.append_pair("scope", scopes);
+    }
+    for (name, value) in &credentials.parameters {
+        form.append_pair(name, value);
+    }
+    let mut headers = HeaderMap::new();
+    if credentials.in_body {
+        form.append_pair("client_id", &credentials.id).append_pair("client_secret", credentials.secret.expose());
+    } else {
+        // Both are escaped before they are joined (RFC 6749, section 2.3.1).
+        let escape = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+        let pair = format!("{}:{}", escape(&credentials.id), escape(credentials.secret.expose()));
+        headers.insert(AUTHORIZATION, sensitive(&format!("Basic {}", STANDARD.encode(pair)))?);
+    }
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    Ok((headers, form.finish()))
+}
+
+async fn ask(
+    credentials: &ClientCredentials,
+    settings: &Settings,
+    url: &Url,
+    scopes: &str,
+) -> Result<Token, CallError> {
+    let (headers, form) = question(credentials, scopes)?;
+    let body = bytes::Bytes::from(form).into();
+    let started = Instant::now();
+    let request = request(Method::POST, url, headers, body)?;
+    // Straight to the engine: a redirect must not carry the secret anywhere.
+    let response = settings.engine.send(request).await.map_err(|failed| failed.error)?;
+    let (parts, body) = response.into_parts();
+    let answer: Value = match collect(body, MAX_ANSWER).await {
+        Collected::Whole(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
+        Collected::Cut(_) => Value::Null,
+        Collected::Broken(error) => return Err(error),
+    };
+    let text = |name: &str| answer.get(name).and_then(Value::as_str);
+    if !parts.status.is_success() {
+        // The codes of the standard are harmless; a description may hold anything.
+        let code = text("error").filter(|code| code.len() < 64 && code.bytes().all(|b| b.is_ascii_graphic()));
+        let reason = code.map_or_else(String::new, |code| format!(": {code}"));
+        return Err(CallError::execution(format!(
+            "the token endpoint answered HTTP {}{reason}",
+            parts.status.as_u16()
+        )));
+    }
+    let bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
+    let value = text("access_token")
+        .filter(|token| bearer && !token.is_empty())
+        .ok_or_else(|| CallError::execution("the token endpoint did not answer with a bearer token"))?;
+    let lifetime = answer.get("expires_in").and_then(|seconds| {
+        // Some servers send a number as text.
+        seconds.as_f64().or_else(|| seconds.as_str()?.parse().ok())
+    });
+    let lifetime = lifetime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let expires = lifetime.and_then(|time| started.checked_add(time.saturating_sub(LEEWAY.min(time / 4))));
+    Ok(Token { value: Secret::from(value), expires })
+}
+
+/// What a [`TokenSource`] is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TokenRequest {
+    /// The name of the scheme in the document, if the operation asks for one.
+    pub scheme: Option<String>,
+    /// The scopes that the operation needs.
+    pub scopes: Vec<String>,
+    /// Whether the server has just refused the token that was given last.
+    pub rejected: bool,
+}
+
+type Ask = dyn Fn(TokenRequest) -> BoxFuture<'static, Result<Secret, CallError>> + Send + Sync;
+
+/// A function that gives tokens; see [`Auth::token_source`](super::Auth::token_source).
+#[derive(Clone)]
+pub struct TokenSource(Arc<Ask>);
+
+impl TokenSource {
+    pub(super) fn new<F, Fut>(source: F) -> Self
+    where
+        F: Fn(TokenRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Secret, CallError>> + Send + 'static,
+    {
+        Self(Arc::new(move |request| Box::pin(source(request))))
+    }
+
+    pub(super) async fn get(&self, request: TokenRequest) -> Result<Secret, CallError> {
+        (self.0)(request).await
+    }
+}
+
+impl fmt::Debug for TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenSource")
+    }
+}
+
+impl PartialEq for TokenSource {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for TokenSource {}
+
+impl From<ClientCredentials> for super::Auth {
+    fn from(credentials: ClientCredentials) -> Self {
+        Self::ClientCredentials(credentials)
+    }
+}

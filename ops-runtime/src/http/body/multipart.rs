@@ -1,0 +1,188 @@
+//! Multipart bodies: a part for each property of an object (RFC 7578), or for each item of a list (RFC 2046).
+
+use bytes::Bytes;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::{BASE64, Input, OCTETS, covers, header, schema};
+use crate::http::media::{Form, essence, form};
+use crate::http::outgoing::Piece;
+use crate::http::{RequestBody, invalid, pointer, style};
+use crate::{Body, CallError, HttpBody, HttpField};
+
+use base64::Engine;
+
+/// The boundary and the body; none if the value is neither an object nor, where parts have no names, a list.
+///
+/// Lists repeat the part, objects and lists in lists are JSON, `null` is left out. Bytes (a [`Body`], or a string of
+/// base64 where the document describes bytes) are files. A part with a style of its own is written as in a form.
+pub(super) fn encode(
+    body: &HttpBody,
+    essence: &str,
+    value: &Value,
+    input: Input<'_>,
+) -> Result<Option<(String, RequestBody)>, CallError> {
+    let form_data = essence == "multipart/form-data";
+    let boundary = format!("ops-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
+    let mut parts = Parts { pieces: Vec::new(), text: Vec::new(), boundary: &boundary, body, input, form_data };
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let field = body.fields.iter().find(|field| field.name == *name);
+                parts.property(name, field, value)?;
+            }
+        }
+        Value::Array(items) if !form_data => {
+            for item in items {
+                parts.part(None, None, item)?;
+            }
+        }
+        _ => return Ok(None),
+    }
+    let body = parts.finish();
+    Ok(Some((boundary, body)))
+}
+
+struct Parts<'a> {
+    pieces: Vec<Piece>,
+    /// What is to be sent before the next body.
+    text: Vec<u8>,
+    boundary: &'a str,
+    body: &'a HttpBody,
+    input: Input<'a>,
+    form_data: bool,
+}
+
+impl Parts<'_> {
+    fn property(&mut self, name: &str, field: Option<&HttpField>, value: &Value) -> Result<(), CallError> {
+        if let Some((style, explode)) = field.and_then(|field| field.style) {
+            let mut parameter = style::form_field(name, value);
+            (parameter.style, parameter.explode) = (style, explode);
+            // The pairs of a form, unescaped: a part needs no escapes.
+            for pair in style::query(&parameter, &*self.input.resolve(value)?) {
+                let (name, value) = pair.split_once('=').unwrap_or((&pair, ""));
+                let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+                let value = Value::String(decode(value));
+                self.part(Some(&decode(name)), None, &value)?;
+            }
+            return Ok(());
+        }
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.part(Some(name), field, item)),
+            value => self.part(Some(name), field, value),
+        }
+    }
+
+    fn part(&mut self, name: Option<&str>, field: Option<&HttpField>, value: &Value) -> Result<(), CallError> {
+        if value.is_null() {
+            return Ok(());
+        }
+        // Several types may be listed, of which the first that fits counts.
+        let described: Vec<&str> = field
+            .and_then(|field| field.content_type.as_deref())
+            .map_or_else(Vec::new, |types| types.split(',').map(str::trim).filter(|kind| !kind.is_empty()).collect());
+        if let Some(body) = self.input.body(value) {
+            let own =
+                body.content_type().filter(|own| described.is_empty() || described.iter().any(|d| covers(d, own)));
+            let kind = own.or_else(|| concrete(&described)).unwrap_or(OCTETS).to_owned();
+            let file_name = body.file_name().or(name).map(str::to_owned);
+            let body = body.clone();
+            self.head(name, file_name.as_deref(), Some(&kind))?;
+            return self.content(body);
+        }
+        let is_json = described.iter().any(|kind| form(&essence(kind)) == Form::Json);
+        match value {
+            Value::String(text) if !is_json && self.is_bytes(name, &described) => {
+                let bytes = BASE64.decode(text).map_err(|_| {
+                    let at = name.map_or_else(String::new, pointer);
+                    let message = "a part that is bytes is written from a string of base64";
+                    invalid(&format!("{}{at}", pointer(&self.body.property)), message)
+                })?;
+                self.head(name, name, Some(concrete(&described).unwrap_or(OCTETS)))?;
+                self.content(bytes.into())
+            }
+            Value::Object(_) | Value::Array(_) => {
+                let value = self.input.resolve(value)?.into_owned();
+                self.head(name, None, Some(concrete(&described).unwrap_or("application/json")))?;
+                self.content(value.to_string().into())
+            }
+            value => {
+                // Of a text in a form, the type goes without saying.
+                let plain = if self.form_data { None } else { Some("text/plain; charset=utf-8") };
+                self.head(name, None, concrete(&described).or(plain))?;
+                let text = match value {
+                    Value::String(text) if !is_json => text.clone(),
+                    value => value.to_string(),
+                };
+                self.content(text.into())
+            }
+        }
+    }
+
+    /// Whether a string stands for bytes: by its content type, or else by its schema.
+    fn is_bytes(&self, name: Option<&str>, described: &[&str]) -> bool {
+        match (described, name) {
+            ([], Some(name)) => schema::is_binary(self.input.spec, &self.body.property, name),
+            ([], None) => false,
+            (described, _) => described.iter().all(|kind| form(&essence(kind)) == Form::Bytes),
+        }
+    }
+
+    fn head(&mut self, name: Option<&str>, file_name: Option<&str>, kind: Option<&str>) -> Result<(), CallError> {
+        self.text.extend_from_slice(b"--");
+        self.text.extend_from_slice(self.boundary.as_bytes());
+        self.text.extend_from_slice(b"\r\n");
+        if let Some(name) = name {
+            let file_name = file_name.map_or_else(String::new, |file| format!("; filename=\"{}\"", quoted(file)));
+            let line = format!("Content-Disposition: form-data; name=\"{}\"{file_name}\r\n", quoted(name));
+            self.text.extend_from_slice(line.as_bytes());
+        }
+        if let Some(kind) = kind {
+            self.text.extend_from_slice(b"Content-Type: ");
+            self.text.extend_from_slice(header(kind)?.as_bytes());
+            self.text.extend_from_slice(b"\r\n");
+        }
+        self.text.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+
+    fn content(&mut self, body: Body) -> Result<(), CallError> {
+        let piece = match body.into_memory() {
+            Ok(bytes) => Piece::Bytes(bytes),
+            Err(body) => Piece::Body(body, None),
+        };
+        self.pieces.push(Piece::Bytes(Bytes::from(std::mem::take(&mut self.text))));
+        self.pieces.push(piece);
+        self.text.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+
+    fn finish(mut self) -> RequestBody {
+        self.text.extend_from_slice(b"--");
+        self.text.extend_from_slice(self.boundary.as_bytes());
+        self.text.extend_from_slice(b"--\r\n");
+        self.pieces.push(Piece::Bytes(Bytes::from(self.text)));
+        RequestBody::of(self.pieces)
+    }
+}
+
+/// The first content type that is not a range.
+fn concrete<'a>(described: &[&'a str]) -> Option<&'a str> {
+    described.iter().find(|kind| !essence(kind).ends_with('*')).copied()
+}
+
+/// A name between quotation marks, escaped as browsers do (WHATWG HTML, section 4.10.21.8).
+fn quoted(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '"' => text.push_str("%22"),
+            '\r' => text.push_str("%0D"),
+            '\n' => text.push_str("%0A"),
+            // Nothing else ends a line, but no parser should have to think about it.
+            c if c.is_ascii_control() => text.push_str(&format!("%{:02X}", u32::from(c))),
+            c => text.push(c),
+        }
+    }
+    text
+}

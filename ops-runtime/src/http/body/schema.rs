@@ -1,0 +1,52 @@
+//! Whether a part of a body is bytes, by the schema of the operation's input.
+
+use serde_json::Value;
+
+use crate::{Definitions, OperationSpec};
+
+/// How deep references and combined schemas are followed.
+const DEPTH: usize = 16;
+
+/// Whether the document describes the property `name` of the body as bytes: a string with the format `binary`.
+pub(super) fn is_binary(spec: &OperationSpec, property: &str, name: &str) -> bool {
+    let Ok(input) = spec.input.to_value() else { return false };
+    let walker = Walker(&spec.definitions);
+    walker.any(&input, DEPTH, &|schema| {
+        let body = schema.get("properties").and_then(|properties| properties.get(property));
+        body.is_some_and(|body| {
+            walker.any(body, DEPTH, &|schema| {
+                let part = schema.get("properties").and_then(|properties| properties.get(name));
+                part.is_some_and(|part| walker.binary(part, DEPTH))
+            })
+        })
+    })
+}
+
+struct Walker<'a>(&'a Definitions);
+
+impl Walker<'_> {
+    fn binary(&self, schema: &Value, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        self.any(schema, depth, &|schema| {
+            schema.get("format").is_some_and(|format| format == "binary")
+                || schema.get("items").is_some_and(|items| self.binary(items, depth))
+        })
+    }
+
+    /// Whether something holds for a schema, or for one that it refers to or is made of.
+    fn any(&self, schema: &Value, depth: usize, holds: &dyn Fn(&Value) -> bool) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        if holds(schema) {
+            return true;
+        }
+        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+            let name = name.strip_prefix("#/$defs/").unwrap_or(name).replace("~1", "/").replace("~0", "~");
+            let definition = self.0.get(&name).and_then(|definition| definition.schema.to_value().ok());
+            if definition.is_some_and(|schema| self.any(&schema, depth, holds)) {
+                return true;
+            }
+        }
+        let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| schema.get(*keyword)?.as_array());
+        parts.flatten().any(|part| self.any(part, depth, holds))
+    }
+}

@@ -1,0 +1,166 @@
+//! What is sent for a value, in each content type.
+
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use serde_json::json;
+
+use super::*;
+use crate::HttpField;
+
+fn body(content_type: &'static str) -> HttpBinding {
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new(content_type)].into();
+    binding
+}
+
+fn run(binding: &HttpBinding, input: &Value) -> Result<Option<(String, Vec<u8>)>, CallError> {
+    const SPEC: &OperationSpec = &OperationSpec::mutation("t.t");
+    let bodies = Parcels::default();
+    let encoded = encode(binding, Input { spec: SPEC, members: input.as_object().unwrap(), bodies: &bodies })?;
+    Ok(encoded.map(|encoded| {
+        let bytes = encoded.body.collect().now_or_never().unwrap().unwrap().to_bytes();
+        (encoded.content_type.to_str().unwrap().to_owned(), bytes.to_vec())
+    }))
+}
+
+fn sent(binding: &HttpBinding, value: &Value) -> (String, Vec<u8>) {
+    run(binding, &json!({ "body": value })).unwrap().unwrap()
+}
+
+#[test]
+fn bodies_that_can_be_written() {
+    let table: &[(&str, Value, &str, &[u8])] = &[
+        ("application/json", json!({ "a": 1 }), "application/json", br#"{"a":1}"#),
+        ("application/json", json!(0), "application/json", b"0"),
+        ("application/json", json!(false), "application/json", b"false"),
+        ("application/json", json!(""), "application/json", b"\"\""),
+        ("application/json", json!(null), "application/json", b"null"),
+        ("application/merge-patch+json", json!([]), "application/merge-patch+json", b"[]"),
+        ("*/*", json!([]), "application/json", b"[]"),
+        ("text/plain", json!("hi"), "text/plain", b"hi"),
+        ("text/plain", json!("ö"), "text/plain; charset=utf-8", "ö".as_bytes()),
+        ("text/plain; charset=UTF-8", json!("ö"), "text/plain; charset=UTF-8", "ö".as_bytes()),
+        ("text/plain", json!(1.5), "text/plain", b"1.5"),
+        ("text/*", json!(""), "text/plain", b""),
+        ("application/xml", json!("<a/>"), "application/xml", b"<a/>"),
+        ("application/octet-stream", json!("AP8="), "application/octet-stream", b"\x00\xff"),
+        ("image/png", json!("AP8"), "image/png", b"\x00\xff"),
+        ("image/*", json!(""), "application/octet-stream", b""),
+        (
+            FORM,
+            json!({ "a b": "c&d", "e": [1, 2], "f": { "g": true }, "h": null }),
+            FORM,
+            b"a%20b=c%26d&e=1&e=2&f%5Bg%5D=true",
+        ),
+    ];
+    for (content_type, value, expected_type, expected) in table {
+        let (found_type, found) = sent(&body(content_type), value);
+        assert_eq!(found_type, *expected_type);
+        assert_eq!(found, *expected, "{content_type} of {value}: {}", String::from_utf8_lossy(&found));
+    }
+}
+
+#[test]
+fn bodies_that_cannot() {
+    let table = [
+        ("text/plain", json!({}), "VALIDATION_ERROR"),
+        ("application/octet-stream", json!("not base64!"), "VALIDATION_ERROR"),
+        ("application/octet-stream", json!(1), "VALIDATION_ERROR"),
+        (FORM, json!("a=b"), "VALIDATION_ERROR"),
+        ("multipart/form-data", json!("a"), "VALIDATION_ERROR"),
+        ("multipart/form-data", json!(["a"]), "VALIDATION_ERROR"),
+        ("text/b\r\nX: y", json!("a"), "EXECUTION_ERROR"),
+    ];
+    for (content_type, value, code) in table {
+        let input = json!({ "body": value });
+        let error = run(&body(content_type), &input).unwrap_err();
+        assert_eq!(error.code().as_str(), code, "{content_type} of {value}: {error}");
+    }
+}
+
+#[test]
+fn the_first_type_that_can_say_it_is_chosen() {
+    let mut binding = body("text/plain");
+    let fields = vec![HttpField::new("tags").with_style(ParameterStyle::DeepObject, true)];
+    let mut form = HttpBody::new(FORM).with_property("form");
+    form.fields = fields.into();
+    binding.bodies = vec![HttpBody::new("text/plain"), HttpBody::new("application/json"), form].into();
+
+    assert_eq!(sent(&binding, &json!({ "a": 1 })).0, "application/json");
+    let (_, bytes) = run(&binding, &json!({ "form": { "tags": ["x", "y"] } })).unwrap().unwrap();
+    assert_eq!(bytes, b"tags%5B0%5D=x&tags%5B1%5D=y");
+    assert!(run(&binding, &json!({})).unwrap().is_none());
+}
+
+#[test]
+fn the_caller_chooses_the_type() {
+    let mut binding = body("application/json").with_content_type("as");
+    binding.bodies = ["application/json", "text/plain", "image/*"].map(HttpBody::new).to_vec().into();
+    let kind = |chosen: Value| run(&binding, &json!({ "as": chosen, "body": "aGk=" })).map(|sent| sent.unwrap());
+    assert_eq!(kind(json!("Text/Plain")).unwrap(), ("Text/Plain".to_owned(), b"aGk=".to_vec()));
+    assert_eq!(kind(json!("image/png")).unwrap(), ("image/png".to_owned(), b"hi".to_vec()));
+    assert_eq!(kind(json!(null)).unwrap().0, "application/json");
+    for bad in [json!("video/mp4"), json!(""), json!(1), json!("image/png\r\nX: y")] {
+        assert!(kind(bad).is_err());
+    }
+    let error = kind(json!("video/mp4")).unwrap_err();
+    assert_eq!(error.details()["violations"][0]["pointer"], "/as");
+}
+
+#[test]
+fn fields_of_forms_with_an_encoding() {
+    const FIELDS: &[HttpField] = &[
+        HttpField::new("json").with_content_type("application/json"),
+        HttpField::new("both").with_content_type("application/json").with_style(ParameterStyle::PipeDelimited, false),
+        HttpField::new("open").with_reserved(),
+    ];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new(FORM).with_fields(FIELDS)].into();
+    let value = json!({ "json": { "a": [1] }, "both": [1, 2], "open": "a/b&c", "plain": "a/b" });
+    let (_, bytes) = sent(&binding, &value);
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!(text, "json=%7B%22a%22%3A%5B1%5D%7D&both=1%7C2&open=a/b%26c&plain=a%2Fb");
+}
+
+#[test]
+fn parts_of_multipart_bodies() {
+    const FIELDS: &[HttpField] = &[
+        HttpField::new("image").with_content_type("image/png, image/jpeg"),
+        HttpField::new("note").with_content_type("application/json"),
+        HttpField::new("ids").with_style(ParameterStyle::Form, false),
+    ];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+    let value = json!({
+        "a\"b\r\n": "x", "n": 1, "list": ["p", null, { "q": 1 }], "image": "AP8=", "note": "hi", "ids": [1, 2], "none": null,
+    });
+    let (kind, bytes) = sent(&binding, &value);
+    let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
+    let text = String::from_utf8_lossy(&bytes).replace(boundary, "B").replace("\r\n", "\n");
+    let expected = [
+        "--B\nContent-Disposition: form-data; name=\"a%22b%0D%0A\"\n\nx\n",
+        "--B\nContent-Disposition: form-data; name=\"n\"\n\n1\n",
+        "--B\nContent-Disposition: form-data; name=\"list\"\n\np\n",
+        "--B\nContent-Disposition: form-data; name=\"list\"\nContent-Type: application/json\n\n{\"q\":1}\n",
+        "--B\nContent-Disposition: form-data; name=\"image\"; filename=\"image\"\nContent-Type: image/png\n\n\0\u{fffd}\n",
+        "--B\nContent-Disposition: form-data; name=\"note\"\nContent-Type: application/json\n\n\"hi\"\n",
+        "--B\nContent-Disposition: form-data; name=\"ids\"\n\n1,2\n",
+        "--B--\n",
+    ];
+    assert_eq!(text, expected.concat());
+    assert_ne!(kind, sent(&binding, &value).0, "no two bodies have the same boundary");
+
+    let (kind, bytes) = sent(&body("Multipart/Mixed; Boundary=x; a=\"b\";"), &json!(["a", { "b": 1 }]));
+    assert!(kind.starts_with("multipart/mixed; a=\"b\"; boundary=ops-"), "{kind}");
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(text.contains("\r\nContent-Type: text/plain; charset=utf-8\r\n\r\na\r\n--ops-"), "{text}");
+    assert!(text.contains("\r\nContent-Type: application/json\r\n\r\n{\"b\":1}\r\n--ops-"), "{text}");
+}
+
+#[test]
+fn no_field_of_a_document_adds_a_header() {
+    const FIELDS: &[HttpField] = &[HttpField::new("a").with_content_type("text/plain\r\nX-Evil: 1")];
+    let mut binding = HttpBinding::new("POST", "/");
+    binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+    assert!(run(&binding, &json!({ "body": { "a": "x" } })).is_err());
+}

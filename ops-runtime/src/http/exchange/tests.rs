@@ -1,0 +1,114 @@
+//! What traces know of requests.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use crate::http::fake::{Fake, respond};
+use crate::http::{Auth, HttpClient, HttpConfig, Retry};
+use crate::{HttpBinding, HttpParameter, OperationSpec};
+
+type Fields = BTreeMap<String, String>;
+
+/// Keeps the fields of all spans and events.
+#[derive(Clone, Default)]
+struct Log {
+    spans: Arc<Mutex<Vec<Fields>>>,
+    events: Arc<Mutex<Vec<Fields>>>,
+    next: Arc<AtomicU64>,
+}
+
+struct Into<'a>(&'a mut Fields);
+
+impl Visit for Into<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.insert(field.name().to_owned(), format!("{value:?}").trim_matches('"').to_owned());
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut fields = Fields::new();
+        span.record(&mut Into(&mut fields));
+        self.spans.lock().unwrap().push(fields);
+        Id::from_u64(self.next.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        let index = usize::try_from(span.into_u64()).unwrap() - 1;
+        values.record(&mut Into(&mut self.spans.lock().unwrap()[index]));
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut fields = Fields::new();
+        event.record(&mut Into(&mut fields));
+        self.events.lock().unwrap().push(fields);
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+static SHOW: OperationSpec = OperationSpec::query("t.show").with_http(
+    HttpBinding::new("GET", "/pets/{id}")
+        .with_parameters(const { &[HttpParameter::path("id"), HttpParameter::query("q")] }),
+);
+
+#[test]
+fn a_span_for_every_request_without_secrets() {
+    let tries = AtomicUsize::new(0);
+    let service = Fake(move |_| match tries.fetch_add(1, Ordering::Relaxed) {
+        0 => respond(503, &[], b""),
+        1 => respond(302, &[("location", "/pets/2?q=hush")], b""),
+        _ => respond(200, &[], b"1"),
+    });
+    let service = Arc::new(service);
+    let config = HttpConfig::new()
+        .with_base_url("http://ann:hush@h.test:8080/")
+        .with_auth(Auth::bearer("hush"))
+        .with_header("X-Key", "hush")
+        .with_retries(Retry::new().with_first_delay(Duration::ZERO))
+        .with_service(Fake(move |request| (service.0)(request)));
+    let log = Log::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    tracing::subscriber::with_default(log.clone(), || {
+        let client = HttpClient::new(config).unwrap();
+        client.add([&SHOW]).unwrap();
+        runtime.block_on(client.call("t.show", json!({ "id": "hush", "q": "hush" }))).unwrap();
+    });
+    let spans = log.spans.lock().unwrap().clone();
+    assert_eq!(spans.len(), 3);
+    let common = [
+        ("operation", "t.show"),
+        ("otel.kind", "client"),
+        ("otel.name", "GET /pets/{id}"),
+        ("http.request.method", "GET"),
+        ("url.template", "/pets/{id}"),
+        ("url.scheme", "http"),
+        ("server.address", "h.test"),
+        ("server.port", "8080"),
+    ];
+    let own: [&[(&str, &str)]; 3] = [
+        &[("http.response.status_code", "503"), ("error.type", "503"), ("otel.status_code", "ERROR")],
+        &[("http.response.status_code", "302"), ("http.request.resend_count", "1")],
+        &[("http.response.status_code", "200"), ("http.request.resend_count", "2")],
+    ];
+    for (found, own) in spans.iter().zip(own) {
+        let expected = common.iter().chain(own).map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(*found, expected);
+    }
+    let events = format!("{:?}", log.events.lock().unwrap());
+    assert!(!events.contains("hush") && events.contains("sent again"), "{events}");
+}

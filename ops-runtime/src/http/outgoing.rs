@@ -1,0 +1,139 @@
+//! The body of a request: bytes in memory, files and streams, one after the other.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+
+use crate::{Body, BodyStream};
+
+/// The body of a request, as a service of the user's receives it.
+///
+/// A clone starts from the beginning; files are opened anew, but a stream can be read once only: see
+/// [`is_repeatable`](Self::is_repeatable).
+#[derive(Debug, Default)]
+pub struct RequestBody {
+    pieces: Arc<[Piece]>,
+    next: usize,
+    // Exclusive access needs no lock; the mutex only makes a stream `Sync`, which the built-in engine asks for.
+    current: Option<Mutex<BodyStream>>,
+    left: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    Bytes(Bytes),
+    /// With its length, as far as it is known.
+    Body(Body, Option<u64>),
+}
+
+impl Piece {
+    fn length(&self) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::Body(_, length) => *length,
+        }
+    }
+}
+
+impl RequestBody {
+    pub(super) fn of(pieces: Vec<Piece>) -> Self {
+        Self { left: total(&pieces), pieces: pieces.into(), next: 0, current: None }
+    }
+
+    /// Whether the body can be sent a second time: it can, unless there is a stream in it.
+    pub fn is_repeatable(&self) -> bool {
+        self.pieces.iter().all(|piece| !matches!(piece, Piece::Body(body, _) if body.is_stream()))
+    }
+
+    /// Finds out how long files are, so that the server is told.
+    ///
+    /// # Errors
+    /// If a file is not there: nothing is sent then.
+    pub(super) async fn measure(&mut self) -> io::Result<()> {
+        if self.left.is_some() {
+            return Ok(());
+        }
+        let mut pieces = self.pieces.to_vec();
+        for piece in &mut pieces {
+            if let Piece::Body(body, length) = piece {
+                *length = body.length().await?;
+            }
+        }
+        *self = Self::of(pieces);
+        Ok(())
+    }
+}
+
+fn total(pieces: &[Piece]) -> Option<u64> {
+    pieces.iter().try_fold(0_u64, |sum, piece| sum.checked_add(piece.length()?))
+}
+
+impl Clone for RequestBody {
+    fn clone(&self) -> Self {
+        Self { pieces: self.pieces.clone(), next: 0, current: None, left: total(&self.pieces) }
+    }
+}
+
+impl From<Bytes> for RequestBody {
+    fn from(bytes: Bytes) -> Self {
+        Self::of(if bytes.is_empty() { Vec::new() } else { vec![Piece::Bytes(bytes)] })
+    }
+}
+
+impl From<Body> for RequestBody {
+    fn from(body: Body) -> Self {
+        body.into_memory().map_or_else(|body| Self::of(vec![Piece::Body(body, None)]), Self::from)
+    }
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let this = &mut *self;
+        loop {
+            let bytes = match &mut this.current {
+                Some(stream) => {
+                    let stream = stream.get_mut().unwrap_or_else(PoisonError::into_inner);
+                    match ready!(Pin::new(stream).poll_next(cx)) {
+                        Some(Ok(bytes)) => bytes,
+                        Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                        None => {
+                            this.current = None;
+                            continue;
+                        }
+                    }
+                }
+                None => {
+                    let Some(piece) = this.pieces.get(this.next) else { return Poll::Ready(None) };
+                    this.next += 1;
+                    match piece {
+                        Piece::Bytes(bytes) => bytes.clone(),
+                        Piece::Body(body, _) => {
+                            this.current = Some(Mutex::new(body.clone().into_stream()));
+                            continue;
+                        }
+                    }
+                }
+            };
+            if !bytes.is_empty() {
+                this.left = this.left.map(|left| left.saturating_sub(bytes.len() as u64));
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.current.is_none() && self.next >= self.pieces.len()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

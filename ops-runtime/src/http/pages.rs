@@ -1,0 +1,157 @@
+//! Lists that come in pages, as a stream of pages.
+//!
+//! [`pages`] runs an operation again and again, with the input that a function makes of each page: with the page's cursor,
+//! the next offset or page number, or what the `Link` header says. It works with any [`Caller`].
+//!
+//! ```
+//! use futures_util::{StreamExt, TryStreamExt};
+//! use ops_runtime::http::pages::{link_parameter, pages};
+//! use ops_runtime::{Call, CallError, Caller, Operation, OperationSpec};
+//! use serde_json::{Value, json};
+//!
+//! struct ListPets;
+//! impl Operation for ListPets {
+//!     type Input = Value;
+//!     type Output = Value;
+//!     const SPEC: &'static OperationSpec = &OperationSpec::query("pets.list");
+//! }
+//! impl Call for ListPets {}
+//!
+//! async fn all(client: &impl Caller) -> Result<Vec<Value>, CallError> {
+//!     // By a cursor in the page; by an offset it would be `offset += page.data["items"].as_array()?.len()`.
+//!     let next = |page: &ops_runtime::ResponseEnvelope<Value>| {
+//!         let cursor = page.data["next"].as_str()?;
+//!         Some(json!({ "cursor": cursor }))
+//!     };
+//!     pages::<ListPets, _, _>(client, json!({}), next).map_ok(|page| page.into_data()).try_collect().await
+//! }
+//!
+//! async fn by_link(client: &impl Caller) -> Result<usize, CallError> {
+//!     // By the header `Link: <https://api.example.com/pets?page=2>; rel="next"`.
+//!     let next = |page: &ops_runtime::ResponseEnvelope<Value>| Some(json!({ "page": link_parameter(page, "page")? }));
+//!     Ok(pages::<ListPets, _, _>(client, json!({}), next).count().await)
+//! }
+//! ```
+
+use futures_core::Stream;
+use futures_util::stream;
+use serde_json::Value;
+
+use crate::body::handover;
+use crate::{Call, CallError, Caller, ResponseEnvelope};
+
+/// How many pages a stream of [`pages`] gives at most.
+const MAX_PAGES: usize = 10_000;
+
+/// The pages of a list, one call each; `next` makes the input of the next page, or ends the list.
+///
+/// A call that fails is the last item. So is an error if the next input is the one before again, or after 10,000 pages:
+/// such a list would not end. [`pages_up_to`] sets another limit.
+pub fn pages<'a, Op, C, N>(
+    caller: &'a C,
+    first: Op::Input,
+    next: N,
+) -> impl Stream<Item = Result<ResponseEnvelope<Op::Output>, CallError>> + 'a
+where
+    Op: Call,
+    C: Caller,
+    N: FnMut(&ResponseEnvelope<Op::Output>) -> Option<Op::Input> + 'a,
+{
+    pages_up_to::<Op, C, N>(caller, first, next, MAX_PAGES)
+}
+
+/// The pages of a list like [`pages`], with an error after so many if there are more.
+pub fn pages_up_to<'a, Op, C, N>(
+    caller: &'a C,
+    first: Op::Input,
+    next: N,
+    limit: usize,
+) -> impl Stream<Item = Result<ResponseEnvelope<Op::Output>, CallError>> + 'a
+where
+    Op: Call,
+    C: Caller,
+    N: FnMut(&ResponseEnvelope<Op::Output>) -> Option<Op::Input> + 'a,
+{
+    stream::unfold((Some(Ok(first)), next, 0_usize), move |(input, mut next, count)| async move {
+        let input = match input? {
+            Ok(_) if count >= limit => Err(CallError::execution(format!("the list has more than {limit} pages"))),
+            input => input,
+        };
+        let (asked, page) = match input {
+            Ok(input) => (as_json(&input), caller.execute::<Op>(input).await),
+            Err(error) => (None, Err(error)),
+        };
+        let following = page.as_ref().ok().and_then(&mut next).map(|input| {
+            let again = asked.is_some() && as_json(&input) == asked;
+            if again { Err(CallError::execution("a page of the list leads to itself")) } else { Ok(input) }
+        });
+        Some((page, (following, next, count + 1)))
+    })
+}
+
+/// An input as JSON, to be compared with another; bodies in it do not count.
+fn as_json<T: serde::Serialize>(input: &T) -> Option<Value> {
+    handover::scoped(|| serde_json::to_value(input)).0.ok()
+}
+
+/// The URL of the next page by the page's `Link` header (RFC 8288), as the server wrote it.
+pub fn next_link<T>(page: &ResponseEnvelope<T>) -> Option<&str> {
+    let header = page.meta.as_http()?.headers.get("link")?;
+    links(header).find(|(_, relations)| relations.iter().any(|r| r.eq_ignore_ascii_case("next"))).map(|(url, _)| url)
+}
+
+/// The value of a query parameter in the URL of the next page by the page's `Link` header.
+pub fn link_parameter<T>(page: &ResponseEnvelope<T>, name: &str) -> Option<String> {
+    let url = next_link(page)?;
+    let (_, query) = url.split('#').next()?.split_once('?')?;
+    url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+/// The links of a header with their relations.
+fn links(header: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    let mut rest = header;
+    std::iter::from_fn(move || {
+        let (_, after) = rest.split_once('<')?;
+        let (url, after) = after.split_once('>')?;
+        // The parameters end at a comma that is not inside quotation marks.
+        let mut quoted = false;
+        let end = after.find(|c| {
+            quoted ^= c == '"';
+            c == ',' && !quoted
+        });
+        let (parameters, after) = end.map_or((after, ""), |end| after.split_at(end));
+        rest = after;
+        let relations = parameters.split(';').find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("rel").then(|| value.trim().trim_matches('"').split_ascii_whitespace())
+        });
+        Some((url.trim(), relations.into_iter().flatten().collect()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HttpMeta;
+
+    #[test]
+    fn link_headers() {
+        let page = |link: &str| {
+            let mut meta = HttpMeta::new(200, "application/json");
+            meta.headers.insert("link".to_owned(), link.to_owned());
+            ResponseEnvelope::http((), meta)
+        };
+        let table = [
+            (r#"<https://h.test/a?page=2&x=a%20b>; rel="next", <https://h.test/a?page=9>; rel="last""#, Some("2")),
+            (r#"<https://h.test/a?page=1>; title="a, b; c"; rel=prev, </a?page=3#f>; REL="nofollow Next""#, Some("3")),
+            (r#"<https://h.test/a?page=1>; rel="prev""#, None),
+            ("<https://h.test/a>; rel=next", None),
+            ("nonsense", None),
+            ("<", None),
+        ];
+        for (header, expected) in table {
+            assert_eq!(link_parameter(&page(header), "page").as_deref(), expected, "{header}");
+        }
+        assert_eq!(link_parameter(&page(table[0].0), "x").unwrap(), "a b");
+    }
+}

@@ -1,0 +1,45 @@
+//! Which alternative of a union an answer is, told from outside: by its status, where shapes alone may not tell.
+
+use std::cell::Cell;
+
+thread_local! {
+    static VARIANT: Cell<Option<u16>> = const { Cell::new(None) };
+}
+
+/// Runs a decoding whose outermost union is the alternative at this position.
+///
+/// Decoding runs on one thread in one go, which is what lets a word be left for it here.
+pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
+    /// Forgets a word that was not taken, even if the decoding panics.
+    struct Forget;
+    impl Drop for Forget {
+        fn drop(&mut self) {
+            VARIANT.set(None);
+        }
+    }
+    if variant.is_none() {
+        return decode();
+    }
+    VARIANT.set(variant);
+    let _forget = Forget;
+    decode()
+}
+
+/// Takes the word, which is for the outermost union alone: whoever asks first.
+#[allow(dead_code, reason = "the decoding of unions asks for it")]
+pub(crate) fn take() -> Option<u16> {
+    VARIANT.take()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_who_asks_is_told() {
+        assert_eq!(scoped(Some(2), || (take(), take())), (Some(2), None));
+        scoped(Some(2), || ());
+        assert_eq!(take(), None);
+        assert_eq!(scoped(None, take), None);
+    }
+}

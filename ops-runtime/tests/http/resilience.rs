@@ -1,0 +1,328 @@
+//! Retries, limits, streams that go on, and pages.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use ops_runtime::http::pages::{link_parameter, pages, pages_up_to};
+use ops_runtime::http::{HttpClient, HttpConfig, Reconnect, Retry};
+use ops_runtime::{
+    Call, CallOptions, HttpBinding, HttpParameter, HttpResponse, Operation, OperationKind, OperationSpec,
+    ResponseEnvelope, Schema, StatusRange,
+};
+use serde_json::{Value, json};
+
+use crate::server::{get_of, serve, spec};
+
+type Answer = fn() -> Response;
+
+/// Answers in turn, the last for ever, and keeps what it was asked.
+#[derive(Clone, Default)]
+struct Script {
+    answers: Arc<Mutex<Vec<Answer>>>,
+    asked: Arc<Mutex<Vec<http::request::Parts>>>,
+}
+
+impl Script {
+    async fn start(answers: &[Answer]) -> (Self, String) {
+        let script = Self::default();
+        script.answers.lock().unwrap().extend(answers.iter().rev());
+        let app = Router::new().fallback(any(Self::answer)).with_state(script.clone());
+        (script, serve(app).await)
+    }
+
+    async fn answer(State(script): State<Self>, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        script.asked.lock().unwrap().push(parts);
+        let mut answers = script.answers.lock().unwrap();
+        let answer = if answers.len() > 1 { answers.pop() } else { answers.last().copied() };
+        answer.unwrap()()
+    }
+
+    fn count(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    fn header(&self, at: usize, name: &str) -> Option<String> {
+        let asked = self.asked.lock().unwrap();
+        asked[at].headers.get(name).map(|value| value.to_str().unwrap().to_owned())
+    }
+}
+
+fn ok() -> Response {
+    "fine".into_response()
+}
+
+fn unavailable() -> Response {
+    StatusCode::SERVICE_UNAVAILABLE.into_response()
+}
+
+fn later() -> Response {
+    (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]).into_response()
+}
+
+fn much_later() -> Response {
+    (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "3600")]).into_response()
+}
+
+fn retry() -> Retry {
+    Retry::new().with_first_delay(Duration::from_millis(1))
+}
+
+async fn call(url: &str, method: &'static str, config: HttpConfig) -> Result<Value, ops_runtime::CallError> {
+    let client = HttpClient::new(config.with_base_url(url)).unwrap();
+    client.add([spec(OperationKind::Mutation, "x", HttpBinding::new(method, "/x"))]).unwrap();
+    client.call("t.x", json!({})).await.map(ResponseEnvelope::into_data)
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again() {
+    let (script, url) = Script::start(&[unavailable, unavailable, ok]).await;
+    assert_eq!(call(&url, "GET", HttpConfig::new().with_retries(retry())).await.unwrap(), "fine");
+    assert_eq!(script.count(), 3);
+
+    let (script, url) = Script::start(&[unavailable]).await;
+    let error = call(&url, "DELETE", HttpConfig::new().with_retries(retry())).await.unwrap_err();
+    assert_eq!((error.message(), script.count()), ("HTTP 503: Service Unavailable", 4));
+
+    let (script, url) = Script::start(&[unavailable, ok]).await;
+    assert!(call(&url, "POST", HttpConfig::new().with_retries(retry())).await.is_err());
+    assert_eq!(script.count(), 1);
+    let config = HttpConfig::new().with_retries(retry()).with_header("Idempotency-Key", "k");
+    let (script, url) = Script::start(&[unavailable, ok]).await;
+    assert_eq!(call(&url, "POST", config).await.unwrap(), "fine");
+    assert_eq!(script.count(), 2);
+
+    let (script, url) = Script::start(&[unavailable, ok]).await;
+    assert!(call(&url, "GET", HttpConfig::new()).await.is_err());
+    assert_eq!(script.count(), 1);
+}
+
+#[tokio::test]
+async fn the_server_says_when() {
+    let (script, url) = Script::start(&[later, ok]).await;
+    let start = Instant::now();
+    assert_eq!(call(&url, "GET", HttpConfig::new().with_retries(retry())).await.unwrap(), "fine");
+    assert!(start.elapsed() >= Duration::from_millis(990));
+    assert_eq!(script.count(), 2);
+
+    let (script, url) = Script::start(&[much_later, ok]).await;
+    let error = call(&url, "GET", HttpConfig::new().with_retries(retry())).await.unwrap_err();
+    assert_eq!((error.details()["headers"]["retry-after"].clone(), script.count()), (json!("3600"), 1));
+
+    // A deadline that would pass meanwhile: the answer that there is counts, and at once.
+    let (script, url) = Script::start(&[later, ok]).await;
+    let start = Instant::now();
+    let config = HttpConfig::new().with_retries(retry()).with_timeout(Duration::from_millis(500));
+    assert_eq!(call(&url, "GET", config).await.unwrap_err().message(), "HTTP 429: Too Many Requests");
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url).with_retries(retry())).unwrap();
+    client.add([spec(OperationKind::Query, "x", get_of("/x"))]).unwrap();
+    assert!(
+        client.call_with("t.x", json!({}), CallOptions::new().with_timeout(Duration::from_millis(500))).await.is_ok()
+    );
+    assert!(start.elapsed() < Duration::from_millis(500));
+    assert_eq!(script.count(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_that_cannot_be_made_is_tried_again() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let late = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+        axum::serve(listener, Router::new().fallback(any(|| async { "here" }))).await
+    });
+    let retry = Retry::new().with_first_delay(Duration::from_millis(200)).with_max_retries(20);
+    let config = HttpConfig::new().with_retries(retry);
+    assert_eq!(call(&format!("http://{address}"), "GET", config).await.unwrap(), "here");
+    late.abort();
+}
+
+#[tokio::test]
+async fn only_so_many_requests_are_under_way() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = (now.clone(), most.clone());
+    let app = Router::new().fallback(any(move || {
+        let (now, most) = counts.clone();
+        async move {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            now.fetch_sub(1, Ordering::SeqCst);
+        }
+    }));
+    let config = HttpConfig::new().with_base_url(serve(app).await).with_max_in_flight(3);
+    let client = HttpClient::new(config).unwrap();
+    client.add([spec(OperationKind::Query, "x", get_of("/x"))]).unwrap();
+    let calls = (0..12).map(|_| client.call("t.x", json!({})));
+    assert!(futures_util::future::join_all(calls).await.iter().all(Result::is_ok));
+    assert_eq!(most.load(Ordering::SeqCst), 3);
+}
+
+fn events(text: &'static str) -> Response {
+    ([("content-type", "text/event-stream")], text).into_response()
+}
+
+fn first() -> Response {
+    events("retry: 5\nid: 1\ndata: 1\n\nid: 2\ndata: 2\n\ndata: lost")
+}
+
+fn broken() -> Response {
+    let data = stream::iter([Ok(Bytes::from("data: 3\n\n")), Err(std::io::Error::other("cut"))]);
+    let data = data.then(|piece| async {
+        // What was sent must be on its way before the connection breaks.
+        tokio::time::sleep(Duration::from_millis(if piece.is_ok() { 0 } else { 50 })).await;
+        piece
+    });
+    ([("content-type", "text/event-stream")], Body::from_stream(data)).into_response()
+}
+
+fn last() -> Response {
+    events("id: 4\ndata: 4\n\ndata: [DONE]\n\n")
+}
+
+fn no_more() -> Response {
+    StatusCode::NO_CONTENT.into_response()
+}
+
+fn forbidden() -> Response {
+    StatusCode::FORBIDDEN.into_response()
+}
+
+async fn items(url: &str, method: &'static str, reconnect: bool) -> Vec<Result<Value, String>> {
+    let mut config = HttpConfig::new().with_base_url(url);
+    if reconnect {
+        let delay = Duration::from_millis(5);
+        config =
+            config.with_reconnect(Reconnect::new().with_max_tries(3).with_first_delay(delay).with_max_delay(delay));
+    }
+    let client = HttpClient::new(config).unwrap();
+    client.add([spec(OperationKind::Subscription, "x", HttpBinding::new(method, "/x"))]).unwrap();
+    let stream = client.stream("t.x", json!({})).await.unwrap();
+    stream.map(|item| item.map(|e| e.data).map_err(|e| e.message().to_owned())).collect().await
+}
+
+#[tokio::test]
+async fn streams_go_on_where_they_ended() {
+    let all: Vec<_> = [1, 2, 3, 4].map(|n| Ok(json!(n))).into();
+    let (script, url) = Script::start(&[first, unavailable, broken, last]).await;
+    assert_eq!(items(&url, "GET", true).await, all);
+    assert_eq!(
+        (0..4).map(|at| script.header(at, "last-event-id")).collect::<Vec<_>>(),
+        [None, Some("2".to_owned()), Some("2".to_owned()), Some("2".to_owned()),]
+    );
+
+    let (script, url) = Script::start(&[first, last]).await;
+    assert_eq!(items(&url, "GET", false).await, all[..2]);
+    assert_eq!(items(&url, "POST", true).await, all[3..]);
+    assert_eq!(script.count(), 2);
+}
+
+#[tokio::test]
+async fn streams_do_not_go_on_for_ever() {
+    let (script, url) = Script::start(&[first, no_more]).await;
+    assert_eq!(items(&url, "GET", true).await, [Ok(json!(1)), Ok(json!(2))]);
+    assert_eq!(script.count(), 2);
+
+    let (script, url) = Script::start(&[first, forbidden]).await;
+    assert_eq!(items(&url, "GET", true).await[2], Err("HTTP 403: Forbidden".to_owned()));
+    assert_eq!(script.count(), 2);
+
+    let (script, url) = Script::start(&[first, || events("")]).await;
+    assert_eq!(items(&url, "GET", true).await.len(), 2);
+    assert_eq!(script.count(), 4);
+
+    let (script, url) = Script::start(&[first, unavailable]).await;
+    assert_eq!(items(&url, "GET", true).await[2], Err("HTTP 503: Service Unavailable".to_owned()));
+    assert_eq!(script.count(), 4);
+}
+
+#[tokio::test]
+async fn json_lines_come_one_by_one() {
+    fn lines() -> Response {
+        let pieces = ["{\"a\":1}\n{\"a\"", ":2}\r\n\noops\n", "{\"a\":3}"];
+        let pieces =
+            stream::iter(pieces.map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece)))).then(|piece| async {
+                tokio::task::yield_now().await;
+                piece
+            });
+        ([("content-type", "application/x-ndjson; charset=utf-8")], Body::from_stream(pieces)).into_response()
+    }
+    let (script, url) = Script::start(&[lines]).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let mut binding = HttpBinding::new("GET", "/x");
+    binding.responses = vec![HttpResponse::new(StatusRange::Exact(200), "application/x-ndjson")].into();
+    client.add([spec(OperationKind::Subscription, "x", binding)]).unwrap();
+    let items: Vec<_> = client.stream("t.x", json!({})).await.unwrap().collect().await;
+    assert_eq!(items.len(), 4);
+    assert_eq!(items[1].as_ref().unwrap().data, json!({ "a": 2 }));
+    assert_eq!(items[2].as_ref().unwrap_err().details()["raw"], "oops");
+    assert_eq!(items[3].as_ref().unwrap().data, json!({ "a": 3 }));
+    assert_eq!(script.header(0, "accept").unwrap(), "application/x-ndjson");
+}
+
+#[tokio::test]
+async fn an_item_can_be_the_whole_event() {
+    fn whole() -> Response {
+        events("event: add\nid: 7\nretry: 9\ndata: {\"n\":1}\n\ndata: text\n\n")
+    }
+    let (_script, url) = Script::start(&[whole]).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let mut binding = HttpBinding::new("GET", "/x");
+    let response = HttpResponse::new(StatusRange::Exact(200), "text/event-stream");
+    binding.responses = vec![response.with_whole_event()].into();
+    let mut subscription = spec(OperationKind::Subscription, "x", binding);
+    subscription.output = Schema::text(r#"{"type":"object","properties":{"data":{}},"additionalProperties":true}"#);
+    client.add([subscription]).unwrap();
+    let items: Vec<_> = client.stream("t.x", json!({})).await.unwrap().map(|item| item.unwrap().data).collect().await;
+    assert_eq!(items[0], json!({ "event": "add", "data": { "n": 1 }, "id": "7", "retry": 9 }));
+    assert_eq!(items[1], json!({ "event": "message", "data": "text", "id": "7" }));
+}
+
+struct List;
+
+impl Operation for List {
+    type Input = Value;
+    type Output = Value;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("t.list")
+        .with_http(HttpBinding::new("GET", "/list").with_parameters(const { &[HttpParameter::query("page")] }));
+}
+
+impl Call for List {}
+
+#[tokio::test]
+async fn lists_page_by_page() {
+    async fn page(request: Request) -> Response {
+        let query = request.uri().query().unwrap_or("page=1");
+        let page: u32 = query.strip_prefix("page=").unwrap().parse().unwrap();
+        let items = axum::Json(json!([page, page + 100]));
+        if page == 3 {
+            return items.into_response();
+        }
+        ([("link", format!("</list?page={}>; rel=\"next\"", page + 1))], items).into_response()
+    }
+    let url = serve(Router::new().route("/list", any(page))).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let by_link = |page: &ResponseEnvelope<Value>| Some(json!({ "page": link_parameter(page, "page")? }));
+    let all: Vec<_> = pages::<List, _, _>(&client, json!({}), by_link).map(|page| page.unwrap().data).collect().await;
+    assert_eq!(all, [json!([1, 101]), json!([2, 102]), json!([3, 103])]);
+
+    let capped: Vec<_> = pages_up_to::<List, _, _>(&client, json!({}), by_link, 2).collect().await;
+    assert_eq!(capped.len(), 3);
+    assert!(capped[2].as_ref().unwrap_err().message().contains("more than 2 pages"));
+
+    let same = |_: &ResponseEnvelope<Value>| Some(json!({ "page": 1 }));
+    let stuck: Vec<_> = pages::<List, _, _>(&client, json!({ "page": 1 }), same).collect().await;
+    assert_eq!(stuck.len(), 2);
+    assert!(stuck[1].as_ref().unwrap_err().message().contains("leads to itself"));
+}
