@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::source::FileSource;
-use ops_runtime::{Diagnostic, Severity};
+use ops_runtime::{Api, Diagnostic, OperationSpec, Severity};
 
+use crate::directory::{contents, stem};
 use crate::output::write_if_changed;
+use crate::select::Selection;
 use crate::{Error, Generated, Generator};
 
 /// So many warnings are shown for a document; a line says how many there are more.
@@ -23,15 +25,25 @@ const SHOWN: usize = 20;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
-    documents: Vec<Document>,
+    inputs: Vec<Input>,
     out_dir: Option<PathBuf>,
     generator: Generator,
+    selection: Selection,
 }
 
 #[derive(Debug, Clone)]
-struct Document {
-    location: String,
+struct Input {
+    kind: Kind,
     namespace: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// A document, by its location.
+    Document(String),
+    Directory(PathBuf),
+    /// An API, and what its reader had to say.
+    Api(Api, Vec<Diagnostic>),
 }
 
 impl Builder {
@@ -47,16 +59,53 @@ impl Builder {
     #[must_use]
     pub fn openapi(mut self, path: impl AsRef<Path>) -> Self {
         let location = path.as_ref().to_string_lossy().replace('\\', "/");
-        self.documents.push(Document { location, namespace: None });
+        self.inputs.push(Input { kind: Kind::Document(location), namespace: None });
+        self
+    }
+
+    /// Adds a directory: every OpenAPI document in it and in the folders below, and every spec of an operation (the JSON
+    /// of an [`OperationSpec`]).
+    ///
+    /// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
+    /// `v1/pets.json` is `v1_pets`. A spec names its own. A file that cannot be read is skipped, and a diagnostic says
+    /// so.
+    #[must_use]
+    pub fn dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.inputs.push(Input { kind: Kind::Directory(path.into()), namespace: None });
+        self
+    }
+
+    /// Adds an API that was read or made some other way, and what its reader had to say, under a namespace.
+    #[must_use]
+    pub fn api(mut self, namespace: impl Into<String>, api: Api, diagnostics: Vec<Diagnostic>) -> Self {
+        self.inputs.push(Input { kind: Kind::Api(api, diagnostics), namespace: Some(namespace.into()) });
         self
     }
 
     /// Names the namespace of the document added last, and with it the file that is written.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        if let Some(document) = self.documents.last_mut() {
-            document.namespace = Some(namespace.into());
+        if let Some(input) = self.inputs.last_mut() {
+            input.namespace = Some(namespace.into());
         }
+        self
+    }
+
+    /// Generates only operations that match this pattern or that of another `include`, and what they reach.
+    ///
+    /// A pattern is an operation's id or name, `tag:NAME`, a path, or a method and a path; `*` stands for any text, `?`
+    /// for any character: `pets.*`, `tag:Billing`, `/pets/*`, `GET /pets`. It holds for all documents, and it is an
+    /// error if it matches no operation of any.
+    #[must_use]
+    pub fn include(mut self, pattern: impl Into<String>) -> Self {
+        self.selection.include(pattern.into());
+        self
+    }
+
+    /// Leaves out the operations that match this pattern, even those that an [`include`](Self::include) matches.
+    #[must_use]
+    pub fn exclude(mut self, pattern: impl Into<String>) -> Self {
+        self.selection.exclude(pattern.into());
         self
     }
 
@@ -76,39 +125,38 @@ impl Builder {
 
     /// Generates every module and writes nothing.
     ///
+    /// What there is to say about files of a directory that were skipped stands with the last module.
+    ///
     /// # Errors
-    /// If a document cannot be read or is no OpenAPI document, or if two have one namespace.
+    /// If a document cannot be read or is no OpenAPI document, if two have one namespace, or if a pattern matches
+    /// nothing.
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
-        let mut taken = BTreeSet::new();
-        let mut modules = Vec::new();
-        for document in &self.documents {
-            let module = self.module(document)?;
-            if !taken.insert(module.namespace.to_lowercase()) {
-                let message =
-                    format!("two documents have the namespace `{}`: name another with `namespace`", module.namespace);
-                return Err(Error::Settings(message));
+        let mut run = Run { builder: self, selection: self.selection.clone(), modules: Vec::new(), skipped: Vec::new() };
+        for input in &self.inputs {
+            match &input.kind {
+                Kind::Document(location) => {
+                    let namespace = match &input.namespace {
+                        Some(namespace) => namespace.clone(),
+                        None => stem(location.rsplit('/').next().unwrap_or(location)),
+                    };
+                    check_namespace(&namespace)?;
+                    run.document(location, FileSource::new(), &namespace)?;
+                }
+                Kind::Directory(path) => match &input.namespace {
+                    None => run.directory(path)?,
+                    Some(_) => {
+                        let message = format!("`{}` is a directory: its files have their own namespaces", path.display());
+                        return Err(Error::Settings(message));
+                    }
+                },
+                Kind::Api(api, diagnostics) => {
+                    let namespace = input.namespace.clone().unwrap_or_default();
+                    check_namespace(&namespace)?;
+                    run.module(namespace, api.clone(), diagnostics.clone(), Vec::new())?;
+                }
             }
-            modules.push(module);
         }
-        Ok(modules)
-    }
-
-    fn module(&self, document: &Document) -> Result<Module, Error> {
-        let namespace = document.namespace.clone().unwrap_or_else(|| stem(&document.location));
-        if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
-            let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
-            return Err(Error::Settings(message));
-        }
-        let source = FileSource::new();
-        let options = ReadOptions::new().with_namespace(&namespace);
-        let (api, mut diagnostics) = openapi::load(&document.location, &source, &options)
-            .map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
-        let generated = self.generator.generate(&api)?;
-        diagnostics.extend(generated.diagnostics.into_iter().map(|diagnostic| match diagnostic.document {
-            Some(_) => diagnostic,
-            None => diagnostic.with_document(&document.location),
-        }));
-        Ok(Module { namespace, generated: Generated { diagnostics, ..generated }, files: source.files() })
+        run.finish()
     }
 
     /// Generates every module into a file of its own, `<namespace>.rs`, and tells cargo what it read.
@@ -126,7 +174,12 @@ impl Builder {
             }
         };
         let modules = self.generate()?;
-        let files: BTreeSet<&PathBuf> = modules.iter().flat_map(|module| &module.files).collect();
+        let mut files: BTreeSet<&PathBuf> = modules.iter().flat_map(|module| &module.files).collect();
+        // Of a directory cargo sees what is added, too.
+        files.extend(self.inputs.iter().filter_map(|input| match &input.kind {
+            Kind::Directory(path) => Some(path),
+            _ => None,
+        }));
         for file in files.into_iter().filter(|file| file.exists()) {
             println!("cargo:rerun-if-changed={}", file.display());
         }
@@ -140,23 +193,125 @@ impl Builder {
     }
 }
 
+/// One run of a builder.
+struct Run<'a> {
+    builder: &'a Builder,
+    selection: Selection,
+    modules: Vec<Module>,
+    skipped: Vec<Diagnostic>,
+}
+
+impl Run<'_> {
+    fn document(&mut self, location: &str, source: FileSource, namespace: &str) -> Result<(), Error> {
+        let options = ReadOptions::new().with_namespace(namespace);
+        let (api, diagnostics) = openapi::load(location, &source, &options)
+            .map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
+        let files = source.files();
+        self.module(namespace.to_owned(), api, diagnostics, files)?;
+        if let Some(module) = self.modules.last_mut() {
+            for diagnostic in module.generated.diagnostics.iter_mut().filter(|d| d.document.is_none()) {
+                diagnostic.document = Some(location.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything in a directory; what is wrong with one file costs that file.
+    fn directory(&mut self, path: &Path) -> Result<(), Error> {
+        let contents = contents(path)?;
+        self.skipped.extend(contents.skipped);
+        for (file, namespace) in contents.documents {
+            let location = file.to_string_lossy().replace('\\', "/");
+            let result = check_namespace(&namespace)
+                .and_then(|()| self.document(&location, FileSource::new().within(path), &namespace));
+            self.skip(result, &location)?;
+        }
+        for (namespace, specs) in contents.specs {
+            let files = specs.files.clone();
+            let location = files.first().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+            let result = check_namespace(&namespace)
+                .and_then(|()| self.module(namespace.clone(), specs.into_api(), Vec::new(), files));
+            self.skip(result, &location)?;
+        }
+        // What a document refers to is a part of it.
+        let read: BTreeSet<PathBuf> =
+            self.modules.iter().flat_map(|module| &module.files).filter_map(|file| file.canonicalize().ok()).collect();
+        let parts = |file: &Path| file.canonicalize().is_ok_and(|file| read.contains(&file));
+        self.skipped.extend(contents.unknown.into_iter().filter(|(file, _)| !parts(file)).map(|(_, told)| told));
+        Ok(())
+    }
+
+    /// Makes a diagnostic of an error that one file of a directory has.
+    fn skip(&mut self, result: Result<(), Error>, location: &str) -> Result<(), Error> {
+        match result {
+            Err(Error::Document { diagnostics }) => {
+                self.skipped.extend(diagnostics.into_iter().map(|mut diagnostic| {
+                    diagnostic.severity = Severity::Warning;
+                    let help = diagnostic.help.as_ref().map(|help| format!("the file was skipped: {help}"));
+                    diagnostic.with_help(help.unwrap_or_else(|| "the file was skipped".to_owned()))
+                }));
+                Ok(())
+            }
+            Err(Error::Settings(message)) => {
+                let diagnostic = Diagnostic::warning("", message).with_help("the file was skipped");
+                self.skipped.push(diagnostic.with_document(location));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn module(
+        &mut self,
+        namespace: String,
+        mut api: Api,
+        mut diagnostics: Vec<Diagnostic>,
+        files: Vec<PathBuf>,
+    ) -> Result<(), Error> {
+        if self.modules.iter().any(|module| module.namespace.to_lowercase() == namespace.to_lowercase()) {
+            let message = format!("two documents have the namespace `{namespace}`: name another with `namespace`");
+            return Err(Error::Settings(message));
+        }
+        self.selection.apply(&mut api, &mut diagnostics);
+        let mut generated = self.builder.generator.generate(&api)?;
+        diagnostics.append(&mut generated.diagnostics);
+        generated.diagnostics = diagnostics;
+        self.modules.push(Module { namespace, operations: api.operations, generated, files });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<Module>, Error> {
+        match self.modules.last_mut() {
+            Some(module) => module.generated.diagnostics.append(&mut self.skipped),
+            None if !self.skipped.is_empty() => return Err(Error::Document { diagnostics: self.skipped }),
+            None => return Err(Error::Settings("there is no document to generate from".to_owned())),
+        }
+        self.selection.finish()?;
+        Ok(self.modules)
+    }
+}
+
 /// A generated module.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Module {
     /// The namespace of its operations.
     pub namespace: String,
+    /// The operations that were chosen, as they were read.
+    pub operations: Vec<OperationSpec>,
     /// Its source, and what there is to say about it.
     pub generated: Generated,
     /// The files that were read for it.
     pub files: Vec<PathBuf>,
 }
 
-/// The name of a file without its ending, as a namespace.
-fn stem(location: &str) -> String {
-    let file = location.rsplit('/').next().unwrap_or(location);
-    let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
-    stem.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect()
+/// A namespace names a file as well, so it may not lead out of a folder.
+fn check_namespace(namespace: &str) -> Result<(), Error> {
+    if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
+        let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
+        return Err(Error::Settings(message));
+    }
+    Ok(())
 }
 
 /// The warnings as single lines, as cargo shows them.
@@ -181,18 +336,6 @@ fn warnings(diagnostics: &[Diagnostic]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn namespaces_come_from_files() {
-        for (location, namespace) in [
-            ("petstore.yaml", "petstore"),
-            ("specs/pet-store.v1.json", "pet-store"),
-            ("a b.json", "a_b"),
-            (".yaml", ""),
-        ] {
-            assert_eq!(stem(location), namespace);
-        }
-    }
 
     #[test]
     fn warnings_are_lines_and_few() {
