@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::source::FileSource;
 use ops_runtime::{Api, Diagnostic, OperationSpec, Severity};
 
-use crate::directory::{contents, stem};
+use self::run::{Run, check_namespace};
+use crate::directory::stem;
 use crate::output::write_if_changed;
 use crate::select::Selection;
 use crate::{Error, Generated, Generator};
+
+mod run;
 
 /// So many warnings are shown for a document; a line says how many there are more.
 const SHOWN: usize = 20;
@@ -131,7 +133,8 @@ impl Builder {
     /// If a document cannot be read or is no OpenAPI document, if two have one namespace, or if a pattern matches
     /// nothing.
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
-        let mut run = Run { builder: self, selection: self.selection.clone(), modules: Vec::new(), skipped: Vec::new() };
+        let mut run =
+            Run { builder: self, selection: self.selection.clone(), modules: Vec::new(), skipped: Vec::new() };
         for input in &self.inputs {
             match &input.kind {
                 Kind::Document(location) => {
@@ -145,7 +148,8 @@ impl Builder {
                 Kind::Directory(path) => match &input.namespace {
                     None => run.directory(path)?,
                     Some(_) => {
-                        let message = format!("`{}` is a directory: its files have their own namespaces", path.display());
+                        let message =
+                            format!("`{}` is a directory: its files have their own namespaces", path.display());
                         return Err(Error::Settings(message));
                     }
                 },
@@ -193,104 +197,6 @@ impl Builder {
     }
 }
 
-/// One run of a builder.
-struct Run<'a> {
-    builder: &'a Builder,
-    selection: Selection,
-    modules: Vec<Module>,
-    skipped: Vec<Diagnostic>,
-}
-
-impl Run<'_> {
-    fn document(&mut self, location: &str, source: FileSource, namespace: &str) -> Result<(), Error> {
-        let options = ReadOptions::new().with_namespace(namespace);
-        let (api, diagnostics) = openapi::load(location, &source, &options)
-            .map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
-        let files = source.files();
-        self.module(namespace.to_owned(), api, diagnostics, files)?;
-        if let Some(module) = self.modules.last_mut() {
-            for diagnostic in module.generated.diagnostics.iter_mut().filter(|d| d.document.is_none()) {
-                diagnostic.document = Some(location.to_owned());
-            }
-        }
-        Ok(())
-    }
-
-    /// Everything in a directory; what is wrong with one file costs that file.
-    fn directory(&mut self, path: &Path) -> Result<(), Error> {
-        let contents = contents(path)?;
-        self.skipped.extend(contents.skipped);
-        for (file, namespace) in contents.documents {
-            let location = file.to_string_lossy().replace('\\', "/");
-            let result = check_namespace(&namespace)
-                .and_then(|()| self.document(&location, FileSource::new().within(path), &namespace));
-            self.skip(result, &location)?;
-        }
-        for (namespace, specs) in contents.specs {
-            let files = specs.files.clone();
-            let location = files.first().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
-            let result = check_namespace(&namespace)
-                .and_then(|()| self.module(namespace.clone(), specs.into_api(), Vec::new(), files));
-            self.skip(result, &location)?;
-        }
-        // What a document refers to is a part of it.
-        let read: BTreeSet<PathBuf> =
-            self.modules.iter().flat_map(|module| &module.files).filter_map(|file| file.canonicalize().ok()).collect();
-        let parts = |file: &Path| file.canonicalize().is_ok_and(|file| read.contains(&file));
-        self.skipped.extend(contents.unknown.into_iter().filter(|(file, _)| !parts(file)).map(|(_, told)| told));
-        Ok(())
-    }
-
-    /// Makes a diagnostic of an error that one file of a directory has.
-    fn skip(&mut self, result: Result<(), Error>, location: &str) -> Result<(), Error> {
-        match result {
-            Err(Error::Document { diagnostics }) => {
-                self.skipped.extend(diagnostics.into_iter().map(|mut diagnostic| {
-                    diagnostic.severity = Severity::Warning;
-                    let help = diagnostic.help.as_ref().map(|help| format!("the file was skipped: {help}"));
-                    diagnostic.with_help(help.unwrap_or_else(|| "the file was skipped".to_owned()))
-                }));
-                Ok(())
-            }
-            Err(Error::Settings(message)) => {
-                let diagnostic = Diagnostic::warning("", message).with_help("the file was skipped");
-                self.skipped.push(diagnostic.with_document(location));
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
-    fn module(
-        &mut self,
-        namespace: String,
-        mut api: Api,
-        mut diagnostics: Vec<Diagnostic>,
-        files: Vec<PathBuf>,
-    ) -> Result<(), Error> {
-        if self.modules.iter().any(|module| module.namespace.to_lowercase() == namespace.to_lowercase()) {
-            let message = format!("two documents have the namespace `{namespace}`: name another with `namespace`");
-            return Err(Error::Settings(message));
-        }
-        self.selection.apply(&mut api, &mut diagnostics);
-        let mut generated = self.builder.generator.generate(&api)?;
-        diagnostics.append(&mut generated.diagnostics);
-        generated.diagnostics = diagnostics;
-        self.modules.push(Module { namespace, operations: api.operations, generated, files });
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Vec<Module>, Error> {
-        match self.modules.last_mut() {
-            Some(module) => module.generated.diagnostics.append(&mut self.skipped),
-            None if !self.skipped.is_empty() => return Err(Error::Document { diagnostics: self.skipped }),
-            None => return Err(Error::Settings("there is no document to generate from".to_owned())),
-        }
-        self.selection.finish()?;
-        Ok(self.modules)
-    }
-}
-
 /// A generated module.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -303,15 +209,6 @@ pub struct Module {
     pub generated: Generated,
     /// The files that were read for it.
     pub files: Vec<PathBuf>,
-}
-
-/// A namespace names a file as well, so it may not lead out of a folder.
-fn check_namespace(namespace: &str) -> Result<(), Error> {
-    if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
-        let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
-        return Err(Error::Settings(message));
-    }
-    Ok(())
 }
 
 /// The warnings as single lines, as cargo shows them.

@@ -88,7 +88,8 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Err
 fn look(directory: &Path, path: PathBuf, contents: &mut Contents) {
     let location = path.to_string_lossy().into_owned();
     let skipped = |diagnostic: Diagnostic| {
-        let diagnostic = if diagnostic.help.is_none() { diagnostic.with_help("the file was skipped") } else { diagnostic };
+        let diagnostic =
+            if diagnostic.help.is_none() { diagnostic.with_help("the file was skipped") } else { diagnostic };
         diagnostic.with_document(&location)
     };
     let value = match std::fs::read_to_string(&path).map_err(|error| error.to_string()) {

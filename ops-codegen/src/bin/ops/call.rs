@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ops_runtime::http::Imported;
 use ops_runtime::{
-    Auth, CallError, ErrorCode, HttpConfig, OperationKind, OperationSpec, Registry, ResponseEnvelope, SpecRef,
+    Auth, CallError, ErrorCode, HttpConfig, OperationKind, OperationSpec, Registration, Registry, ResponseEnvelope,
+    SpecRef,
 };
 use serde_json::Value;
 use url::Url;
@@ -93,14 +94,10 @@ fn failed(error: &CallError) -> Failure {
     }
 }
 
-/// The error with what its details tell: the places that are wrong, or the body of an HTTP answer.
+/// The error, with the body of the HTTP answer that it tells of.
 fn message(error: &CallError) -> String {
     let mut text = error.message().to_owned();
     let details = error.details();
-    for violation in details.get("violations").and_then(Value::as_array).into_iter().flatten() {
-        let part = |key: &str| violation.get(key).and_then(Value::as_str).unwrap_or_default();
-        let _ = write!(text, "\n  at {}: {}", part("pointer"), part("message"));
-    }
     match details.get("body") {
         None | Some(Value::Null) => {}
         Some(Value::String(body)) => _ = write!(text, "\n{body}"),
@@ -124,15 +121,16 @@ fn config(arguments: &CallArguments) -> Result<HttpConfig, Failure> {
         };
         config = config.with_header(name.trim(), value.trim());
     }
-    let token = match (&arguments.bearer_env, &arguments.bearer_file) {
-        (Some(name), _) => Some(std::env::var(name).map_err(|_| {
-            Failure::Usage(format!("the environment variable `{name}` is not set: set it to the token"))
-        })?),
-        (_, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
-            Failure::Usage(format!("the token cannot be read from `{}`: {error}", path.display()))
-        })?),
-        _ => None,
-    };
+    let token =
+        match (&arguments.bearer_env, &arguments.bearer_file) {
+            (Some(name), _) => Some(std::env::var(name).map_err(|_| {
+                Failure::Usage(format!("the environment variable `{name}` is not set: set it to the token"))
+            })?),
+            (_, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
+                Failure::Usage(format!("the token cannot be read from `{}`: {error}", path.display()))
+            })?),
+            _ => None,
+        };
     Ok(match token {
         Some(token) => config.with_auth(Auth::bearer(token.trim())),
         None => config,
@@ -141,8 +139,7 @@ fn config(arguments: &CallArguments) -> Result<HttpConfig, Failure> {
 
 /// Keeps credentials from a host that only a document from the network names.
 fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure> {
-    let has_secret =
-        !arguments.header.is_empty() || arguments.bearer_env.is_some() || arguments.bearer_file.is_some();
+    let has_secret = !arguments.header.is_empty() || arguments.bearer_env.is_some() || arguments.bearer_file.is_some();
     if arguments.base_url.is_some() || !has_secret || !is_url(&arguments.spec) {
         return Ok(());
     }
@@ -166,7 +163,7 @@ fn find(imported: &Imported, wanted: &str, location: &str) -> Result<SpecRef, Fa
         };
         spec.id == wanted || spec.name() == wanted || by_request()
     };
-    let specs = || imported.registrations.iter().map(|registration| registration.spec());
+    let specs = || imported.registrations.iter().map(Registration::spec);
     if let Some(spec) = specs().find(|spec| is_it(spec)) {
         return Ok(SpecRef::from(spec.clone()));
     }
@@ -196,15 +193,17 @@ fn input(arguments: &CallArguments, spec: &OperationSpec) -> Result<Value, Failu
             Some(text)
         }
         Some(given) => match given.strip_prefix('@') {
-            Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
-                Failure::Usage(format!("the input cannot be read from `{path}`: {error}"))
-            })?),
+            Some(path) => Some(
+                std::fs::read_to_string(path)
+                    .map_err(|error| Failure::Usage(format!("the input cannot be read from `{path}`: {error}")))?,
+            ),
             None => Some(given.to_owned()),
         },
     };
     let mut input = match given {
-        Some(text) => serde_json::from_str(&text)
-            .map_err(|error| Failure::Usage(format!("the input is not JSON: {error}")))?,
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|error| Failure::Usage(format!("the input is not JSON: {error}")))?
+        }
         None => Value::Object(serde_json::Map::new()),
     };
     let schema = spec.input.self_contained(&spec.definitions);

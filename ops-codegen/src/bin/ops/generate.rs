@@ -31,7 +31,11 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
         if arguments.check {
             let found = std::fs::read(&path);
             if !found.as_ref().is_ok_and(|found| found == source.as_bytes()) {
-                different.push(format!("{} {}", path.display(), if found.is_ok() { "differs" } else { "is not there" }));
+                different.push(format!(
+                    "{} {}",
+                    path.display(),
+                    if found.is_ok() { "differs" } else { "is not there" }
+                ));
             }
         } else {
             write_if_changed(&path, source).map_err(|error| Failure::Failed(error.to_string()))?;

@@ -9,7 +9,9 @@ const LIMIT: usize = 256;
 pub(crate) fn add(input: &mut Value, pairs: &[String], schema: &Value) -> Result<(), String> {
     for pair in pairs {
         let Some((name, text)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-            return Err(format!("`{pair}` is no NAME=VALUE: write the name of a property of the input, `=`, and its value"));
+            return Err(format!(
+                "`{pair}` is no NAME=VALUE: write the name of a property of the input, `=`, and its value"
+            ));
         };
         let views = views(vec![schema], schema);
         set(input, name, text, &views, schema).map_err(|message| format!("`{name}`: {message}"))?;
@@ -128,7 +130,11 @@ fn parse(text: &str, kinds: &[&str]) -> Result<Value, String> {
         return Ok(Value::String(text.to_owned()));
     }
     let mut named: Vec<&str> = Vec::new();
-    kinds.iter().for_each(|kind| if !named.contains(kind) { named.push(kind) });
+    kinds.iter().for_each(|kind| {
+        if !named.contains(kind) {
+            named.push(kind)
+        }
+    });
     Err(format!("the schema asks for {}, and `{text}` is none", named.join(" or ")))
 }
 
@@ -154,8 +160,16 @@ mod tests {
             },
         });
         let pairs = [
-            "id=7", "code=7", "filter.name=true", "tags=a", "tags=5", "body.price=1.5", "body.more.price=cheap",
-            "body.labels.a=1", "other=[1]", "body.free=x=y",
+            "id=7",
+            "code=7",
+            "filter.name=true",
+            "tags=a",
+            "tags=5",
+            "body.price=1.5",
+            "body.more.price=cheap",
+            "body.labels.a=1",
+            "other=[1]",
+            "body.free=x=y",
         ];
         let mut input = Value::Null;
         add(&mut input, &pairs.map(str::to_owned), &schema).unwrap();

@@ -1,4 +1,5 @@
 //! The command `ops`: typed operations from API documents, from a shell.
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod arguments;
 mod call;

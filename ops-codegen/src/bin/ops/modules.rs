@@ -23,8 +23,10 @@ const UNNAMED: &str = "openapi";
 pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>, Reporter), Failure> {
     let mut builder = Builder::new();
     let mut reporter = Reporter::new();
+    let mut labels = BTreeMap::new();
     if choice.namespace.is_some() && specs.len() > 1 {
-        let message = "`--namespace` names the namespace of one document, and there are several: generate them one by one";
+        let message =
+            "`--namespace` names the namespace of one document, and there are several: generate them one by one";
         return Err(Failure::Usage(message.to_owned()));
     }
     for spec in specs {
@@ -38,6 +40,7 @@ pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>,
             let definitions = operations.first().map(|spec| spec.definitions.clone()).unwrap_or_default();
             let namespace = operations.first().map(|spec| spec.namespace().to_owned());
             let namespace = choice.namespace.clone().or(namespace).unwrap_or_else(|| "api".to_owned());
+            labels.insert(namespace.clone(), if spec == "-" { STDIN.to_owned() } else { shown(spec) });
             builder = builder.api(namespace, Api::new(definitions, operations), imported.diagnostics);
             if spec == "-" {
                 reporter = reporter.with_text(STDIN, text);
@@ -51,7 +54,14 @@ pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>,
     }
     builder = choice.include.iter().fold(builder, Builder::include);
     builder = choice.exclude.iter().fold(builder, Builder::exclude);
-    Ok((builder.generate().map_err(Failure::generating)?, reporter))
+    let mut modules = builder.generate().map_err(Failure::generating)?;
+    for module in &mut modules {
+        let label = labels.get(&module.namespace);
+        for diagnostic in module.generated.diagnostics.iter_mut().filter(|d| d.document.is_none()) {
+            diagnostic.document = label.cloned();
+        }
+    }
+    Ok((modules, reporter))
 }
 
 /// Reads a document from a file, a URL or standard input, and binds its operations; with its text if it is no file.
@@ -83,7 +93,9 @@ pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<(Imported, Option
 }
 
 pub(crate) fn is_url(spec: &str) -> bool {
-    ["http://", "https://"].iter().any(|scheme| spec.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)))
+    ["http://", "https://"]
+        .iter()
+        .any(|scheme| spec.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)))
 }
 
 /// A location without the user, the password and the query that a URL may hold.

@@ -98,7 +98,7 @@ impl Reporter {
         let text = self.texts.entry(document.to_owned()).or_insert_with(|| std::fs::read_to_string(document).ok());
         let line = text.as_deref()?.lines().nth(number.checked_sub(1)?)?;
         let at = column.saturating_sub(1);
-        let start = if at > AROUND { at - AROUND } else { 0 };
+        let start = at.saturating_sub(AROUND);
         let shown: String = line.chars().skip(start).take(2 * AROUND).collect();
         let more = line.chars().nth(start + 2 * AROUND).is_some();
         let (before, after) = (if start > 0 { "..." } else { "" }, if more { "..." } else { "" });
@@ -125,7 +125,17 @@ pub(crate) fn clean(text: &str) -> String {
         (c.is_control() && c != '\n')
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    text.chars().map(|c| if c == '\t' { ' ' } else if is_bad(c) { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .map(|c| {
+            if c == '\t' {
+                ' '
+            } else if is_bad(c) {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -160,7 +170,8 @@ mod tests {
     fn long_lines_are_cut_and_control_characters_are_not_shown() {
         let text = format!("{}\u{1b}[2J{}", "a".repeat(300), "b".repeat(300));
         let mut reporter = Reporter::new().with_text("x", Some(text));
-        let shown = plain(&reporter.render(&Diagnostic::note("", "a\u{202e}b").with_document("x").with_position(1, 301)));
+        let shown =
+            plain(&reporter.render(&Diagnostic::note("", "a\u{202e}b").with_document("x").with_position(1, 301)));
         assert!(shown.contains("...aaa") && shown.contains("bbb...\n"), "{shown}");
         assert!(shown.contains("a\u{fffd}b") && !shown.contains('\u{1b}'), "{shown}");
         assert!(shown.lines().all(|line| line.chars().count() < 140), "{shown}");
