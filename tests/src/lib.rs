@@ -1,4 +1,5 @@
 //! What the tests share: where the corpora are, and values made from schemas.
 
 pub mod corpus;
+pub mod measure;
 pub mod sample;
