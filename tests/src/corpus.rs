@@ -92,6 +92,19 @@ fn without_large_integers(text: &str) -> String {
     out
 }
 
+/// The files that a list names, one a line, by their name with or without its ending; if it names none of them, those of
+/// at most `small` bytes.
+pub fn named(list: &str, files: &[PathBuf], small: u64) -> Vec<PathBuf> {
+    let names: Vec<&str> = list.lines().map(|line| line.split('#').next().unwrap_or(line).trim()).collect();
+    let is_named = |file: &&PathBuf| {
+        let parts = [file.file_name(), file.file_stem()];
+        parts.iter().flatten().filter_map(|part| part.to_str()).any(|part| names.contains(&part))
+    };
+    let named: Vec<PathBuf> = files.iter().filter(is_named).cloned().collect();
+    let is_small = |file: &&PathBuf| std::fs::metadata(file).is_ok_and(|file| file.len() <= small);
+    if named.is_empty() { files.iter().filter(is_small).cloned().collect() } else { named }
+}
+
 /// Whether a value is an API document: it says of which version.
 pub fn is_document(value: &Value) -> bool {
     value.get("openapi").is_some() || value.get("swagger").is_some()

@@ -3,3 +3,4 @@
 pub mod corpus;
 pub mod measure;
 pub mod sample;
+pub mod wire;

@@ -157,17 +157,7 @@ fn chosen(arguments: &Arguments, files: &[PathBuf]) -> Result<BTreeSet<PathBuf>,
     }
     let Some(only) = &arguments.only else { return Ok(files.iter().cloned().collect()) };
     let list = fs::read_to_string(only).map_err(|error| format!("{}: {error}", only.display()))?;
-    let names: BTreeSet<&str> = list.lines().map(|line| line.split('#').next().unwrap_or(line).trim()).collect();
-    let is_named = |file: &&PathBuf| {
-        let parts = [file.file_name(), file.file_stem()];
-        parts.iter().flatten().filter_map(|part| part.to_str()).any(|part| names.contains(part))
-    };
-    let named: BTreeSet<PathBuf> = files.iter().filter(is_named).cloned().collect();
-    if !named.is_empty() {
-        return Ok(named);
-    }
-    let is_small = |file: &&PathBuf| fs::metadata(file).is_ok_and(|file| file.len() <= SMALL);
-    Ok(files.iter().filter(is_small).cloned().collect())
+    Ok(corpus::named(&list, files, SMALL).into_iter().collect())
 }
 
 fn cargo() -> PathBuf {
