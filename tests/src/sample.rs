@@ -52,7 +52,12 @@ impl Maker<'_> {
             return value.clone();
         }
         for keyword in ["oneOf", "anyOf"] {
-            let variants: Vec<&Value> = list(node, keyword).filter(|variant| variant["type"] != "null").collect();
+            let mut variants: Vec<&Value> = list(node, keyword).filter(|variant| variant["type"] != "null").collect();
+            if depth == 1 {
+                // A parameter travels as text, and servers take it for that where it may be.
+                let is_text = |variant: &Value| merged(variant, self.root, 0)["type"] == "string";
+                variants.sort_by_key(|variant| !is_text(variant));
+            }
             if let Some(variant) = variants.get(self.attempt % variants.len().max(1)) {
                 return self.variant(variant, node, keyword, depth);
             }

@@ -4,7 +4,7 @@
 //! The directory is the one of `OPS_SPECS` by default, else our own documents. With `--only`, only the documents that
 //! the file names are compiled; if the directory has none of them, the small ones are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -213,16 +213,24 @@ fn lost(document: &serde_json::Value, source: &str, told: &str, row: &mut Row, p
     let places: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("  at ")).collect();
     let operations = corpus::operations(document);
     row.operations = operations.len();
+    let mut wanted: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for operation in &operations {
-        let request = format!("HttpBinding::new({:?},{:?}", operation.method, operation.path);
-        let request: String = request.chars().filter(|c| !c.is_whitespace()).collect();
         let path = operation.pointer.rsplit_once('/').map_or("", |(path, _)| path);
         let is_named = |place: &&str| {
-            let ends = |pointer: &str| place.ends_with(pointer) || place.contains(&format!("{pointer}/"));
-            ends(&operation.pointer) || place.ends_with(path)
+            let within = format!("{}/", operation.pointer);
+            place.ends_with(&operation.pointer) || place.contains(&within) || place.ends_with(path)
         };
-        if !source.contains(&request) && !places.iter().any(|place| is_named(&place)) {
-            problems.push(format!("{} is neither generated nor named in a diagnostic", operation.pointer));
+        if !places.iter().any(|place| is_named(&place)) {
+            // A fragment tells operations apart in the document, and is no part of a request.
+            let sent = operation.path.split('#').next().unwrap_or_default();
+            let request = format!("HttpBinding::new({:?},{sent:?}", operation.method);
+            let request = request.chars().filter(|c| !c.is_whitespace()).collect();
+            wanted.entry(request).or_default().push(&operation.pointer);
+        }
+    }
+    for (request, pointers) in wanted {
+        if source.matches(&request).count() < pointers.len() {
+            problems.push(format!("{} is neither generated nor named in a diagnostic", pointers.join(", ")));
         }
     }
 }

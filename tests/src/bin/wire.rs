@@ -74,7 +74,7 @@ async fn run() -> Result<bool, String> {
     if files.is_empty() {
         return Err(format!("no documents in {}", directory.display()));
     }
-    let (mut ran, mut operations, mut accepted, mut judged, mut unexplained) = (0, 0, 0, 0, 0);
+    let (mut ran, mut operations, mut accepted, mut bad, mut judged, mut unexplained) = (0, 0, 0, 0, 0, 0);
     for file in &files {
         let name = file.strip_prefix(&directory).unwrap_or(file).display().to_string();
         let report = wire::exchange(file).await;
@@ -87,6 +87,7 @@ async fn run() -> Result<bool, String> {
         ran += 1;
         operations += report.operations;
         accepted += report.accepted;
+        bad += report.bad_answers;
         judged += report.judged;
         println!("{name}: {} of {} operations accepted", report.accepted, report.operations);
         for complaint in &report.complaints {
@@ -103,7 +104,7 @@ async fn run() -> Result<bool, String> {
     let share = if operations == 0 { 0.0 } else { accepted as f64 / operations as f64 };
     println!(
         "total: {ran} of {} documents ran, {accepted} of {operations} operations accepted ({:.1} %), {unexplained} \
-         unexplained, {judged} answers judged",
+         unexplained; {bad} answers broke the document's own rules, {judged} were repaired and none of them was good",
         files.len(),
         share * 100.0
     );

@@ -28,5 +28,23 @@ pub(super) fn config(document: &Value) -> HttpConfig {
             _ => {}
         }
     }
+    // Documents may not describe this header as a parameter; where they do, it stands for credentials.
+    if !is_authorized && demands_authorization(document) {
+        config = config.with_header("authorization", "Bearer token");
+    }
     if cookies.is_empty() { config } else { config.with_header("cookie", cookies.join("; ")) }
+}
+
+fn demands_authorization(document: &Value) -> bool {
+    let shared = &document["components"]["parameters"];
+    let operations = document["paths"].as_object().into_iter().flatten().filter_map(|(_, item)| item.as_object());
+    let lists = operations.flatten().filter_map(|(key, part)| match key.as_str() {
+        "parameters" => part.as_array(),
+        _ => part["parameters"].as_array(),
+    });
+    let shared = shared.as_object().into_iter().flatten().map(|(_, parameter)| parameter);
+    lists.flatten().chain(shared).any(|parameter| {
+        parameter["in"] == "header"
+            && parameter["name"].as_str().is_some_and(|n| n.eq_ignore_ascii_case("authorization"))
+    })
 }
