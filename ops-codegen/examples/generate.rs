@@ -1,4 +1,4 @@
-//! Prints the module of a document: `cargo run --example generate petstore.yaml [folder]`.
+//! Prints the module of a document, or writes it to a folder: `cargo run --example generate petstore.yaml [folder]`.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

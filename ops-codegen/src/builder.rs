@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::source::FileSource;
-use ops_runtime::{Diagnostic, Severity};
+use ops_runtime::{Api, Diagnostic, OperationSpec, Severity};
 
+use self::run::{Run, check_namespace};
+use crate::directory::stem;
 use crate::output::write_if_changed;
+use crate::select::Selection;
 use crate::{Error, Generated, Generator};
+
+mod run;
 
 /// So many warnings are shown for a document; a line says how many there are more.
 const SHOWN: usize = 20;
@@ -23,15 +27,25 @@ const SHOWN: usize = 20;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
-    documents: Vec<Document>,
+    inputs: Vec<Input>,
     out_dir: Option<PathBuf>,
     generator: Generator,
+    selection: Selection,
 }
 
 #[derive(Debug, Clone)]
-struct Document {
-    location: String,
+struct Input {
+    kind: Kind,
     namespace: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// A document, by its location.
+    Document(String),
+    Directory(PathBuf),
+    /// An API, and what its reader had to say.
+    Api(Api, Vec<Diagnostic>),
 }
 
 impl Builder {
@@ -47,16 +61,53 @@ impl Builder {
     #[must_use]
     pub fn openapi(mut self, path: impl AsRef<Path>) -> Self {
         let location = path.as_ref().to_string_lossy().replace('\\', "/");
-        self.documents.push(Document { location, namespace: None });
+        self.inputs.push(Input { kind: Kind::Document(location), namespace: None });
+        self
+    }
+
+    /// Adds a directory: every OpenAPI document in it and in the folders below, and every spec of an operation (the JSON
+    /// of an [`OperationSpec`]).
+    ///
+    /// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
+    /// `v1/pets.json` is `v1_pets`. A spec names its own. A file that cannot be read is skipped, and a diagnostic says
+    /// so.
+    #[must_use]
+    pub fn dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.inputs.push(Input { kind: Kind::Directory(path.into()), namespace: None });
+        self
+    }
+
+    /// Adds an API that was read or made some other way, and what its reader had to say, under a namespace.
+    #[must_use]
+    pub fn api(mut self, namespace: impl Into<String>, api: Api, diagnostics: Vec<Diagnostic>) -> Self {
+        self.inputs.push(Input { kind: Kind::Api(api, diagnostics), namespace: Some(namespace.into()) });
         self
     }
 
     /// Names the namespace of the document added last, and with it the file that is written.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        if let Some(document) = self.documents.last_mut() {
-            document.namespace = Some(namespace.into());
+        if let Some(input) = self.inputs.last_mut() {
+            input.namespace = Some(namespace.into());
         }
+        self
+    }
+
+    /// Generates only operations that match this pattern or that of another `include`, and what they reach.
+    ///
+    /// A pattern is an operation's id or name, `tag:NAME`, a path, or a method and a path; `*` stands for any text, `?`
+    /// for any character: `pets.*`, `tag:Billing`, `/pets/*`, `GET /pets`. It holds for all documents, and it is an
+    /// error if it matches no operation of any.
+    #[must_use]
+    pub fn include(mut self, pattern: impl Into<String>) -> Self {
+        self.selection.include(pattern.into());
+        self
+    }
+
+    /// Leaves out the operations that match this pattern, even those that an [`include`](Self::include) matches.
+    #[must_use]
+    pub fn exclude(mut self, pattern: impl Into<String>) -> Self {
+        self.selection.exclude(pattern.into());
         self
     }
 
@@ -76,39 +127,40 @@ impl Builder {
 
     /// Generates every module and writes nothing.
     ///
+    /// What there is to say about files of a directory that were skipped stands with the last module.
+    ///
     /// # Errors
-    /// If a document cannot be read or is no OpenAPI document, or if two have one namespace.
+    /// If a document cannot be read or is no OpenAPI document, if two have one namespace, or if a pattern matches
+    /// nothing.
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
-        let mut taken = BTreeSet::new();
-        let mut modules = Vec::new();
-        for document in &self.documents {
-            let module = self.module(document)?;
-            if !taken.insert(module.namespace.to_lowercase()) {
-                let message =
-                    format!("two documents have the namespace `{}`: name another with `namespace`", module.namespace);
-                return Err(Error::Settings(message));
+        let mut run =
+            Run { builder: self, selection: self.selection.clone(), modules: Vec::new(), skipped: Vec::new() };
+        for input in &self.inputs {
+            match &input.kind {
+                Kind::Document(location) => {
+                    let namespace = match &input.namespace {
+                        Some(namespace) => namespace.clone(),
+                        None => stem(location.rsplit('/').next().unwrap_or(location)),
+                    };
+                    check_namespace(&namespace)?;
+                    run.document(location, FileSource::new(), &namespace)?;
+                }
+                Kind::Directory(path) => match &input.namespace {
+                    None => run.directory(path)?,
+                    Some(_) => {
+                        let message =
+                            format!("`{}` is a directory: its files have their own namespaces", path.display());
+                        return Err(Error::Settings(message));
+                    }
+                },
+                Kind::Api(api, diagnostics) => {
+                    let namespace = input.namespace.clone().unwrap_or_default();
+                    check_namespace(&namespace)?;
+                    run.module(namespace, api.clone(), diagnostics.clone(), Vec::new())?;
+                }
             }
-            modules.push(module);
         }
-        Ok(modules)
-    }
-
-    fn module(&self, document: &Document) -> Result<Module, Error> {
-        let namespace = document.namespace.clone().unwrap_or_else(|| stem(&document.location));
-        if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
-            let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
-            return Err(Error::Settings(message));
-        }
-        let source = FileSource::new();
-        let options = ReadOptions::new().with_namespace(&namespace);
-        let (api, mut diagnostics) = openapi::load(&document.location, &source, &options)
-            .map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
-        let generated = self.generator.generate(&api)?;
-        diagnostics.extend(generated.diagnostics.into_iter().map(|diagnostic| match diagnostic.document {
-            Some(_) => diagnostic,
-            None => diagnostic.with_document(&document.location),
-        }));
-        Ok(Module { namespace, generated: Generated { diagnostics, ..generated }, files: source.files() })
+        run.finish()
     }
 
     /// Generates every module into a file of its own, `<namespace>.rs`, and tells cargo what it read.
@@ -126,7 +178,12 @@ impl Builder {
             }
         };
         let modules = self.generate()?;
-        let files: BTreeSet<&PathBuf> = modules.iter().flat_map(|module| &module.files).collect();
+        let mut files: BTreeSet<&PathBuf> = modules.iter().flat_map(|module| &module.files).collect();
+        // Of a directory cargo sees what is added, too.
+        files.extend(self.inputs.iter().filter_map(|input| match &input.kind {
+            Kind::Directory(path) => Some(path),
+            _ => None,
+        }));
         for file in files.into_iter().filter(|file| file.exists()) {
             println!("cargo:rerun-if-changed={}", file.display());
         }
@@ -146,17 +203,12 @@ impl Builder {
 pub struct Module {
     /// The namespace of its operations.
     pub namespace: String,
+    /// The operations that were chosen, as they were read.
+    pub operations: Vec<OperationSpec>,
     /// Its source, and what there is to say about it.
     pub generated: Generated,
     /// The files that were read for it.
     pub files: Vec<PathBuf>,
-}
-
-/// The name of a file without its ending, as a namespace.
-fn stem(location: &str) -> String {
-    let file = location.rsplit('/').next().unwrap_or(location);
-    let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
-    stem.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 /// The warnings as single lines, as cargo shows them.
@@ -181,18 +233,6 @@ fn warnings(diagnostics: &[Diagnostic]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn namespaces_come_from_files() {
-        for (location, namespace) in [
-            ("petstore.yaml", "petstore"),
-            ("specs/pet-store.v1.json", "pet-store"),
-            ("a b.json", "a_b"),
-            (".yaml", ""),
-        ] {
-            assert_eq!(stem(location), namespace);
-        }
-    }
 
     #[test]
     fn warnings_are_lines_and_few() {

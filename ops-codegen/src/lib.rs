@@ -58,6 +58,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;
+mod directory;
 mod error;
 mod generate;
 mod lower;
@@ -65,6 +66,7 @@ mod module;
 mod names;
 mod output;
 mod render;
+mod select;
 mod types;
 
 pub use builder::{Builder, Module};

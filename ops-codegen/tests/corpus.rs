@@ -1,10 +1,9 @@
 //! Generates from every document of a folder: `OPS_SPECS`, or the fixtures.
 //!
-//! No document may fail but for what its reader refuses, and every operation that was read is in the module. With
-//! `OPS_COMPILE=1` the modules are compiled, one after another, without a warning.
+//! No document may fail but for what its reader refuses, and every operation that was read is in the module. The command
+//! `tests/corpus` compiles them, too.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use ops_codegen::{Builder, Error, Module};
 use ops_runtime::openapi::{ReadOptions, load};
@@ -43,26 +42,5 @@ fn every_document_gives_a_module() {
         let definitions = usize::from(module.generated.source.contains("\nstatic DEFINITIONS"));
         let named = module.generated.diagnostics.iter().filter(|d| d.message.contains("a second operation")).count();
         assert_eq!(statics - definitions + named, api.operations.len(), "{}", document.display());
-        if std::env::var_os("OPS_COMPILE").is_some() {
-            compile(document, &module);
-        }
     }
-}
-
-/// Checks the module in a crate of its own.
-fn compile(document: &Path, module: &Module) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus");
-    std::fs::create_dir_all(folder.join("src")).unwrap();
-    let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ops-runtime");
-    let manifest = format!(
-        "[package]\nname = \"corpus\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n\
-         ops-runtime = {{ path = {:?}, default-features = false }}\n",
-        runtime.display().to_string()
-    );
-    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-    std::fs::write(folder.join("src/module.rs"), &module.generated.source).unwrap();
-    let library = "//! A corpus.\n#![deny(warnings, missing_docs)]\n/// A module.\npub mod module;\n";
-    std::fs::write(folder.join("src/lib.rs"), library).unwrap();
-    let output = Command::new(env!("CARGO")).args(["check", "--quiet"]).current_dir(&folder).output().unwrap();
-    assert!(output.status.success(), "{}:\n{}", document.display(), String::from_utf8_lossy(&output.stderr));
 }

@@ -35,20 +35,84 @@ pub fn files(directory: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     files
 }
 
+/// Every file with the ending of JSON or YAML in a directory and below, in the order of their paths.
+///
+/// Folders called `unreadable` hold what is there to be refused, and are left out.
+///
+/// # Errors
+/// If a folder can't be read.
+pub fn below(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                open.extend((path.file_name() != Some("unreadable".as_ref())).then_some(path));
+            } else if path.extension().is_some_and(|have| ["json", "yaml", "yml"].iter().any(|want| have == *want)) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 /// A document, read by a library that has nothing to do with the project.
 ///
 /// # Panics
 /// If it is neither JSON nor YAML.
 pub fn parse(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text)
-        .or_else(|_| serde_yaml_ng::from_str(&text))
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    try_parse(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A document, read by a library that has nothing to do with the project.
+///
+/// # Errors
+/// If it is neither JSON nor YAML.
+pub fn try_parse(path: &Path) -> Result<Value, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    serde_json::from_str(text)
+        .or_else(|_| serde_yaml_ng::from_str(text))
+        // The library knows no integers beyond 64 bits.
+        .or_else(|_| serde_yaml_ng::from_str(&without_large_integers(text)))
+        .map_err(|error| error.to_string())
+}
+
+fn without_large_integers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut digits = 0;
+    for c in text.chars() {
+        digits = if c.is_ascii_digit() { digits + 1 } else { 0 };
+        if digits < 19 {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The files that a list names, one a line, by their name with or without its ending; if it names none of them, those of
+/// at most `small` bytes.
+pub fn named(list: &str, files: &[PathBuf], small: u64) -> Vec<PathBuf> {
+    let names: Vec<&str> = list.lines().map(|line| line.split('#').next().unwrap_or(line).trim()).collect();
+    let is_named = |file: &&PathBuf| {
+        let parts = [file.file_name(), file.file_stem()];
+        parts.iter().flatten().filter_map(|part| part.to_str()).any(|part| names.contains(&part))
+    };
+    let named: Vec<PathBuf> = files.iter().filter(is_named).cloned().collect();
+    let is_small = |file: &&PathBuf| std::fs::metadata(file).is_ok_and(|file| file.len() <= small);
+    if named.is_empty() { files.iter().filter(is_small).cloned().collect() } else { named }
+}
+
+/// Whether a value is an API document: it says of which version.
+pub fn is_document(value: &Value) -> bool {
+    value.get("openapi").is_some() || value.get("swagger").is_some()
 }
 
 /// An operation as a document has it.
 pub struct Operation {
-    /// The JSON pointer to it.
+    /// The JSON pointer to it, by way of its path.
     pub pointer: String,
     /// Its method, in upper case.
     pub method: String,
@@ -56,11 +120,18 @@ pub struct Operation {
     pub path: String,
 }
 
-/// Every operation of a document.
+/// Every operation of a document, those of path items that are references within it included.
 pub fn operations(document: &Value) -> Vec<Operation> {
     const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
     let paths = document["paths"].as_object().into_iter().flatten();
-    let items = paths.flat_map(|(path, item)| item.as_object().into_iter().flatten().map(move |(key, _)| (path, key)));
+    // Extensions of the standard stand beside the paths.
+    let paths = paths.filter(|(path, _)| !path.starts_with("x-"));
+    let items = paths.flat_map(|(path, item)| {
+        let target = item.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
+        let target = target.and_then(|pointer| document.pointer(pointer));
+        let members = item.as_object().into_iter().chain(target.and_then(Value::as_object)).flatten();
+        members.filter(|(_, operation)| operation.is_object()).map(move |(key, _)| (path, key))
+    });
     items
         .filter(|(_, method)| METHODS.contains(&method.as_str()))
         .map(|(path, method)| Operation {

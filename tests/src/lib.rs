@@ -1,4 +1,6 @@
 //! What the tests share: where the corpora are, and values made from schemas.
 
 pub mod corpus;
+pub mod measure;
 pub mod sample;
+pub mod wire;

@@ -1,63 +1,188 @@
 //! Values made from schemas: what a test sends where a person would type something.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value, json};
+
+mod text;
 
 /// How deep a value may get before only what is required is filled in.
 const DEPTH: usize = 4;
 
-/// A value that the schema accepts, with every property set; `root` resolves `$ref`s.
+/// How deep a value may get at all.
+const BOTTOM: usize = 16;
+
+/// So many `$ref`s and `allOf`s are followed in one place.
+const HOPS: usize = 24;
+
+/// So many values are made until one fits.
+const ATTEMPTS: usize = 12;
+
+/// A value that the schema accepts, with every property set where that is possible; `root` resolves `$ref`s.
 pub fn value(schema: &Value, root: &Value) -> Value {
-    make(schema, root, 0)
+    Maker { root, attempt: 0, salt: Cell::new(0) }.make(schema, 0)
 }
 
-fn make(schema: &Value, root: &Value, depth: usize) -> Value {
-    let schema = merged(schema, root, 0);
-    let Some(node) = schema.as_object() else { return json!("text") };
-    for keyword in ["const", "example", "default"] {
-        if let Some(value) = node.get(keyword) {
+/// A value that the schema accepts in the judgement of another library, or else the first that was made.
+///
+/// Where schemas are joined by `oneOf` and the like, a value made from one is not always a value of the whole.
+pub fn fitting(schema: &Value) -> Value {
+    let first = value(schema, schema);
+    let Ok(validator) = jsonschema::draft202012::new(schema) else { return first };
+    let attempts = (0..ATTEMPTS).map(|attempt| Maker { root: schema, attempt, salt: Cell::new(0) }.make(schema, 0));
+    attempts.into_iter().find(|value| validator.is_valid(value)).unwrap_or(first)
+}
+
+struct Maker<'a> {
+    root: &'a Value,
+    /// Which of several variants is taken; from half of the attempts on, only what is required is filled in.
+    attempt: usize,
+    /// What makes the items of a list differ.
+    salt: Cell<usize>,
+}
+
+impl Maker<'_> {
+    fn make(&self, schema: &Value, depth: usize) -> Value {
+        let schema = merged(schema, self.root, 0);
+        let Some(node) = schema.as_object() else { return json!("text") };
+        if depth > BOTTOM {
+            return Value::Null;
+        }
+        if let Some(value) = node.get("const").or_else(|| self.pick(node)) {
             return value.clone();
         }
-    }
-    if let Some(value) = first(node, "examples").or_else(|| first(node, "enum")) {
-        return value.clone();
-    }
-    for keyword in ["oneOf", "anyOf"] {
-        if let Some(variant) = variants(node, keyword).find(|variant| variant["type"] != "null") {
-            return overlay(make(variant, root, depth), node, root, depth);
+        for keyword in ["oneOf", "anyOf"] {
+            let mut variants: Vec<&Value> = list(node, keyword).filter(|variant| variant["type"] != "null").collect();
+            if depth == 1 {
+                // A parameter travels as text, and servers take it for that where it may be.
+                let is_text = |variant: &Value| merged(variant, self.root, 0)["type"] == "string";
+                variants.sort_by_key(|variant| !is_text(variant));
+            }
+            if let Some(variant) = variants.get(self.attempt % variants.len().max(1)) {
+                return self.variant(variant, node, keyword, depth);
+            }
+        }
+        match kind(node) {
+            "object" => self.object(node, depth),
+            "array" => self.array(node, depth),
+            "integer" => self.integer(node),
+            "number" => json!(self.number(node, 1.5)),
+            "boolean" => json!(true),
+            "null" => Value::Null,
+            _ => json!(text::string(node, self.salt.get())),
         }
     }
-    match kind(node) {
-        "object" => object(node, root, depth),
-        "array" => array(node, root, depth),
-        "integer" => json!(number(node, 1.0).ceil() as i64),
-        "number" => json!(number(node, 1.5)),
-        "boolean" => json!(true),
-        "null" => Value::Null,
-        _ => json!(string(node)),
+
+    fn pick<'n>(&self, node: &'n Map<String, Value>) -> Option<&'n Value> {
+        let values: Vec<&Value> = list(node, "enum").filter(|value| !value.is_null()).collect();
+        values.get(self.salt.get() % values.len().max(1)).copied()
+    }
+
+    /// A value of one variant, which what stands beside the union holds for as well.
+    fn variant(&self, variant: &Value, node: &Map<String, Value>, keyword: &str, depth: usize) -> Value {
+        let mut whole = node.clone();
+        whole.remove(keyword);
+        let tag = node.get("discriminator").and_then(|tag| tag.get("propertyName")?.as_str().map(str::to_owned));
+        lay(&mut whole, merged(variant, self.root, 0));
+        let mut value = self.make(&Value::Object(whole.clone()), depth + 1);
+        let (Some(tag), Some(target)) = (tag, variant["$ref"].as_str()) else { return value };
+        let fixed = whole.get("properties").and_then(|p| p.get(&tag)).map(|tag| merged(tag, self.root, 0));
+        let is_fixed = fixed.is_some_and(|tag| tag.get("const").is_some() || tag.get("enum").is_some());
+        if let Some(object) = value.as_object_mut().filter(|_| !is_fixed) {
+            let mapping = node.get("discriminator").and_then(|tag| tag.get("mapping")?.as_object());
+            let key = mapping.into_iter().flatten().find(|(_, mapped)| *mapped == target).map(|(key, _)| key.as_str());
+            object.insert(tag, json!(key.unwrap_or_else(|| target.rsplit('/').next().unwrap_or(target))));
+        }
+        value
+    }
+
+    fn object(&self, node: &Map<String, Value>, depth: usize) -> Value {
+        let required: Vec<_> = list(node, "required").filter_map(Value::as_str).collect();
+        let properties = node.get("properties").and_then(Value::as_object);
+        let sparse = depth >= DEPTH || (depth > 0 && self.attempt >= ATTEMPTS / 2);
+        let most = size(node, "maxProperties").unwrap_or(usize::MAX);
+        let mut object = Map::new();
+        for (name, schema) in properties.into_iter().flatten() {
+            let optional = !required.contains(&name.as_str());
+            if optional
+                && (sparse || object.len() + required.len() > most.saturating_add(required.len()).saturating_sub(1))
+            {
+                continue;
+            }
+            if schema["readOnly"] == true || *schema == Value::Bool(false) {
+                continue;
+            }
+            object.insert(name.clone(), self.make(schema, depth + 1));
+        }
+        let other = node.get("additionalProperties").filter(|schema| schema.is_object());
+        for name in required {
+            let declared = properties.is_some_and(|properties| properties.contains_key(name));
+            if !declared {
+                object.insert(name.to_owned(), other.map_or(json!("text"), |schema| self.make(schema, depth + 1)));
+            }
+        }
+        let least = size(node, "minProperties").unwrap_or(0).max(usize::from(object.is_empty() && depth < DEPTH));
+        for number in object.len()..least.min(100) {
+            if let Some(schema) = other {
+                object.insert(format!("key{number}"), self.make(schema, depth + 1));
+            } else if least > 1 || node.get("minProperties").is_some() {
+                object.insert(format!("key{number}"), json!("text"));
+            }
+        }
+        Value::Object(object)
+    }
+
+    fn array(&self, node: &Map<String, Value>, depth: usize) -> Value {
+        let mut items: Vec<Value> = list(node, "prefixItems").map(|item| self.make(item, depth + 1)).collect();
+        let least = size(node, "minItems").unwrap_or(0).max(usize::from(depth < DEPTH && items.is_empty()));
+        let most = size(node, "maxItems").unwrap_or(usize::MAX);
+        let before = self.salt.get();
+        for number in items.len()..least.min(most).min(100) {
+            if number > 0 {
+                self.salt.set(number);
+            }
+            match node.get("items") {
+                Some(Value::Bool(false)) => break,
+                Some(schema) => items.push(self.make(schema, depth + 1)),
+                None => items.push(json!("text")),
+            }
+        }
+        self.salt.set(before);
+        Value::Array(items)
+    }
+
+    fn integer(&self, node: &Map<String, Value>) -> Value {
+        let number = self.number(node, 1.0);
+        let number = if number.fract() == 0.0 { number } else { number.ceil() };
+        json!(number as i64)
+    }
+
+    fn number(&self, node: &Map<String, Value>, ordinary: f64) -> f64 {
+        let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
+        let is_set = |keyword: &str| node.get(keyword) == Some(&Value::Bool(true));
+        let gap = bound("multipleOf").unwrap_or(if kind(node) == "integer" { 1.0 } else { 0.001 });
+        let open = |keyword: &str| if is_set(keyword) { gap } else { 0.0 };
+        let least = bound("minimum").map(|least| least + open("exclusiveMinimum"));
+        let least = least.or(bound("exclusiveMinimum").map(|least| least + gap)).unwrap_or(f64::MIN);
+        let most = bound("maximum").map(|most| most - open("exclusiveMaximum"));
+        let most = most.or(bound("exclusiveMaximum").map(|most| most - gap)).unwrap_or(f64::MAX);
+        let value = (ordinary + self.salt.get() as f64).max(least).min(most);
+        match bound("multipleOf") {
+            Some(step) if step > 0.0 => {
+                let above = (value / step).ceil() * step;
+                if above > most { (most / step).floor() * step } else { above }
+            }
+            _ => value,
+        }
     }
 }
 
-fn first<'a>(node: &'a Map<String, Value>, keyword: &str) -> Option<&'a Value> {
-    node.get(keyword)?.as_array()?.iter().find(|value| !value.is_null())
-}
-
-fn variants<'a>(node: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'a Value> {
+fn list<'a>(node: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'a Value> {
     node.get(keyword).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The properties beside a union belong to the value of its variant.
-fn overlay(value: Value, node: &Map<String, Value>, root: &Value, depth: usize) -> Value {
-    match value {
-        Value::Object(mut object) if node.contains_key("properties") => {
-            if let Value::Object(own) = self::object(node, root, depth) {
-                for (key, value) in own {
-                    object.entry(key).or_insert(value);
-                }
-            }
-            Value::Object(object)
-        }
-        value => value,
-    }
+fn size(node: &Map<String, Value>, keyword: &str) -> Option<usize> {
+    node.get(keyword).and_then(Value::as_f64).map(|size| size as usize)
 }
 
 fn kind(node: &Map<String, Value>) -> &str {
@@ -66,91 +191,84 @@ fn kind(node: &Map<String, Value>) -> &str {
         Some(Value::Array(kinds)) => {
             kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("null")
         }
-        _ if node.contains_key("properties") => "object",
-        _ if node.contains_key("items") => "array",
+        _ if node.contains_key("properties") || node.contains_key("additionalProperties") => "object",
+        _ if node.contains_key("items") || node.contains_key("prefixItems") => "array",
+        _ if ["minimum", "maximum", "multipleOf"].iter().any(|keyword| node.contains_key(*keyword)) => "number",
         _ => "string",
     }
-}
-
-fn object(node: &Map<String, Value>, root: &Value, depth: usize) -> Value {
-    let required: Vec<_> = variants(node, "required").filter_map(Value::as_str).collect();
-    let mut object = Map::new();
-    for (name, schema) in node.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        if schema["readOnly"] == true || (depth >= DEPTH && !required.contains(&name.as_str())) {
-            continue;
-        }
-        object.insert(name.clone(), make(schema, root, depth + 1));
-    }
-    if let (true, Some(schema @ Value::Object(_))) = (object.is_empty(), node.get("additionalProperties")) {
-        object.insert("key".to_owned(), make(schema, root, depth + 1));
-    }
-    Value::Object(object)
-}
-
-fn array(node: &Map<String, Value>, root: &Value, depth: usize) -> Value {
-    if let Some(items) = node.get("prefixItems").and_then(Value::as_array) {
-        return items.iter().map(|item| make(item, root, depth + 1)).collect();
-    }
-    let least = node.get("minItems").and_then(Value::as_u64).unwrap_or(0).max(u64::from(depth < DEPTH));
-    let item = node.get("items").map_or(json!("text"), |items| make(items, root, depth + 1));
-    (0..least).map(|_| item.clone()).collect()
-}
-
-fn number(node: &Map<String, Value>, ordinary: f64) -> f64 {
-    let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
-    let least = bound("minimum").or(bound("exclusiveMinimum").map(|bound| bound + 1.0));
-    let most = bound("maximum").or(bound("exclusiveMaximum").map(|bound| bound - 1.0));
-    let step = bound("multipleOf").unwrap_or(0.0);
-    let value = ordinary.max(least.unwrap_or(f64::MIN)).min(most.unwrap_or(f64::MAX));
-    if step > 0.0 { (value / step).ceil() * step } else { value }
-}
-
-fn string(node: &Map<String, Value>) -> String {
-    let text = match node.get("format").and_then(Value::as_str) {
-        Some("date-time") => "2026-05-04T03:02:01Z",
-        Some("date") => "2026-05-04",
-        Some("time") => "03:02:01Z",
-        Some("uuid") => "3f0f9a5e-5d2a-4f63-9a36-0e1c1f4f5b6a",
-        Some("email") => "ann@example.com",
-        Some("uri" | "url" | "uri-reference") => "https://example.com/a",
-        Some("ipv4") => "192.0.2.1",
-        Some("ipv6") => "2001:db8::1",
-        Some("hostname") => "example.com",
-        Some("byte" | "binary") => "aGVsbG8=",
-        _ => "text",
-    };
-    let length = |keyword: &str| node.get(keyword).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-    let mut text = text.to_owned();
-    while text.len() < length("minLength").unwrap_or(0) {
-        text.push('x');
-    }
-    text.truncate(length("maxLength").unwrap_or(usize::MAX));
-    text
 }
 
 /// The schema with its `$ref` followed and its `allOf` members laid over each other.
 fn merged(schema: &Value, root: &Value, depth: usize) -> Value {
     let Some(node) = schema.as_object() else { return schema.clone() };
     let target = node.get("$ref").and_then(Value::as_str).and_then(|text| root.pointer(text.strip_prefix('#')?));
-    let parts = target.into_iter().chain(variants(node, "allOf"));
     let mut whole = Map::new();
-    for part in parts.filter(|_| depth < 16) {
+    for part in target.into_iter().chain(list(node, "allOf")).filter(|_| depth < HOPS) {
         lay(&mut whole, merged(part, root, depth + 1));
     }
-    let own = node.iter().filter(|(key, _)| *key != "$ref" && *key != "allOf");
+    let own = node.iter().filter(|(key, _)| !["$ref", "allOf", "$defs"].contains(&key.as_str()));
     lay(&mut whole, Value::Object(own.map(|(key, value)| (key.clone(), value.clone())).collect()));
     Value::Object(whole)
 }
 
+/// Lays a schema over another, so that both hold as far as that can be said in one.
 fn lay(whole: &mut Map<String, Value>, part: Value) {
     let Value::Object(part) = part else { return };
     for (key, value) in part {
         match (whole.get_mut(&key), value) {
-            (Some(Value::Object(have)), Value::Object(more)) if key == "properties" => have.extend(more),
+            (Some(Value::Object(have)), Value::Object(more)) if key == "properties" => {
+                for (name, schema) in more {
+                    match have.get_mut(&name) {
+                        Some(Value::Object(_)) if schema.is_object() => {
+                            let both = json!({ "allOf": [have[&name].clone(), schema] });
+                            have.insert(name, both);
+                        }
+                        _ => _ = have.insert(name, schema),
+                    }
+                }
+            }
             (Some(Value::Array(have)), Value::Array(more)) if key == "required" => have.extend(more),
+            (Some(Value::Array(have)), Value::Array(more)) if key == "enum" => {
+                have.retain(|value| more.contains(value))
+            }
             (_, value) => {
                 whole.insert(key, value);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_fit_their_schemas() {
+        let defs = json!({
+            "Node": { "type": "object", "required": ["next", "name"], "properties": {
+                "name": { "type": "string", "pattern": "^[a-z]{3}-\\d+$", "minLength": 8 },
+                "next": { "oneOf": [{ "type": "null" }, { "$ref": "#/$defs/Node" }] } } },
+            "Cat": { "type": "object", "required": ["kind", "lives"], "properties": {
+                "kind": { "const": "cat" }, "lives": { "type": "integer", "minimum": 3, "multipleOf": 2 } } },
+        });
+        for schema in [
+            json!({ "$ref": "#/$defs/Node" }),
+            json!({ "type": "array", "minItems": 3, "uniqueItems": true, "items": { "type": "string", "format": "uuid" } }),
+            json!({ "type": "array", "minItems": 3, "uniqueItems": true, "items": { "enum": ["a", "b", "c"] } }),
+            json!({ "type": "array", "minItems": 2, "uniqueItems": true, "items": { "type": "number", "maximum": 9 } }),
+            json!({ "allOf": [{ "$ref": "#/$defs/Cat" }, { "required": ["more"] }] }),
+            json!({ "oneOf": [{ "$ref": "#/$defs/Cat" }, { "type": "object", "required": ["kind"] }] }),
+            json!({ "anyOf": [{ "$ref": "#/$defs/Cat" }], "required": ["z"], "properties": { "z": { "type": "boolean" } } }),
+            json!({ "type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 3 }),
+            json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 0.5 }),
+            json!({ "type": "string", "minLength": 3, "maxLength": 3 }),
+            json!({ "type": "object", "minProperties": 2, "additionalProperties": { "type": "integer" } }),
+        ] {
+            let mut schema = schema;
+            schema["$defs"] = defs.clone();
+            let value = fitting(&schema);
+            let validator = jsonschema::draft202012::options().should_validate_formats(true).build(&schema).unwrap();
+            assert!(validator.is_valid(&value), "{value} for {schema}");
         }
     }
 }

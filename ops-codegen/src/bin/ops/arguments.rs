@@ -1,0 +1,114 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+
+const EXIT: &str = "\
+Exit status:
+  0  all went well
+  1  the work failed: a file could not be written, `--check` found a difference, or the call gave an error
+  2  the command was not understood: an argument, an operation, or an input that does not fit
+  3  a document could not be read, or is no API document";
+
+/// Typed operations from API documents: generate Rust, look inside, call.
+#[derive(Debug, Parser)]
+#[command(name = "ops", version, after_help = EXIT)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a Rust module for each document, as a build script would
+    #[command(after_help = EXIT)]
+    Generate(GenerateArguments),
+    /// Show what would be generated, and everything there is to say about the document
+    #[command(after_help = EXIT)]
+    Inspect(InspectArguments),
+    /// Call an operation of a document, without generating code
+    #[command(after_help = EXIT)]
+    Call(CallArguments),
+    /// Print a script that completes this command in a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// Which operations of which documents.
+#[derive(Debug, Args)]
+pub(crate) struct Choice {
+    /// Call the document's operations NAMESPACE.name; by default the name of its file
+    #[arg(long)]
+    pub(crate) namespace: Option<String>,
+    /// Take only operations that match: an id or name, tag:NAME, a path, or 'METHOD path'; * is any text, ? any character
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) include: Vec<String>,
+    /// Leave out operations that match, even where an --include matches them
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArguments {
+    /// OpenAPI documents: files, URLs, folders of documents and operation specs, or - for standard input
+    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) spec: Vec<String>,
+    /// Where to write: a file that ends in .rs, a folder for one file a namespace, or - for standard output
+    #[arg(short, long, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath)]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+    /// Write nothing; fail if what is there differs from what would be written
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// An OpenAPI document: a file, a URL, a folder of documents and operation specs, or - for standard input
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) spec: String,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+    /// Print JSON instead of a table and messages
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArguments {
+    /// An OpenAPI document: a file, a URL, or - for standard input
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) spec: String,
+    /// The operation: its name, its id, or 'METHOD path'
+    pub(crate) operation: String,
+    /// Properties of the input, read as the operation's schema says; body.name=VALUE for what lies deeper, several times
+    /// for a list
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) values: Vec<String>,
+    /// The input, which NAME=VALUE adds to
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub(crate) input: Option<String>,
+    /// Call below this URL instead of the servers that the document names
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) base_url: Option<String>,
+    /// Send this header
+    #[arg(long, value_name = "K: V")]
+    pub(crate) header: Vec<String>,
+    /// Send the bearer token that this environment variable holds
+    #[arg(long, value_name = "VAR", conflicts_with = "bearer_file")]
+    pub(crate) bearer_env: Option<String>,
+    /// Send the bearer token that this file holds
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) bearer_file: Option<PathBuf>,
+    /// Wait no longer than this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) timeout: u64,
+    /// Print the data alone, without its envelope
+    #[arg(long)]
+    pub(crate) raw: bool,
+}

@@ -1,0 +1,213 @@
+//! `ops call`
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ops_runtime::http::Imported;
+use ops_runtime::{
+    Auth, CallError, ErrorCode, HttpConfig, OperationKind, OperationSpec, Registration, Registry, ResponseEnvelope,
+    SpecRef,
+};
+use serde_json::Value;
+use url::Url;
+
+use crate::arguments::CallArguments;
+use crate::failure::Failure;
+use crate::modules::{import, is_url, runtime};
+use crate::progress::Progress;
+use crate::report::{clean, label};
+
+/// So many operations are proposed where one is not known.
+const PROPOSED: usize = 5;
+
+pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
+    if arguments.spec == "-" && arguments.input.as_deref() == Some("-") {
+        let message = "standard input cannot be both the document and the input: give one of them as a file";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let progress = Progress::start("reading");
+    let (imported, _) = import(&arguments.spec, config(arguments)?)?;
+    drop(progress);
+    let spec = find(&imported, &arguments.operation, &arguments.spec)?;
+    guard(arguments, &spec)?;
+    let input = input(arguments, &spec)?;
+    let registry = Registry::new();
+    registry.register_all(imported).map_err(|error| Failure::Failed(error.to_string()))?;
+    runtime()?.block_on(async {
+        if spec.kind == OperationKind::Subscription {
+            return stream(&registry, &spec, input, arguments.raw).await;
+        }
+        let progress = Progress::start("waiting for the answer");
+        let envelope = registry.call(&spec.id, input).await.map_err(|error| failed(&error))?;
+        drop(progress);
+        print(envelope, arguments.raw, true)
+    })
+}
+
+async fn stream(registry: &Registry, spec: &OperationSpec, input: Value, raw: bool) -> Result<(), Failure> {
+    let mut stream = registry.stream(&spec.id, input).await.map_err(|error| failed(&error))?;
+    let mut wrong: usize = 0;
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(envelope) => print(envelope, raw, false)?,
+            // The stream goes on after an item that cannot be read.
+            Err(error) => {
+                wrong += 1;
+                tell("error", &message(&error));
+            }
+        }
+    }
+    match wrong {
+        0 => Ok(()),
+        1 => Err(Failure::Failed("an item of the stream was an error".to_owned())),
+        _ => Err(Failure::Failed(format!("{wrong} items of the stream were errors"))),
+    }
+}
+
+fn print(envelope: ResponseEnvelope<Value>, raw: bool, pretty: bool) -> Result<(), Failure> {
+    let json = if raw {
+        for warning in &envelope.warnings {
+            let place = if warning.pointer.is_empty() { "the data" } else { &warning.pointer };
+            tell("warning", &format!("{place} was {}, not {}", warning.found, warning.expected));
+        }
+        Ok(envelope.data)
+    } else {
+        serde_json::to_value(&envelope)
+    };
+    let json = json.map_err(|error| Failure::Failed(format!("the result has no JSON: {error}")))?;
+    let mut stdout = std::io::stdout().lock();
+    let written = if pretty { writeln!(stdout, "{json:#}") } else { writeln!(stdout, "{json}") };
+    written.and_then(|()| stdout.flush()).map_err(Failure::output)
+}
+
+fn tell(word: &str, message: &str) {
+    // Nothing is left to tell if standard error is closed.
+    let _ = writeln!(anstream::stderr().lock(), "{}: {}", label(word), clean(message));
+}
+
+fn failed(error: &CallError) -> Failure {
+    match error.code() {
+        ErrorCode::ValidationError => Failure::Usage(message(error)),
+        _ => Failure::Failed(message(error)),
+    }
+}
+
+/// The error, with the body of the HTTP answer that it tells of.
+fn message(error: &CallError) -> String {
+    let mut text = error.message().to_owned();
+    let details = error.details();
+    match details.get("body") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(body)) => _ = write!(text, "\n{body}"),
+        Some(body) => _ = write!(text, "\n{body:#}"),
+    }
+    if text.contains("base URL") {
+        text.push_str("\npass `--base-url URL`");
+    }
+    text
+}
+
+fn config(arguments: &CallArguments) -> Result<HttpConfig, Failure> {
+    let mut config = HttpConfig::new().with_timeout(Duration::from_secs(arguments.timeout.max(1)));
+    if let Some(url) = &arguments.base_url {
+        config = config.with_base_url(url);
+    }
+    for header in &arguments.header {
+        // The header stays out of the message: its value may be a secret.
+        let Some((name, value)) = header.split_once(':') else {
+            return Err(Failure::Usage("a `--header` has no colon: write `--header 'Name: value'`".to_owned()));
+        };
+        config = config.with_header(name.trim(), value.trim());
+    }
+    let token =
+        match (&arguments.bearer_env, &arguments.bearer_file) {
+            (Some(name), _) => Some(std::env::var(name).map_err(|_| {
+                Failure::Usage(format!("the environment variable `{name}` is not set: set it to the token"))
+            })?),
+            (_, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
+                Failure::Usage(format!("the token cannot be read from `{}`: {error}", path.display()))
+            })?),
+            _ => None,
+        };
+    Ok(match token {
+        Some(token) => config.with_auth(Auth::bearer(token.trim())),
+        None => config,
+    })
+}
+
+/// Keeps credentials from a host that only a document from the network names.
+fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure> {
+    let has_secret = !arguments.header.is_empty() || arguments.bearer_env.is_some() || arguments.bearer_file.is_some();
+    if arguments.base_url.is_some() || !has_secret || !is_url(&arguments.spec) {
+        return Ok(());
+    }
+    let server = spec.http().and_then(|http| http.server.as_deref()).unwrap_or_default();
+    let origin = |url: &str| Url::parse(url).map(|url| url.origin());
+    if origin(server).is_ok_and(|server| origin(&arguments.spec).is_ok_and(|document| document == server)) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "the document sends this call, and your headers with it, to `{server}`, which is another host than its own: \
+         pass `--base-url {server}` if you trust it"
+    )))
+}
+
+fn find(imported: &Imported, wanted: &str, location: &str) -> Result<SpecRef, Failure> {
+    let request = wanted.split_once(char::is_whitespace).map(|(method, path)| (method.to_uppercase(), path.trim()));
+    let is_it = |spec: &OperationSpec| {
+        let by_request = || {
+            let (Some((method, path)), Some(http)) = (&request, spec.http()) else { return false };
+            http.method == *method && http.path == *path
+        };
+        spec.id == wanted || spec.name() == wanted || by_request()
+    };
+    let specs = || imported.registrations.iter().map(Registration::spec);
+    if let Some(spec) = specs().find(|spec| is_it(spec)) {
+        return Ok(SpecRef::from(spec.clone()));
+    }
+    let lower = wanted.to_lowercase();
+    let alike = specs().map(OperationSpec::name).filter(|name| {
+        let name = name.to_lowercase();
+        name.contains(&lower) || lower.contains(&name)
+    });
+    let alike: Vec<String> = alike.take(PROPOSED).map(|name| format!("`{name}`")).collect();
+    let hint = if alike.is_empty() {
+        "`ops inspect` shows all that there are".to_owned()
+    } else {
+        format!("there is {}", alike.join(", "))
+    };
+    let location = crate::modules::shown(location);
+    Err(Failure::Usage(format!("`{location}` has no operation `{wanted}`: {hint}")))
+}
+
+/// The input: what `--input` gives, and the pairs on top.
+fn input(arguments: &CallArguments, spec: &OperationSpec) -> Result<Value, Failure> {
+    let given = match arguments.input.as_deref() {
+        None => None,
+        Some("-") => {
+            let mut text = String::new();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map_err(|error| Failure::Usage(format!("the input cannot be read from standard input: {error}")))?;
+            Some(text)
+        }
+        Some(given) => match given.strip_prefix('@') {
+            Some(path) => Some(
+                std::fs::read_to_string(path)
+                    .map_err(|error| Failure::Usage(format!("the input cannot be read from `{path}`: {error}")))?,
+            ),
+            None => Some(given.to_owned()),
+        },
+    };
+    let mut input = match given {
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|error| Failure::Usage(format!("the input is not JSON: {error}")))?
+        }
+        None => Value::Object(serde_json::Map::new()),
+    };
+    let schema = spec.input.self_contained(&spec.definitions);
+    let schema = schema.map_err(|error| Failure::Failed(format!("the input's schema is not JSON: {error}")))?;
+    crate::input::add(&mut input, &arguments.values, &schema).map_err(Failure::Usage)?;
+    Ok(input)
+}

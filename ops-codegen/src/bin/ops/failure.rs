@@ -1,0 +1,72 @@
+//! Why a command failed, and the exit status that says so.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use ops_codegen::Error;
+use ops_runtime::{CallError, Diagnostic, ErrorCode};
+
+use crate::report::{Reporter, clean};
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The work failed.
+    Failed(String),
+    /// The command was not understood.
+    Usage(String),
+    /// A document could not be read.
+    Unreadable(Vec<Diagnostic>),
+    /// Whoever reads our output has gone, which is no failure.
+    Gone,
+}
+
+impl Failure {
+    /// Output could not be written.
+    pub(crate) fn output(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Gone,
+            _ => Self::Failed(format!("the output cannot be written: {error}")),
+        }
+    }
+
+    /// An error of the generator, met while reading or generating.
+    pub(crate) fn generating(error: Error) -> Self {
+        match error {
+            Error::Document { diagnostics } => Self::Unreadable(diagnostics),
+            Error::Settings(message) => Self::Usage(message),
+            Error::Io { .. } => Self::Unreadable(vec![Diagnostic::error("", error.to_string())]),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+
+    /// An error of the runtime, met while a document was read and bound.
+    pub(crate) fn importing(error: &CallError, location: &str) -> Self {
+        match error.code() {
+            ErrorCode::ValidationError => Self::Usage(error.message().to_owned()),
+            _ => {
+                // The message is a whole diagnostic where the document was read and is none.
+                let message = error.message();
+                let message = message.strip_prefix("error: ").unwrap_or(message);
+                Self::Unreadable(vec![Diagnostic::error("", message).with_document(location)])
+            }
+        }
+    }
+
+    /// Says what went wrong, and gives the exit status.
+    pub(crate) fn report(self) -> ExitCode {
+        let (message, status) = match self {
+            Self::Gone => return ExitCode::SUCCESS,
+            Self::Unreadable(diagnostics) => {
+                let mut reporter = Reporter::new();
+                diagnostics.iter().for_each(|diagnostic| reporter.print(diagnostic));
+                return ExitCode::from(3);
+            }
+            Self::Failed(message) => (message, 1),
+            Self::Usage(message) => (message, 2),
+        };
+        // Nothing is left to tell if standard error is closed.
+        let _ = writeln!(anstream::stderr().lock(), "{}: {}", crate::report::label("error"), clean(&message));
+        ExitCode::from(status)
+    }
+}

@@ -1,0 +1,186 @@
+//! Inputs from what was typed, read as their schema says.
+
+use serde_json::{Map, Value};
+
+/// So many schemas are looked at for one property; a document may hold cycles.
+const LIMIT: usize = 256;
+
+/// Adds `NAME=VALUE` pairs to an input; `schema` is whole, with its `$defs`.
+pub(crate) fn add(input: &mut Value, pairs: &[String], schema: &Value) -> Result<(), String> {
+    for pair in pairs {
+        let Some((name, text)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(format!(
+                "`{pair}` is no NAME=VALUE: write the name of a property of the input, `=`, and its value"
+            ));
+        };
+        let views = views(vec![schema], schema);
+        set(input, name, text, &views, schema).map_err(|message| format!("`{name}`: {message}"))?;
+    }
+    Ok(())
+}
+
+fn set(target: &mut Value, path: &str, text: &str, schemas: &[&Value], root: &Value) -> Result<(), String> {
+    if target.is_null() {
+        *target = Value::Object(Map::new());
+    }
+    let Some(object) = target.as_object_mut() else {
+        return Err("it lies in a value that was given as a whole".to_owned());
+    };
+    let (name, rest) = split(path, schemas);
+    let found: Vec<&Value> = schemas.iter().filter_map(|schema| schema.get("properties")?.get(name)).collect();
+    let mut found = views(found, root);
+    if found.is_empty() {
+        // A property that has no schema of its own.
+        let others = schemas.iter().filter_map(|schema| schema.get("additionalProperties"));
+        found = views(others.filter(|schema| schema.is_object()).collect(), root);
+    }
+    let slot = object.entry(name).or_insert(Value::Null);
+    if let Some(rest) = rest {
+        return set(slot, rest, text, &found, root);
+    }
+    let kinds = kinds(&found);
+    if kinds.contains(&"array") && !text.trim_start().starts_with('[') {
+        let items = views(found.iter().filter_map(|schema| schema.get("items")).collect(), root);
+        let item = parse(text, &self::kinds(&items))?;
+        match slot {
+            Value::Array(list) => list.push(item),
+            slot => *slot = Value::Array(vec![item]),
+        }
+        return Ok(());
+    }
+    *slot = parse(text, &kinds)?;
+    Ok(())
+}
+
+/// The property that a path begins with, and what follows: the longest that the schemas know, for names may hold dots.
+fn split<'a>(path: &'a str, schemas: &[&Value]) -> (&'a str, Option<&'a str>) {
+    let knows = |name: &str| schemas.iter().any(|s| s.get("properties").is_some_and(|p| p.get(name).is_some()));
+    if knows(path) {
+        return (path, None);
+    }
+    let ends = path.rmatch_indices('.').map(|(at, _)| at);
+    let known = ends.filter_map(|at| path.split_at_checked(at)).find(|(name, _)| knows(name));
+    let (name, rest) = known.or_else(|| path.find('.').and_then(|at| path.split_at_checked(at))).unwrap_or((path, ""));
+    (name, rest.strip_prefix('.'))
+}
+
+/// All schemas that speak of a value: references followed, and the members of `allOf`, `anyOf` and `oneOf`.
+fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
+    let mut seen: Vec<&Value> = Vec::new();
+    while let Some(schema) = open.pop() {
+        if seen.len() >= LIMIT || seen.iter().any(|other| std::ptr::eq(*other, schema)) {
+            continue;
+        }
+        seen.push(schema);
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
+        open.extend(target.and_then(|pointer| root.pointer(pointer)));
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            open.extend(schema.get(keyword).and_then(Value::as_array).into_iter().flatten());
+        }
+    }
+    seen
+}
+
+/// The kinds of JSON that schemas ask for; none if they say nothing.
+fn kinds<'a>(schemas: &[&'a Value]) -> Vec<&'a str> {
+    let mut kinds = Vec::new();
+    for schema in schemas {
+        match schema.get("type") {
+            Some(Value::String(kind)) => kinds.push(kind.as_str()),
+            Some(Value::Array(list)) => kinds.extend(list.iter().filter_map(Value::as_str)),
+            _ if schema.get("properties").is_some() => kinds.push("object"),
+            _ if schema.get("items").is_some() => kinds.push("array"),
+            _ => {
+                let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+                kinds.extend(values.chain(schema.get("const")).map(|value| match value {
+                    Value::Null => "null",
+                    Value::Bool(_) => "boolean",
+                    Value::Number(_) => "number",
+                    Value::String(_) => "string",
+                    Value::Array(_) => "array",
+                    Value::Object(_) => "object",
+                }));
+            }
+        }
+    }
+    kinds
+}
+
+/// A value of one of these kinds, text last: `5` is a number wherever a number may stand.
+fn parse(text: &str, kinds: &[&str]) -> Result<Value, String> {
+    let json: Option<Value> = serde_json::from_str(text).ok();
+    if kinds.is_empty() {
+        return Ok(json.unwrap_or_else(|| Value::String(text.to_owned())));
+    }
+    if let Some(value) = json {
+        let fits = |kind: &&str| match *kind {
+            "null" => value.is_null(),
+            "boolean" => value.is_boolean(),
+            "number" => value.is_number(),
+            "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            _ => false,
+        };
+        if kinds.iter().any(fits) {
+            return Ok(value);
+        }
+    }
+    if kinds.contains(&"string") {
+        return Ok(Value::String(text.to_owned()));
+    }
+    let mut named: Vec<&str> = Vec::new();
+    kinds.iter().for_each(|kind| {
+        if !named.contains(kind) {
+            named.push(kind)
+        }
+    });
+    Err(format!("the schema asks for {}, and `{text}` is none", named.join(" or ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_their_schema_says() {
+        let schema = json!({
+            "properties": {
+                "id": { "type": "integer" },
+                "code": { "type": "string" },
+                "filter.name": { "type": ["boolean", "null"] },
+                "tags": { "type": "array", "items": { "type": "string" } },
+                "body": { "$ref": "#/$defs/Body" },
+            },
+            "$defs": {
+                "Body": { "allOf": [{ "properties": { "price": { "oneOf": [{ "type": "number" }, { "type": "string" }] } } }],
+                          "properties": { "more": { "$ref": "#/$defs/Body" }, "labels": { "additionalProperties": { "type": "string" } } } },
+            },
+        });
+        let pairs = [
+            "id=7",
+            "code=7",
+            "filter.name=true",
+            "tags=a",
+            "tags=5",
+            "body.price=1.5",
+            "body.more.price=cheap",
+            "body.labels.a=1",
+            "other=[1]",
+            "body.free=x=y",
+        ];
+        let mut input = Value::Null;
+        add(&mut input, &pairs.map(str::to_owned), &schema).unwrap();
+        let wanted = json!({
+            "id": 7, "code": "7", "filter.name": true, "tags": ["a", "5"], "other": [1],
+            "body": { "price": 1.5, "more": { "price": "cheap" }, "labels": { "a": "1" }, "free": "x=y" },
+        });
+        assert_eq!(input, wanted);
+        for (pair, message) in [("id=x", "integer"), ("id", "NAME=VALUE"), ("=x", "NAME=VALUE"), ("id.x=1", "whole")] {
+            let error = add(&mut input.clone(), &[pair.to_owned()], &schema).unwrap_err();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `ops inspect`
+
+use std::io::Write;
+
+use ops_codegen::Module;
+use ops_runtime::{Diagnostic, OperationSpec, Severity};
+use serde_json::{Value, json};
+
+use crate::arguments::InspectArguments;
+use crate::failure::Failure;
+use crate::modules::modules;
+use crate::progress::Progress;
+use crate::report::clean;
+use crate::summary;
+
+pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
+    let progress = Progress::start("reading");
+    let (modules, mut reporter) = modules(std::slice::from_ref(&arguments.spec), &arguments.choice)?;
+    drop(progress);
+    let text = if arguments.json { json(&modules) } else { table(&modules) };
+    std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output)?;
+    if !arguments.json {
+        for diagnostic in modules.iter().flat_map(|module| &module.generated.diagnostics) {
+            reporter.print(diagnostic);
+        }
+        let operations: usize = modules.iter().map(|module| module.operations.len()).sum();
+        // Nothing is left to tell if standard error is closed.
+        let _ = writeln!(std::io::stderr().lock(), "{operations} operations, {}", reporter.total());
+    }
+    Ok(())
+}
+
+fn table(modules: &[Module]) -> String {
+    let head = ["ID", "KIND", "METHOD", "PATH", "INPUT", "OUTPUT"].map(str::to_owned);
+    let rows: Vec<[String; 6]> =
+        std::iter::once(head).chain(modules.iter().flat_map(|module| &module.operations).map(row)).collect();
+    let mut widths = [0; 6];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn row(spec: &OperationSpec) -> [String; 6] {
+    let (method, path) = spec.http().map_or(("", ""), |http| (&http.method, &http.path));
+    [&spec.id, summary::kind(spec), method, path, &summary::input(spec), &summary::output(spec)]
+        .map(|cell| clean(cell).replace('\n', " "))
+}
+
+fn json(modules: &[Module]) -> String {
+    let operation = |spec: &OperationSpec| {
+        json!({
+            "id": spec.id,
+            "kind": summary::kind(spec),
+            "method": spec.http().map(|http| &http.method),
+            "path": spec.http().map(|http| &http.path),
+            "tags": spec.tags,
+            "deprecated": spec.deprecated,
+            "input": summary::input(spec),
+            "output": summary::output(spec),
+        })
+    };
+    let module = |module: &Module| {
+        json!({
+            "namespace": module.namespace,
+            "lines": module.generated.source.lines().count(),
+            "operations": module.operations.iter().map(operation).collect::<Vec<_>>(),
+            "diagnostics": module.generated.diagnostics.iter().map(diagnostic).collect::<Vec<_>>(),
+        })
+    };
+    let value = json!({ "modules": modules.iter().map(module).collect::<Vec<_>>() });
+    format!("{value:#}\n")
+}
+
+fn diagnostic(diagnostic: &Diagnostic) -> Value {
+    json!({
+        "severity": match diagnostic.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            _ => "error",
+        },
+        "message": diagnostic.message,
+        "pointer": diagnostic.pointer,
+        "help": diagnostic.help,
+        "document": diagnostic.document,
+        "line": diagnostic.position.map(|(line, _)| line),
+        "column": diagnostic.position.map(|(_, column)| column),
+    })
+}

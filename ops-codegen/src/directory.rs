@@ -1,0 +1,179 @@
+//! Directories of descriptions: what lies in one, by the content of its files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ops_runtime::openapi;
+use ops_runtime::{Api, Definition, Definitions, Diagnostic, OperationSpec, Schema};
+use serde_json::Value;
+
+use crate::Error;
+
+/// So deep may folders lie in each other.
+const DEPTH: usize = 32;
+
+/// What a directory holds.
+#[derive(Default)]
+pub(crate) struct Contents {
+    /// OpenAPI documents, each with its namespace.
+    pub(crate) documents: Vec<(PathBuf, String)>,
+    /// The operations of the spec files, by namespace.
+    pub(crate) specs: BTreeMap<String, Specs>,
+    /// Files that are neither; they may be parts of documents, which only reading those can tell.
+    pub(crate) unknown: Vec<(PathBuf, Diagnostic)>,
+    /// Files that are one, and wrong.
+    pub(crate) skipped: Vec<Diagnostic>,
+}
+
+/// The operations of spec files with one namespace.
+#[derive(Default)]
+pub(crate) struct Specs {
+    pub(crate) files: Vec<PathBuf>,
+    operations: Vec<OperationSpec>,
+    definitions: BTreeMap<String, Value>,
+}
+
+impl Specs {
+    pub(crate) fn into_api(self) -> Api {
+        let definitions = self.definitions.into_iter().map(|(name, schema)| Definition::from_value(name, schema));
+        Api::new(Definitions::new(definitions.collect()), self.operations)
+    }
+
+    fn add(&mut self, path: &Path, spec: OperationSpec, definitions: BTreeMap<String, Value>) -> Result<(), String> {
+        if self.operations.iter().any(|other| other.id == spec.id) {
+            return Err(format!("another file describes the operation `{}`", spec.id));
+        }
+        let differs = |(name, schema): &(&String, &Value)| self.definitions.get(*name).is_some_and(|d| d != *schema);
+        if let Some((name, _)) = definitions.iter().find(differs) {
+            return Err(format!("its definition `{name}` is not the one of another file in its namespace"));
+        }
+        self.definitions.extend(definitions);
+        self.operations.push(spec);
+        self.files.push(path.to_owned());
+        Ok(())
+    }
+}
+
+/// Looks at every file of a directory with the ending of JSON or YAML, in the order of their paths.
+///
+/// Hidden files and folders are left alone, and links to folders are not followed.
+pub(crate) fn contents(directory: &Path) -> Result<Contents, Error> {
+    let mut files = Vec::new();
+    walk(directory, 0, &mut files)?;
+    files.sort();
+    let mut contents = Contents::default();
+    for path in files {
+        look(directory, path, &mut contents);
+    }
+    Ok(contents)
+}
+
+fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Error> {
+    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, error))? {
+        let entry = entry.map_err(|error| Error::io(folder, error))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(|error| Error::io(&path, error))?;
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        if kind.is_dir() && depth < DEPTH {
+            walk(&path, depth + 1, files)?;
+        } else if path.is_file() && path.extension().is_some_and(|e| e == "json" || e == "yaml" || e == "yml") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn look(directory: &Path, path: PathBuf, contents: &mut Contents) {
+    let location = path.to_string_lossy().into_owned();
+    let skipped = |diagnostic: Diagnostic| {
+        let diagnostic =
+            if diagnostic.help.is_none() { diagnostic.with_help("the file was skipped") } else { diagnostic };
+        diagnostic.with_document(&location)
+    };
+    let value = match std::fs::read_to_string(&path).map_err(|error| error.to_string()) {
+        Ok(text) => openapi::parse(&text),
+        Err(error) => Err(Diagnostic::warning("", format!("the file cannot be read: {error}"))),
+    };
+    let value = match value {
+        Ok(value) => value,
+        Err(diagnostic) => {
+            let position = diagnostic.position;
+            let mut warning = Diagnostic::warning(diagnostic.pointer, diagnostic.message);
+            warning.position = position;
+            contents.skipped.push(skipped(warning));
+            return;
+        }
+    };
+    let has = |key: &str| value.get(key).is_some();
+    if has("openapi") || has("swagger") {
+        let namespace = namespace(directory, &path);
+        contents.documents.push((path, namespace));
+    } else if has("namespace") && has("name") && has("inputSchema") {
+        if let Err(message) = spec(&path, value, &mut contents.specs) {
+            contents.skipped.push(skipped(Diagnostic::warning("", message)));
+        }
+    } else {
+        let message = "the file is neither an OpenAPI document nor the spec of an operation";
+        contents.unknown.push((path.clone(), skipped(Diagnostic::warning("", message))));
+    }
+}
+
+/// Reads the spec of an operation, and takes the definitions out of its schemas.
+fn spec(path: &Path, value: Value, specs: &mut BTreeMap<String, Specs>) -> Result<(), String> {
+    let spec: Result<OperationSpec, _> = serde_json::from_value(value);
+    let mut spec = spec.map_err(|error| format!("the spec of the operation is wrong: {error}"))?;
+    let mut definitions = BTreeMap::new();
+    let errors = spec.errors.to_mut().iter_mut().map(|error| &mut error.schema);
+    for schema in [&mut spec.input, &mut spec.output].into_iter().chain(errors) {
+        let mut json = schema.to_value().map_err(|error| error.to_string())?.into_owned();
+        let Some(Value::Object(own)) = json.as_object_mut().and_then(|object| object.remove("$defs")) else { continue };
+        for (name, definition) in own {
+            if definitions.get(&name).is_some_and(|other| *other != definition) {
+                return Err(format!("two of its schemas have different definitions `{name}`"));
+            }
+            definitions.insert(name, definition);
+        }
+        *schema = Schema::from(json);
+    }
+    specs.entry(spec.namespace().to_owned()).or_default().add(path, spec, definitions)
+}
+
+/// The path below the directory without its ending, as a namespace: `v1/pets.json` is `v1_pets`.
+///
+/// The folders are part of it, so that a file that is added renames no other.
+fn namespace(directory: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(directory).unwrap_or(path);
+    let folders = below.parent().into_iter().flat_map(Path::components);
+    let mut parts: Vec<String> = folders.map(|part| clean(&part.as_os_str().to_string_lossy())).collect();
+    parts.push(stem(&below.file_name().unwrap_or_default().to_string_lossy()));
+    parts.join("_")
+}
+
+/// The name of a file without its ending, as a namespace.
+pub(crate) fn stem(file: &str) -> String {
+    clean(file.split_once('.').map_or(file, |(stem, _)| stem))
+}
+
+fn clean(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_come_from_files() {
+        for (path, wanted) in [
+            ("petstore.yaml", "petstore"),
+            ("pet-store.v1.json", "pet-store"),
+            ("a b.json", "a_b"),
+            ("v1.2/pets.json", "v1_2_pets"),
+        ] {
+            assert_eq!(namespace(Path::new("apis"), &Path::new("apis").join(path)), wanted);
+        }
+        assert_eq!(stem(".yaml"), "");
+    }
+}

@@ -1,0 +1,275 @@
+//! The command `ops`, as a shell runs it, against documents in a folder and a server of our own.
+
+use std::convert::Infallible;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use axum::Router;
+use axum::extract::{Path as Segment, Query};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, Sse};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+
+const SHOP: &str = r##"openapi: 3.1.0
+info: { title: Pet shop, version: 1.0.0 }
+servers: [{ url: /v1 }]
+paths:
+  /pets/{petId}:
+    get:
+      operationId: showPet
+      tags: [pets]
+      parameters:
+        - { name: petId, in: path, required: true, schema: { type: integer } }
+        - { name: limit, in: query, schema: { type: integer, default: many } }
+      responses: { 200: { description: x, content: { application/json: { schema: { $ref: "#/components/schemas/Pet" } } } } }
+  /orders:
+    post:
+      operationId: order
+      requestBody: { content: { application/json: { schema: { $ref: "#/components/schemas/Order" } } } }
+      responses: { 200: { description: x, content: { application/json: { schema: { $ref: "#/components/schemas/Order" } } } } }
+  /sales:
+    get:
+      operationId: sales
+      parameters: [{ name: bad, in: query, schema: { type: boolean } }]
+      responses: { 200: { description: x, content: { text/event-stream: { schema: { type: object, required: [n], properties: { n: { type: integer } } } } } } }
+components:
+  schemas:
+    Pet: { type: object, required: [id, name], properties: { id: { type: integer }, name: { type: string } } }
+    Order: { type: object, properties: { petIds: { type: array, items: { type: integer } }, to: { type: string } } }
+"##;
+
+/// A folder of its own for a test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("shop.yaml"), SHOP).unwrap();
+    folder
+}
+
+struct Ran {
+    status: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn ran(output: Output) -> Ran {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let ran = Ran { status: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) };
+    assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "colours only on a terminal");
+    assert!(!ran.stderr.contains("s3cr3t") && !ran.stdout.contains("s3cr3t"), "no secret shows");
+    ran
+}
+
+fn ops(folder: &Path, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    ran(command.args(arguments).current_dir(folder).env("SHOP_TOKEN", "s3cr3t").output().unwrap())
+}
+
+fn ops_with_stdin(folder: &Path, arguments: &[&str], stdin: &str) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    let command = command.args(arguments).current_dir(folder);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+    ran(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn generate_writes_what_a_build_script_does() {
+    let folder = folder("generate");
+    let built = ops_codegen::Builder::new().openapi(folder.join("shop.yaml")).out_dir(folder.join("built"));
+    built.build().unwrap();
+    let built = std::fs::read_to_string(folder.join("built/shop.rs")).unwrap();
+
+    let told = ops(&folder, &["generate", "shop.yaml", "-o", "out"]);
+    assert_eq!(told.status, 0, "{}", told.stderr);
+    assert_eq!(std::fs::read_to_string(folder.join("out/shop.rs")).unwrap(), built);
+    assert!(told.stderr.contains("3 operations, 1 warning"), "{}", told.stderr);
+    assert_eq!(ops(&folder, &["generate", "shop.yaml", "-o", "one.rs"]).status, 0);
+    assert_eq!(std::fs::read_to_string(folder.join("one.rs")).unwrap(), built);
+    assert_eq!(ops(&folder, &["generate", "shop.yaml", "-o", "-"]).stdout, built);
+    let stdin = ops_with_stdin(&folder, &["generate", "-", "--namespace", "shop", "-o", "-"], SHOP);
+    assert_eq!(stdin.stdout, built);
+    assert!(stdin.stderr.contains("<stdin>"), "{}", stdin.stderr);
+
+    assert_eq!(ops(&folder, &["generate", "shop.yaml", "-o", "out", "--check"]).status, 0);
+    std::fs::write(folder.join("out/shop.rs"), "old").unwrap();
+    let differs = ops(&folder, &["generate", "shop.yaml", "-o", "out", "--check"]);
+    assert!(differs.status == 1 && differs.stderr.contains("shop.rs differs"), "{}", differs.stderr);
+    assert_eq!(std::fs::read_to_string(folder.join("out/shop.rs")).unwrap(), "old", "a check writes nothing");
+    let absent = ops(&folder, &["generate", "shop.yaml", "-o", "none.rs", "--check"]);
+    assert!(absent.status == 1 && absent.stderr.contains("none.rs is not there"), "{}", absent.stderr);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn patterns_choose_operations_and_what_they_reach() {
+    let folder = folder("choose");
+    let pets = ops(&folder, &["generate", "shop.yaml", "-o", "-", "--include", "tag:pets"]).stdout;
+    assert!(pets.contains("pub struct Pet ") && !pets.contains("Order") && !pets.contains("sales"), "{pets}");
+    let rest = ops(&folder, &["generate", "shop.yaml", "-o", "-", "--exclude", "GET /pets/*"]);
+    assert!(!rest.stdout.contains("Pet ") && rest.stdout.contains("pub struct Order"), "{}", rest.stdout);
+    assert!(!rest.stderr.contains("warning"), "nothing is said about what was left out: {}", rest.stderr);
+    let none = ops(&folder, &["generate", "shop.yaml", "-o", "-", "--include", "nothing"]);
+    assert!(none.status == 2 && none.stderr.contains("no operation matches `nothing`"), "{}", none.stderr);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_directory_gives_all_that_can_be_read() {
+    let folder = folder("directory");
+    let spec = json!({
+        "namespace": "zoo", "name": "show", "version": "1.0.0", "type": "query", "description": "", "accessControl": {
+            "requiredScopes": [] },
+        "inputSchema": { "type": "object", "properties": { "id": { "type": "integer" } } },
+        "outputSchema": { "$ref": "#/$defs/Animal", "$defs": { "Animal": { "type": "object", "properties": {} } } },
+    });
+    std::fs::create_dir_all(folder.join("apis/v1/.git")).unwrap();
+    let shop = SHOP.replace("#/components/schemas/Pet", "../parts/types.yaml#/Pet");
+    std::fs::create_dir_all(folder.join("apis/parts")).unwrap();
+    for (name, text) in [
+        ("v1/shop.yaml", shop.as_str()),
+        ("v1/.git/hidden.json", "{"),
+        ("parts/types.yaml", "Pet: { type: object, properties: { id: { type: integer } } }"),
+        ("zoo.json", &spec.to_string()),
+        ("zoo-wrong.json", r#"{ "namespace": "zoo", "name": "other", "inputSchema": {} }"#),
+        ("broken.json", "{"),
+        ("other.json", "[1]"),
+        ("readme.txt", "no"),
+    ] {
+        std::fs::write(folder.join("apis").join(name), text).unwrap();
+    }
+    let told = ops(&folder, &["generate", "apis", "-o", "out"]);
+    assert_eq!(told.status, 0, "{}", told.stderr);
+    assert!(std::fs::read_to_string(folder.join("out/v1_shop.rs")).unwrap().contains("pub struct ShowPet;"));
+    let zoo = std::fs::read_to_string(folder.join("out/zoo.rs")).unwrap();
+    assert!(zoo.contains("pub struct Show;") && zoo.contains("Animal"), "{zoo}");
+    for skipped in ["broken.json", "other.json", "zoo-wrong.json"] {
+        assert!(told.stderr.contains(skipped), "{skipped}: {}", told.stderr);
+    }
+    for (quiet, why) in [("types.yaml", "a part of a document"), ("hidden.json", "hidden")] {
+        assert!(!told.stderr.contains(quiet), "{quiet} is {why}: {}", told.stderr);
+    }
+    let one = ops(&folder, &["generate", "apis", "-o", "one.rs"]);
+    assert!(one.status == 2 && one.stderr.contains("2 modules"), "{}", one.stderr);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn inspect_shows_operations_and_diagnostics() {
+    let folder = folder("inspect");
+    let told = ops(&folder, &["inspect", "shop.yaml"]);
+    assert_eq!(told.status, 0);
+    let rows: Vec<Vec<&str>> = told.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["ID", "KIND", "METHOD", "PATH", "INPUT", "OUTPUT"]);
+    assert_eq!(rows[2], ["shop.order", "mutation", "POST", "/orders", "body?:", "Order", "Order"]);
+    assert!(told.stderr.contains("\"many\"") && told.stderr.contains("shop.yaml"), "{}", told.stderr);
+    let json: Value = serde_json::from_str(&ops(&folder, &["inspect", "shop.yaml", "--json"]).stdout).unwrap();
+    assert_eq!(json["modules"][0]["operations"][0]["id"], "shop.showPet");
+    assert_eq!(json["modules"][0]["diagnostics"][0]["severity"], "warning");
+    std::fs::write(folder.join("bad.yaml"), SHOP.replace("tags: [pets]", "parameters: 7")).unwrap();
+    std::fs::write(folder.join("not.yaml"), "a: [").unwrap();
+    let place = ops(&folder, &["inspect", "not.yaml"]);
+    assert!(place.status == 3 && place.stderr.contains("--> not.yaml:1:4"), "{}", place.stderr);
+    assert!(place.stderr.contains("1 | a: [\n"), "{}", place.stderr);
+    let none = ops(&folder, &["inspect", "none.yaml"]);
+    assert!(none.status == 3 && none.stderr.contains("none.yaml"), "{}", none.stderr);
+    assert_eq!(ops(&folder, &["inspect"]).status, 2);
+    assert!(ops(&folder, &["completions", "bash"]).stdout.contains("_ops"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Serves the shop, and its document.
+async fn serve() -> String {
+    let show = |Segment(id): Segment<u64>, headers: HeaderMap| async move {
+        if headers.get("authorization").is_none_or(|token| token != "Bearer s3cr3t") {
+            return (StatusCode::UNAUTHORIZED, axum::Json(json!({ "why": "no token" }))).into_response();
+        }
+        axum::Json(json!({ "id": id })).into_response()
+    };
+    let sales = |Query(query): Query<std::collections::BTreeMap<String, String>>| async move {
+        let mut events = vec![r#"{"n":1}"#, r#"{"n":2}"#];
+        if query.contains_key("bad") {
+            events.insert(1, "{");
+        }
+        Sse::new(futures_util::stream::iter(
+            events.into_iter().map(|data| Ok::<_, Infallible>(Event::default().data(data))),
+        ))
+    };
+    let router = Router::new()
+        .route("/openapi.yaml", get(|| async { SHOP }))
+        .route("/away.yaml", get(|| async { SHOP.replace("url: /v1", "url: http://127.0.0.2:9/") }))
+        .route("/v1/pets/{id}", get(show))
+        .route("/v1/orders", post(|axum::Json(order): axum::Json<Value>| async { axum::Json(order) }))
+        .route("/v1/sales", get(sales));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn call_prints_envelopes() {
+    let (folder, url) = (folder("call"), serve().await);
+    let base = format!("{url}/v1");
+    let call = |arguments: &[&str]| ops(&folder, &[&["call"], arguments].concat());
+
+    let pet = call(&["shop.yaml", "showPet", "petId=7", "--base-url", &base, "--bearer-env", "SHOP_TOKEN"]);
+    assert_eq!(pet.status, 0, "{}", pet.stderr);
+    let pet: Value = serde_json::from_str(&pet.stdout).unwrap();
+    assert_eq!((&pet["data"]["id"], &pet["meta"]["statusCode"]), (&json!(7), &json!(200)));
+    assert_eq!(pet["warnings"][0]["found"], "absent", "the name was made up, and the envelope says so");
+
+    let denied = call(&["shop.yaml", "GET /pets/{petId}", "petId=7", "--base-url", &base]);
+    assert!(
+        denied.status == 1 && denied.stderr.contains("401") && denied.stderr.contains("no token"),
+        "{}",
+        denied.stderr
+    );
+
+    std::fs::write(folder.join("input.json"), r#"{"body":{"to":"ann"}}"#).unwrap();
+    let pairs = ["body.petIds=1", "body.petIds=2", "--input", "@input.json", "--raw", "--base-url", &base];
+    let order = call(&[&["shop.yaml", "shop.order"], &pairs[..]].concat());
+    let order: Value = serde_json::from_str(&order.stdout).unwrap();
+    assert_eq!(order, json!({ "to": "ann", "petIds": [1, 2] }));
+
+    let at = format!("{url}/openapi.yaml");
+    let sales = call(&[&at, "sales"]);
+    let lines: Vec<Value> = sales.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[1]["data"], sales.status), (2, &json!({ "n": 2 }), 0));
+    let bad = call(&[&at, "sales", "bad=true", "--raw"]);
+    assert_eq!((bad.status, bad.stdout.as_str()), (1, "{\"n\":1}\n{\"n\":2}\n"), "{}", bad.stderr);
+
+    std::fs::write(folder.join("token"), "s3cr3t\n").unwrap();
+    let pet = call(&[&at, "showPet", "petId=7", "--raw", "--bearer-file", "token"]);
+    assert!(pet.status == 0 && pet.stderr.contains("/name was absent"), "{}", pet.stderr);
+    let away = call(&[&format!("{url}/away.yaml"), "showPet", "petId=7", "--bearer-file", "token"]);
+    assert!(away.status == 2 && away.stderr.contains("--base-url"), "{}", away.stderr);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn mistakes_in_a_call_say_what_to_do() {
+    let folder = folder("mistakes");
+    for (arguments, status, message) in [
+        (&["shop.yaml", "sale"][..], 2, "there is `sales`"),
+        (&["shop.yaml", "xyz"], 2, "ops inspect"),
+        (&["shop.yaml", "showPet", "petId=x"], 2, "integer"),
+        (&["shop.yaml", "showPet"], 2, "petId"),
+        (&["shop.yaml", "showPet", "petId=1"], 1, "--base-url"),
+        (&["shop.yaml", "showPet", "petId=1", "--base-url", "shop"], 2, "absolute"),
+        (&["shop.yaml", "showPet", "--header", "s3cr3t"], 2, "Name: value"),
+        (&["shop.yaml", "showPet", "--bearer-env", "NOT_SET"], 2, "`NOT_SET` is not set"),
+        (&["shop.yaml", "showPet", "--input", "{"], 2, "not JSON"),
+        (&["-", "showPet", "--input", "-"], 2, "standard input"),
+        (&["none.yaml", "showPet"], 3, "none.yaml"),
+        (&["http://127.0.0.1:9/openapi.yaml", "showPet"], 3, "127.0.0.1:9"),
+    ] {
+        let told = ops(&folder, &[&["call"], arguments].concat());
+        assert_eq!(told.status, status, "{arguments:?}: {}", told.stderr);
+        assert!(told.stderr.contains(message), "{arguments:?}: {}", told.stderr);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

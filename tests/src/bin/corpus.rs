@@ -1,0 +1,288 @@
+//! `tests/corpus [DIR] [--only FILE] [--generate-only]`: generates from every document of a directory, checks that no
+//! operation is lost in silence, compiles what was generated, and says what it cost.
+//!
+//! The directory is the one of `OPS_SPECS` by default, else our own documents. With `--only`, only the documents that
+//! the file names are compiled; if the directory has none of them, the small ones are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use ops_tests::corpus;
+use ops_tests::measure::{self, Measured};
+
+/// A document that is no larger is small.
+const SMALL: u64 = 200_000;
+
+/// So much of a compiler's output is shown.
+const SHOWN: usize = 3_000;
+
+struct Arguments {
+    directory: PathBuf,
+    only: Option<PathBuf>,
+    generate_only: bool,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let mut found =
+        Arguments { directory: corpus::directory("OPS_SPECS", "openapi"), only: None, generate_only: false };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--only" => found.only = Some(arguments.next().ok_or("`--only` needs a file")?.into()),
+            "--generate-only" => found.generate_only = true,
+            _ if argument.starts_with('-') => {
+                return Err("usage: tests/corpus [DIR] [--only FILE] [--generate-only]".to_owned());
+            }
+            _ => found.directory = argument.into(),
+        }
+    }
+    Ok(found)
+}
+
+/// What became of a document, or of all.
+#[derive(Default)]
+struct Row {
+    generated: usize,
+    compiled: usize,
+    operations: usize,
+    diagnostics: usize,
+    lines: usize,
+    generate: Measured,
+    check: Measured,
+}
+
+impl Row {
+    fn add(&mut self, row: &Self) {
+        self.generated += row.generated;
+        self.compiled += row.compiled;
+        self.operations += row.operations;
+        self.diagnostics += row.diagnostics;
+        self.lines += row.lines;
+        for (sum, one) in [(&mut self.generate, &row.generate), (&mut self.check, &row.check)] {
+            sum.cpu += one.cpu;
+            sum.megabytes = sum.megabytes.max(one.megabytes);
+        }
+    }
+
+    fn print(&self, name: &str, outcome: &str) {
+        let cost = |measured: &Measured, is_there: bool| match is_there {
+            true => format!("{:8.2} {:7.0}", measured.cpu, measured.megabytes),
+            false => format!("{:>8} {:>7}", "-", "-"),
+        };
+        println!(
+            "{name:44} {outcome:10} {:6} {:6} {:8} {} {}",
+            self.operations,
+            self.diagnostics,
+            self.lines,
+            cost(&self.generate, self.generated > 0),
+            cost(&self.check, self.compiled > 0)
+        );
+    }
+}
+
+fn main() -> ExitCode {
+    match arguments().and_then(|arguments| run(&arguments)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", arguments.directory.display());
+    let files = corpus::below(&arguments.directory).map_err(failed)?;
+    let generator = generator()?;
+    let work = corpus::root().join("target/corpus");
+    fs::create_dir_all(&work).map_err(failed)?;
+    let chosen = chosen(arguments, &files)?;
+    if !chosen.is_empty() {
+        prepare(&work)?;
+    }
+    println!(
+        "{:44} {:10} {:>6} {:>6} {:>8} {:>8} {:>7} {:>8} {:>7}",
+        "document", "outcome", "ops", "diag.", "lines", "gen. s", "MB", "check s", "MB"
+    );
+    let (mut total, mut wrong, mut count) = (Row::default(), 0, 0);
+    for file in &files {
+        // What is neither JSON nor YAML is still given to the generator: its reader may know better.
+        let document = corpus::try_parse(file);
+        if document.as_ref().is_ok_and(|value| !corpus::is_document(value)) {
+            continue;
+        }
+        count += 1;
+        let name = name(&arguments.directory, file);
+        let mut row = Row::default();
+        let mut problems = Vec::new();
+        if let Some(source) = generate(&generator, file, &work, &mut row, &mut problems) {
+            match &document {
+                Ok(document) => lost(document, &source.0, &source.1, &mut row, &mut problems),
+                Err(error) => problems.push(format!("its operations cannot be checked: {error}")),
+            }
+            if chosen.contains(file) {
+                compile(&name, &source.0, &work, &mut row, &mut problems);
+            }
+        }
+        let outcome = match (problems.is_empty(), row.compiled) {
+            (false, _) => "WRONG",
+            (true, 0) => "generated",
+            (true, _) => "compiled",
+        };
+        row.print(&name, outcome);
+        problems.iter().for_each(|problem| println!("    {}", problem.replace('\n', "\n    ")));
+        wrong += usize::from(!problems.is_empty());
+        total.add(&row);
+    }
+    if count == 0 {
+        return Err(format!("no documents in {}", arguments.directory.display()));
+    }
+    total.print(&format!("total: {count} documents"), if wrong == 0 { "good" } else { "WRONG" });
+    println!("{} generated, {} compiled, {wrong} wrong", total.generated, total.compiled);
+    Ok(wrong == 0)
+}
+
+/// The path below the directory.
+fn name(directory: &Path, file: &Path) -> String {
+    file.strip_prefix(directory).unwrap_or(file).display().to_string()
+}
+
+/// The documents to compile.
+fn chosen(arguments: &Arguments, files: &[PathBuf]) -> Result<BTreeSet<PathBuf>, String> {
+    if arguments.generate_only {
+        return Ok(BTreeSet::new());
+    }
+    let Some(only) = &arguments.only else { return Ok(files.iter().cloned().collect()) };
+    let list = fs::read_to_string(only).map_err(|error| format!("{}: {error}", only.display()))?;
+    Ok(corpus::named(&list, files, SMALL).into_iter().collect())
+}
+
+fn cargo() -> PathBuf {
+    std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
+}
+
+/// Builds the program that generates, as users have it: optimised, and without anything else of the workspace.
+fn generator() -> Result<PathBuf, String> {
+    let mut command = Command::new(cargo());
+    command.args(["build", "--quiet", "--release", "--locked", "--package", "ops-codegen", "--example", "generate"]);
+    let status = command.current_dir(corpus::root()).status().map_err(|error| format!("cargo: {error}"))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
+    if status.success() {
+        Ok(target.join("release/examples/generate"))
+    } else {
+        Err("the generator does not build".to_owned())
+    }
+}
+
+/// The source that a child process makes of a document, and what it had to say.
+fn generate(
+    generator: &Path,
+    file: &Path,
+    work: &Path,
+    row: &mut Row,
+    problems: &mut Vec<String>,
+) -> Option<(String, String)> {
+    let out = work.join("generated");
+    let _ = fs::remove_dir_all(&out);
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    row.generate = measure::run(generator, &[file.as_path(), &out], work, &work.join("generate.txt"));
+    let stderr = std::mem::take(&mut row.generate.stderr);
+    row.diagnostics =
+        stderr.lines().filter(|line| ["note: ", "warning: "].iter().any(|word| line.starts_with(word))).count();
+    let written = fs::read_dir(&out).ok().and_then(|mut files| files.next()?.ok());
+    match written.and_then(|file| fs::read_to_string(file.path()).ok()).filter(|_| row.generate.success) {
+        Some(source) => {
+            row.generated = 1;
+            row.lines = source.lines().count();
+            Some((source, stderr))
+        }
+        None => {
+            problems.push(format!("it was not generated: {}", tail(&stderr)));
+            None
+        }
+    }
+}
+
+/// Counts the operations of a document, and names those that are neither in the source nor in a diagnostic.
+fn lost(document: &serde_json::Value, source: &str, told: &str, row: &mut Row, problems: &mut Vec<String>) {
+    // Long calls are broken over lines.
+    let source: String = source.chars().filter(|c| !c.is_whitespace()).collect();
+    let places: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("  at ")).collect();
+    let operations = corpus::operations(document);
+    row.operations = operations.len();
+    let mut wanted: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for operation in &operations {
+        let path = operation.pointer.rsplit_once('/').map_or("", |(path, _)| path);
+        let is_named = |place: &&str| {
+            let within = format!("{}/", operation.pointer);
+            place.ends_with(&operation.pointer) || place.contains(&within) || place.ends_with(path)
+        };
+        if !places.iter().any(|place| is_named(&place)) {
+            // A fragment tells operations apart in the document, and is no part of a request.
+            let sent = operation.path.split('#').next().unwrap_or_default();
+            let request = format!("HttpBinding::new({:?},{sent:?}", operation.method);
+            let request = request.chars().filter(|c| !c.is_whitespace()).collect();
+            wanted.entry(request).or_default().push(&operation.pointer);
+        }
+    }
+    for (request, pointers) in wanted {
+        if source.matches(&request).count() < pointers.len() {
+            problems.push(format!("{} is neither generated nor named in a diagnostic", pointers.join(", ")));
+        }
+    }
+}
+
+fn package(folder: &Path, library: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(folder.join("src")).map_err(failed)?;
+    let runtime = corpus::root().join("ops-runtime");
+    let manifest = format!(
+        "[package]\nname = \"generated\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+         ops-runtime = {{ path = {runtime:?}, default-features = false, features = [\"macros\"] }}\n\n[workspace]\n"
+    );
+    fs::write(folder.join("Cargo.toml"), manifest).map_err(failed)?;
+    fs::copy(corpus::root().join("Cargo.lock"), folder.join("Cargo.lock")).map_err(failed)?;
+    fs::write(folder.join("src/lib.rs"), library).map_err(failed)
+}
+
+fn check(folder: &Path, work: &Path) -> Measured {
+    let target = work.join("target").display().to_string();
+    let arguments = ["check", "--quiet", "--offline", "--target-dir", &target];
+    measure::run(&cargo(), &arguments, folder, &work.join("check.txt"))
+}
+
+/// Builds the dependencies, which are not what is measured.
+fn prepare(work: &Path) -> Result<(), String> {
+    package(&work.join("dependencies"), "//! Nothing.\n")?;
+    let measured = check(&work.join("dependencies"), work);
+    if measured.success { Ok(()) } else { Err(format!("the dependencies do not build: {}", tail(&measured.stderr))) }
+}
+
+fn compile(name: &str, source: &str, work: &Path, row: &mut Row, problems: &mut Vec<String>) {
+    let folder = work.join("package");
+    let library = "//! A corpus.\n#![deny(warnings, missing_docs)]\n/// A document.\npub mod module;\n";
+    let written = package(&folder, library)
+        .and_then(|()| fs::write(folder.join("src/module.rs"), source).map_err(|error| error.to_string()));
+    if let Err(error) = written {
+        problems.push(error);
+        return;
+    }
+    row.check = check(&folder, work);
+    if row.check.success {
+        row.compiled = 1;
+    } else {
+        problems.push(format!("what was generated for {name} does not compile:\n{}", tail(&row.check.stderr)));
+    }
+}
+
+/// The beginning of what a program said.
+fn tail(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}\n...", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
