@@ -4,16 +4,19 @@ mod docs;
 mod layout;
 mod operation;
 mod record;
+mod tables;
 mod text;
 mod types;
 
 use crate::Error;
 use crate::module::Module;
 use crate::types::{Shape, Type};
+use tables::Tables;
 
 /// The source of a module: a plain module body without inner attributes.
 pub(crate) fn render(module: &Module, runtime: &str) -> Result<String, Error> {
-    let mut renderer = Renderer { module, out: String::new(), impls: String::new(), has_records: false };
+    let mut renderer =
+        Renderer { module, out: String::new(), impls: String::new(), has_records: false, tables: Tables::default() };
     renderer.header(runtime);
     renderer.operations()?;
     for item in &module.types.items {
@@ -32,6 +35,8 @@ struct Renderer<'a> {
     /// its types may be called `Result` and its operations `None`.
     impls: String,
     has_records: bool,
+    /// What operations have in common.
+    tables: Tables,
 }
 
 impl Renderer<'_> {
@@ -92,12 +97,12 @@ impl Renderer<'_> {
 
     /// Writes the module of impls.
     fn close(&mut self, runtime: &str) {
-        if self.impls.is_empty() {
+        if self.impls.is_empty() && self.tables.is_empty() {
             return;
         }
         let prelude =
             if self.has_records { format!("    use {runtime}::record::prelude::*;\n") } else { String::new() };
-        let impls = std::mem::take(&mut self.impls);
+        let impls = self.tables.print() + &std::mem::take(&mut self.impls);
         self.lines(&format!("\nmod impls {{\n{prelude}    use super::ops;\n{impls}}}"));
     }
 
@@ -137,6 +142,7 @@ impl Renderer<'_> {
             Type::F64 => "f64".to_owned(),
             Type::String => prelude("String").to_owned(),
             Type::Format(format) => format!("ops::formats::{}", format.type_name()),
+            Type::Body => "ops::Body".to_owned(),
             Type::Value => "ops::Value".to_owned(),
             Type::List(items) => format!("{}<{}>", prelude("Vec"), inner(items)),
             Type::Map(values) => format!("::std::collections::BTreeMap<{}, {}>", prelude("String"), inner(values)),

@@ -59,6 +59,8 @@ pub(crate) enum Type {
     String,
     /// A string of a format that has a type of its own.
     Format(Format),
+    /// Bytes: text of base64 in JSON, streamed where the binding can.
+    Body,
     /// Any JSON.
     Value,
     List(Box<Type>),

@@ -9,6 +9,9 @@ use crate::types::{Constant, Format, Shape, Type};
 /// The one place that maps formats of strings to types: text, unless the user wants better.
 pub(crate) fn string(view: &Object, formats: &[Format]) -> Type {
     let format = view.get("format").and_then(Value::as_str);
+    if format == Some("binary") {
+        return Type::Body;
+    }
     let known = format.and_then(|name| Format::ALL.iter().find(|(known, _)| *known == name));
     match known {
         Some((_, format)) if formats.contains(format) => Type::Format(*format),

@@ -311,7 +311,9 @@ fn name_of(member: &Member, tags: &[Value], members: &[Member]) -> Option<String
     if let [Value::String(tag)] = tags {
         return Some(upper_camel(tag));
     }
-    if let Some(reference) = &member.reference {
+    // A title beside a reference is about this place, such as the status of an answer.
+    let beside = member.schema.as_object().is_some_and(|object| object.contains_key("$ref"));
+    if let Some(reference) = member.reference.as_ref().filter(|_| !(beside && member.title.is_some())) {
         return Some(upper_camel(last_segment(reference)));
     }
     if let Some(title) = member.title.as_deref().filter(|title| title.len() <= 40) {
@@ -339,6 +341,7 @@ fn kind_name(type_: &Type) -> String {
         Type::F64 => "Number",
         Type::String => "String",
         Type::Format(format) => format.type_name(),
+        Type::Body => "Bytes",
         Type::Value => "Any",
         Type::List(_) | Type::Tuple(_) => "List",
         Type::Map(_) => "Map",
@@ -372,7 +375,7 @@ pub(crate) fn kinds(types: &Types, type_: &Type, depth: usize) -> Vec<Kind> {
         Type::Bool => vec![Kind::new("Boolean")],
         Type::I32 | Type::I64 | Type::U32 | Type::U64 => vec![Kind::new("Integer")],
         Type::F64 => vec![Kind::new("Number")],
-        Type::String | Type::Format(_) => vec![Kind::new("String")],
+        Type::String | Type::Format(_) | Type::Body => vec![Kind::new("String")],
         Type::Value => vec![Kind::new("Any")],
         Type::List(_) | Type::Tuple(_) => vec![Kind::new("Array")],
         Type::Map(_) => vec![Kind::new("Object")],

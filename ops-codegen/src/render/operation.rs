@@ -9,6 +9,7 @@ use ops_runtime::{
 use serde_json::Value;
 
 use super::layout::fill;
+use super::tables::Tables;
 use super::text::{json, string};
 use super::{Renderer, docs};
 use crate::Error;
@@ -63,7 +64,8 @@ impl Renderer<'_> {
         let kind = if spec.kind == OperationKind::Subscription { "Subscribe" } else { "Call" };
         self.lines(&format!("impl ops::{kind} for {name} {{}}"));
         let bare = self.module.definitions.is_empty();
-        self.verbatim(&format!("static {constant}: ops::OperationSpec = {};", expression(spec, bare)))
+        let expression = expression(spec, bare, &mut self.tables);
+        self.verbatim(&format!("static {constant}: ops::OperationSpec = {expression};"))
     }
 
     /// The declared errors whose details have a type of their own, as documentation.
@@ -119,7 +121,7 @@ fn documentation(spec: &OperationSpec) -> String {
 }
 
 /// The spec as a chain of const calls.
-fn expression(spec: &OperationSpec, bare: bool) -> String {
+fn expression(spec: &OperationSpec, bare: bool, tables: &mut Tables) -> String {
     let start = match spec.kind {
         OperationKind::Query => "query",
         OperationKind::Subscription => "subscription",
@@ -152,7 +154,7 @@ fn expression(spec: &OperationSpec, bare: bool) -> String {
         step("access", &format!("ops::AccessControl::NONE{access}"));
     }
     if let Binding::Http(http) = &spec.binding {
-        step("http", &binding(http));
+        step("http", &binding(http, tables));
     }
     if let Some(timeout) = spec.timeout {
         let (seconds, nanos) = (timeout.as_secs(), timeout.subsec_nanos());
@@ -215,7 +217,7 @@ fn error(error: &ErrorDefinition) -> String {
     chain
 }
 
-fn binding(http: &HttpBinding) -> String {
+fn binding(http: &HttpBinding, tables: &mut Tables) -> String {
     let mut chain = format!("ops::HttpBinding::new({}, {})", string(&http.method), string(&http.path));
     let mut step = |call: &str, argument: &str| chain.push_str(&format!("\n{STEP}.with_{call}({argument})"));
     if let Some(server) = &http.server {
@@ -226,14 +228,14 @@ fn binding(http: &HttpBinding) -> String {
             let start = format!("ops::ServerVariable::new({}, {})", string(&variable.name), string(&variable.default));
             if variable.values.is_empty() { start } else { format!("{start}.with_values({})", texts(&variable.values)) }
         });
-        step("server_variables", &list(variables, STEP, 0));
+        step("server_variables", &tables.share("VARIABLES", "ops::ServerVariable", variables));
     }
     if !http.security.is_empty() {
         let requirements = http.security.iter().map(|requirement| {
             let schemes = requirement.schemes.iter().map(scheme);
-            format!("ops::SecurityRequirement::new({})", list(schemes, &format!("{STEP}    "), 0))
+            format!("ops::SecurityRequirement::new({})", list(schemes, "    ", 0))
         });
-        step("security", &list(requirements, STEP, 0));
+        step("security", &tables.share("SECURITY", "ops::SecurityRequirement", requirements));
     }
     if !http.parameters.is_empty() {
         step("parameters", &list(http.parameters.iter().map(parameter), STEP, 0));

@@ -11,6 +11,7 @@ use serde::ser::Serializer;
 use super::attempt;
 use super::buffer::Buffer;
 use super::reader::short;
+use super::variant;
 
 /// A union whose variants are told apart by the shape of the value.
 ///
@@ -122,7 +123,16 @@ pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<usi
 ///
 /// When the value is not one of any variant.
 pub fn read_untagged<'de, U: Untagged, D: Deserializer<'de>>(d: D) -> Result<U, D::Error> {
-    d.deserialize_any(UntaggedVisitor(PhantomData))
+    match variant::take() {
+        Some(told) => read_told(usize::from(told), d),
+        None => d.deserialize_any(UntaggedVisitor(PhantomData)),
+    }
+}
+
+/// Reads a union whose variant is known from outside; if it is not that after all, by its shape.
+fn read_told<'de, U: Untagged, D: Deserializer<'de>>(variant: usize, d: D) -> Result<U, D::Error> {
+    let value = Buffer::deserialize(d)?;
+    U::read(variant, value.reader()).or_else(|_: D::Error| value.reader().deserialize_any(UntaggedVisitor(PhantomData)))
 }
 
 /// Writes an untagged union; the body of the `Serialize` that [`untagged!`](crate::untagged!) writes.

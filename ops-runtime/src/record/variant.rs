@@ -26,8 +26,7 @@ pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
 }
 
 /// Takes the word, which is for the outermost union alone: whoever asks first.
-#[allow(dead_code, reason = "the decoding of unions asks for it")]
-pub(crate) fn take() -> Option<u16> {
+pub(super) fn take() -> Option<u16> {
     VARIANT.take()
 }
 
