@@ -172,6 +172,8 @@ pub use tagged::Tagged;
 pub use untagged::{Kind, Shape, Untagged};
 #[cfg(feature = "registry")]
 pub(crate) use variant::scoped as with_variant;
+#[cfg(all(test, feature = "http"))]
+pub(crate) use variant::take as take_variant;
 
 /// Everything that printed impls of [`Record`] name, for one glob import.
 pub mod prelude {

@@ -200,7 +200,9 @@ mod tests {
     #[test]
     fn secrets_do_not_show() {
         let source = Auth::token_source(|_| async { Ok("hush".into()) });
-        let client = Auth::client_credentials("id", "hush");
+        let client =
+            ClientCredentials::new("id", "hush").with_token_url("http://a:hush@h.test").with_parameter("p", "hush");
+        let client = Auth::from(client);
         for auth in [Auth::bearer("hush"), Auth::basic("ann", "hush"), Auth::api_key("hush"), source, client] {
             assert!(!format!("{auth:?}").contains("hush"));
         }

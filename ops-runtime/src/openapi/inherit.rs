@@ -15,7 +15,7 @@ use super::schema::{definition_reference, reference_to};
 type Key = (usize, String);
 
 /// How many schemas may extend others, each counted once for each that it extends.
-const MAX_DESCENDANTS: usize = 100_000;
+const MAX_DESCENDANTS: usize = 20_000;
 
 /// A schema that others extend.
 #[derive(Clone)]

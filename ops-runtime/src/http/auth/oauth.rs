@@ -14,7 +14,7 @@ use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::{Secret, sensitive};
-use crate::http::config::{Settings, is_http};
+use crate::http::config::{Settings, is_http, take_credentials};
 use crate::http::invalid;
 use crate::http::redirect::same_origin;
 use crate::http::request::request;
@@ -43,7 +43,7 @@ const MAX_ANSWER: usize = 256 * 1024;
 /// let credentials = ClientCredentials::new("my-app", "s3cr3t").with_token_url("https://login.example.com/oauth/token");
 /// let config = HttpConfig::new().with_base_url("https://api.example.com").with_credentials("oauth", credentials);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ClientCredentials {
     id: String,
     secret: Secret,
@@ -52,6 +52,13 @@ pub struct ClientCredentials {
     parameters: Vec<(String, String)>,
     in_body: bool,
     trusts_document: bool,
+}
+
+impl fmt::Debug for ClientCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The URL and the parameters may hold secrets, too.
+        f.debug_struct("ClientCredentials").field("id", &self.id).field("scopes", &self.scopes).finish_non_exhaustive()
+    }
 }
 
 impl ClientCredentials {
@@ -129,7 +136,7 @@ impl ClientCredentials {
         let home =
             base.is_some_and(|base| same_origin(base, &url) || (url.scheme() == "https" && base.host() == url.host()));
         if home || self.trusts_document {
-            return Ok(url);
+            return Ok(without_user(url));
         }
         let host = url.host_str().unwrap_or_default();
         Err(CallError::execution(format!(
@@ -143,7 +150,14 @@ fn parse(url: &str) -> Result<Url, CallError> {
     Url::parse(url)
         .ok()
         .filter(is_http)
+        .map(without_user)
         .ok_or_else(|| invalid("/auth/tokenUrl", "the token URL is no http or https URL"))
+}
+
+/// A URL does not say who the client is: its credentials do.
+fn without_user(mut url: Url) -> Url {
+    let _ = take_credentials(&mut url);
+    url
 }
 
 /// The tokens that a client has, by token URL and scopes.

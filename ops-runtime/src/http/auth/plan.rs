@@ -271,8 +271,11 @@ impl Applied {
         self.take_query(url);
         let escape = |text: &str| utf8_percent_encode(text, COMPONENT).to_string();
         let own = self.query.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value.expose())));
-        let all: Vec<_> = url.query().map(str::to_owned).into_iter().chain(own).collect();
-        url.set_query((!all.is_empty()).then(|| all.join("&")).as_deref());
+        let kept = url.query().filter(|query| !query.is_empty()).map(str::to_owned);
+        let all: Vec<_> = kept.into_iter().chain(own).collect();
+        if !all.is_empty() {
+            url.set_query(Some(&all.join("&")));
+        }
     }
 
     /// Takes the keys out of the query of a URL, as before it goes to a stranger.

@@ -12,9 +12,12 @@ use serde_json::{Value, json};
 
 use super::{error_body, error_status, read};
 use crate::http::engine::ResponseBody;
-use crate::http::fake::respond;
+use crate::http::fake::{Fake, respond};
 use crate::http::media::Described;
-use crate::{CallError, HttpBinding, HttpResponse, Payload, ResponseEnvelope, StatusRange};
+use crate::http::{HttpClient, HttpConfig};
+use crate::{
+    Call, CallError, HttpBinding, HttpResponse, Operation, OperationSpec, Payload, ResponseEnvelope, StatusRange,
+};
 
 fn described(types: &[&'static str]) -> Described {
     let mut binding = HttpBinding::new("GET", "/");
@@ -141,4 +144,60 @@ fn a_limit_holds_for_bodies_of_unknown_length() {
     assert_eq!(body(4).unwrap().data, Payload::Json("12345123451234512345".into()));
     assert_eq!(body(5).unwrap_err().message(), "the response is larger than 20 bytes");
     assert!(run(respond(200, &[], b"123456"), &[], 5).is_err());
+}
+
+/// What decoding is told about which alternative the answer is.
+#[derive(serde::Serialize)]
+struct Told(Option<u16>);
+
+impl<'de> serde::Deserialize<'de> for Told {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(d)?;
+        Ok(Self(crate::record::take_variant()))
+    }
+}
+
+struct ByStatus;
+
+impl Operation for ByStatus {
+    type Input = Value;
+    type Output = Told;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("t.by").with_http(
+        HttpBinding::new("GET", "/").with_server("http://h.test").with_responses(
+            const {
+                &[
+                    HttpResponse::new(StatusRange::Exact(200), "application/json").with_variant(0),
+                    HttpResponse::new(StatusRange::Exact(202), "application/json").with_variant(1),
+                ]
+            },
+        ),
+    );
+}
+
+impl Call for ByStatus {}
+
+#[test]
+fn the_status_says_which_alternative_an_answer_is() {
+    for (status, expected) in [(200, Some(0)), (202, Some(1)), (203, None)] {
+        let service = Fake(move |_| respond(status, &[("content-type", "application/json")], b"{}"));
+        let client = HttpClient::new(HttpConfig::new().with_service(service)).unwrap();
+        let told = client.execute::<ByStatus>(json!({})).now_or_never().unwrap().unwrap().data;
+        assert_eq!(told.0, expected, "{status}");
+    }
+}
+
+#[test]
+fn names_of_downloads() {
+    let table = [
+        ("attachment; filename=\"a b.txt\"", Some("a b.txt")),
+        ("attachment; filename=a.txt; filename*=UTF-8''%c3%a4.txt", Some("ä.txt")),
+        ("attachment; FILENAME=\"../../etc/passwd\"", Some("passwd")),
+        ("attachment; filename*=utf-8'en'..%2F..%5Cx", Some("x")),
+        ("attachment; filename=\"..\"", None),
+        ("attachment; filename=\"\"", None),
+        ("inline", None),
+    ];
+    for (header, expected) in table {
+        assert_eq!(super::file_name(header.as_bytes()).as_deref(), expected, "{header}");
+    }
 }
