@@ -221,14 +221,18 @@ fn binding(http: &HttpBinding, tables: &mut Tables) -> String {
     let mut chain = format!("ops::HttpBinding::new({}, {})", string(&http.method), string(&http.path));
     let mut step = |call: &str, argument: &str| chain.push_str(&format!("\n{STEP}.with_{call}({argument})"));
     if let Some(server) = &http.server {
-        step("server", &string(server));
-    }
-    if !http.server_variables.is_empty() {
-        let variables = http.server_variables.iter().map(|variable| {
-            let start = format!("ops::ServerVariable::new({}, {})", string(&variable.name), string(&variable.default));
-            if variable.values.is_empty() { start } else { format!("{start}.with_values({})", texts(&variable.values)) }
-        });
-        step("server_variables", &tables.share("VARIABLES", "ops::ServerVariable", variables));
+        let mut server = string(server);
+        if !http.server_variables.is_empty() {
+            let variables = http.server_variables.iter().map(|variable| {
+                let start =
+                    format!("ops::ServerVariable::new({}, {})", string(&variable.name), string(&variable.default));
+                let values = texts(&variable.values);
+                if variable.values.is_empty() { start } else { format!("{start}.with_values({values})") }
+            });
+            let variables = tables.share("VARIABLES", "ops::ServerVariable", variables);
+            server.push_str(&format!(").with_server_variables({variables}"));
+        }
+        step("server", &server);
     }
     if !http.security.is_empty() {
         let requirements = http.security.iter().map(|requirement| {
