@@ -45,7 +45,8 @@ impl Maker<'_> {
     fn make(&self, schema: &Value, depth: usize) -> Value {
         let schema = merged(schema, self.root, 0);
         let Some(node) = schema.as_object() else { return json!("text") };
-        if depth > BOTTOM {
+        let may_be_null = || ["oneOf", "anyOf"].iter().any(|k| list(node, k).any(|variant| variant["type"] == "null"));
+        if depth > BOTTOM || (depth > DEPTH && may_be_null()) {
             return Value::Null;
         }
         if let Some(value) = node.get("const").or_else(|| self.pick(node)) {
@@ -74,7 +75,7 @@ impl Maker<'_> {
     }
 
     fn pick<'n>(&self, node: &'n Map<String, Value>) -> Option<&'n Value> {
-        let values: Vec<&Value> = list(node, "enum").filter(|value| !value.is_null()).collect();
+        let values: Vec<&Value> = list(node, "enum").filter(|value| !value.is_null() && **value != "").collect();
         values.get(self.salt.get() % values.len().max(1)).copied()
     }
 
@@ -202,12 +203,21 @@ fn kind(node: &Map<String, Value>) -> &str {
 fn merged(schema: &Value, root: &Value, depth: usize) -> Value {
     let Some(node) = schema.as_object() else { return schema.clone() };
     let target = node.get("$ref").and_then(Value::as_str).and_then(|text| root.pointer(text.strip_prefix('#')?));
-    let mut whole = Map::new();
-    for part in target.into_iter().chain(list(node, "allOf")).filter(|_| depth < HOPS) {
-        lay(&mut whole, merged(part, root, depth + 1));
-    }
     let own = node.iter().filter(|(key, _)| !["$ref", "allOf", "$defs"].contains(&key.as_str()));
-    lay(&mut whole, Value::Object(own.map(|(key, value)| (key.clone(), value.clone())).collect()));
+    let own = Value::Object(own.map(|(key, value)| (key.clone(), value.clone())).collect());
+    let parts = target.into_iter().chain(list(node, "allOf")).filter(|_| depth < HOPS);
+    let parts: Vec<Value> = parts.map(|part| merged(part, root, depth + 1)).chain([own]).collect();
+    let mut whole = Map::new();
+    parts.iter().for_each(|part| lay(&mut whole, part.clone()));
+    // A part that allows no other properties allows none of the other parts' either.
+    let is_closed = |part: &&Value| part["additionalProperties"] == false && part.get("patternProperties").is_none();
+    let closed: Vec<&Value> = parts.iter().filter(is_closed).collect();
+    if let Some(properties) = whole.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.retain(|name, _| closed.iter().all(|part| part["properties"].get(name).is_some()));
+    }
+    if !closed.is_empty() {
+        whole.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
     Value::Object(whole)
 }
 

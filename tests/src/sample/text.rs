@@ -59,6 +59,7 @@ fn of_format(format: &str, salt: usize) -> Option<String> {
 fn of_pattern(pattern: &str, least: usize, most: usize, salt: usize) -> Option<String> {
     // Expressions of ECMAScript escape more than those of the library.
     let pattern = pattern.replace("\\/", "/").replace("\\_", "_").replace("\\@", "@").replace("\\:", ":");
+    let pattern = without_lookahead(&pattern.replace("\\Z", "$"));
     let hir = regex_syntax::Parser::new().parse(&pattern).ok()?;
     let mut longest = String::new();
     for extra in (0..=8).chain([16, 32, 64, 128, 256, least]) {
@@ -75,6 +76,26 @@ fn of_pattern(pattern: &str, least: usize, most: usize, salt: usize) -> Option<S
     // What is not anchored may go on.
     let is_open = !pattern.ends_with('$') && !longest.is_empty();
     is_open.then(|| longest.chars().chain(std::iter::repeat('x')).take(least.max(longest.chars().count())).collect())
+}
+
+/// The expression without its groups that only look ahead, which the library does not know.
+fn without_lookahead(pattern: &str) -> String {
+    let mut out = String::new();
+    let mut rest = pattern;
+    while let Some(at) = ["(?!", "(?="].iter().filter_map(|group| rest.find(group)).min() {
+        let mut depth = 0_usize;
+        let end = rest.char_indices().skip_while(|(i, _)| *i < at).find(|(_, c)| {
+            depth = match c {
+                '(' => depth + 1,
+                ')' => depth.saturating_sub(1),
+                _ => depth,
+            };
+            depth == 0
+        });
+        out.push_str(rest.get(..at).unwrap_or_default());
+        rest = end.and_then(|(end, _)| rest.get(end + 1..)).unwrap_or_default();
+    }
+    out + rest
 }
 
 fn write(hir: &Hir, extra: usize, salt: usize, text: &mut String) {
