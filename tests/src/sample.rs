@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 12;
 
 /// A value that the schema accepts, with every property set where that is possible; `root` resolves `$ref`s.
 pub fn value(schema: &Value, root: &Value) -> Value {
-    Maker { root, attempt: 0, salt: Cell::new(0) }.make(schema, 0)
+    Maker { root, attempt: 0, with_read_only: false, salt: Cell::new(0) }.make(schema, 0)
 }
 
 /// A value that the schema accepts in the judgement of another library, or else the first that was made.
@@ -29,14 +29,20 @@ pub fn value(schema: &Value, root: &Value) -> Value {
 pub fn fitting(schema: &Value) -> Value {
     let first = value(schema, schema);
     let Ok(validator) = jsonschema::draft202012::new(schema) else { return first };
-    let attempts = (0..ATTEMPTS).map(|attempt| Maker { root: schema, attempt, salt: Cell::new(0) }.make(schema, 0));
-    attempts.into_iter().find(|value| validator.is_valid(value)).unwrap_or(first)
+    // What only answers hold belongs into no request, unless nothing else fits.
+    let attempts = [false, true].into_iter().flat_map(|with| (0..ATTEMPTS).map(move |attempt| (with, attempt)));
+    let mut attempts = attempts.map(|(with_read_only, attempt)| {
+        Maker { root: schema, attempt, with_read_only, salt: Cell::new(0) }.make(schema, 0)
+    });
+    attempts.find(|value| validator.is_valid(value)).unwrap_or(first)
 }
 
 struct Maker<'a> {
     root: &'a Value,
     /// Which of several variants is taken; from half of the attempts on, only what is required is filled in.
     attempt: usize,
+    /// Whether properties that only answers hold are filled in where they are required.
+    with_read_only: bool,
     /// What makes the items of a list differ.
     salt: Cell<usize>,
 }
@@ -110,7 +116,8 @@ impl Maker<'_> {
             {
                 continue;
             }
-            if schema["readOnly"] == true || *schema == Value::Bool(false) {
+            let is_read_only = || merged(schema, self.root, 0).get("readOnly") == Some(&Value::Bool(true));
+            if (is_read_only() && (optional || !self.with_read_only)) || *schema == Value::Bool(false) {
                 continue;
             }
             object.insert(name.clone(), self.make(schema, depth + 1));
