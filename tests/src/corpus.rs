@@ -94,7 +94,7 @@ fn json(text: &str) -> Result<Value, serde_json::Error> {
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
-        let joined = thread.map(|thread| thread.join());
+        let joined = thread.map(std::thread::ScopedJoinHandle::join);
         joined.expect("a thread can be started").expect("the stack is large enough")
     })
 }
