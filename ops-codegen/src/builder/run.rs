@@ -92,7 +92,7 @@ impl Run<'_> {
             return Err(Error::Settings(message));
         }
         self.selection.apply(&mut api, &mut diagnostics);
-        let mut generated = self.builder.generator.generate(&api)?;
+        let mut generated = self.builder.generator.generate(&api);
         diagnostics.append(&mut generated.diagnostics);
         generated.diagnostics = diagnostics;
         self.modules.push(Module { namespace, operations: api.operations, generated, files });
