@@ -24,8 +24,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use serde_core::de::{self, Visitor};
+use serde_core::{Deserialize, Deserializer, Serialize, Serializer, ser};
 
 #[cfg(feature = "registry")]
 pub use read::BodyStream;

@@ -341,7 +341,7 @@ fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
     crate::record::from_value(input).map_err(|error| crate::pipeline::invalid_input(Op::SPEC, &error))
 }
 
-fn encode<T: serde::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
+fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
     let envelope = match reply {
         Reply::Value(data) => ResponseEnvelope::local(data, id),
         Reply::Envelope(envelope) => envelope,

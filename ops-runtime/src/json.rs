@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde_core::de::{self, Deserialize, Deserializer, Visitor};
 
 mod binding;
 mod content;
@@ -40,7 +40,7 @@ macro_rules! fields {
                 }
             }
 
-            fn read<'de, A: serde::de::MapAccess<'de>>(
+            fn read<'de, A: serde_core::de::MapAccess<'de>>(
                 m: &mut $crate::record::Reader<A, Self>,
             ) -> Result<Self, A::Error> {
                 $crate::json::positions!($($field)*);
@@ -57,7 +57,7 @@ macro_rules! fields {
                 Ok(Self { $($field: $crate::json::fields!(@take $how $field, m.missing(&absent)),)* })
             }
 
-            fn write<M: serde::ser::SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
+            fn write<M: serde_core::ser::SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {
                 $($crate::json::fields!(@write $how m, $key, &self.$field);)*
                 Ok(())
             }
@@ -71,7 +71,7 @@ macro_rules! fields {
     (@take number $slot:ident, $missing:expr) => {
         $slot
             .ok_or_else(|| $missing)
-            .and_then(|$crate::json::Whole(n)| n.try_into().map_err(serde::de::Error::custom))?
+            .and_then(|$crate::json::Whole(n)| n.try_into().map_err(serde_core::de::Error::custom))?
     };
     (@take some $slot:ident, $missing:expr) => { $slot.flatten() };
     (@take any $slot:ident, $missing:expr) => { $slot };
@@ -108,18 +108,18 @@ macro_rules! words {
             }
         }
 
-        impl serde::Serialize for $t {
-            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        impl serde_core::Serialize for $t {
+            fn serialize<S: serde_core::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.serialize_str(self.as_str())
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $t {
-            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        impl<'de> serde_core::Deserialize<'de> for $t {
+            fn deserialize<D: serde_core::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 let word = std::borrow::Cow::<str>::deserialize(d)?;
                 Ok(match word.as_ref() {
                     $($word => Self::$variant,)*
-                    other => return Err(serde::de::Error::unknown_variant(other, &[$($word),*])),
+                    other => return Err(serde_core::de::Error::unknown_variant(other, &[$($word),*])),
                 })
             }
         }
@@ -129,15 +129,15 @@ macro_rules! words {
 /// Makes a serde type of one that goes through another, which has the shape of the JSON.
 macro_rules! through {
     ($t:ty, $json:ty) => {
-        impl serde::Serialize for $t {
-            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                <$json>::try_from(self).map_err(serde::ser::Error::custom)?.serialize(s)
+        impl serde_core::Serialize for $t {
+            fn serialize<S: serde_core::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                <$json>::try_from(self).map_err(serde_core::ser::Error::custom)?.serialize(s)
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $t {
-            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                <$json>::deserialize(d)?.try_into().map_err(serde::de::Error::custom)
+        impl<'de> serde_core::Deserialize<'de> for $t {
+            fn deserialize<D: serde_core::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                <$json>::deserialize(d)?.try_into().map_err(serde_core::de::Error::custom)
             }
         }
     };
@@ -179,8 +179,8 @@ impl Visitor<'_> for WholeVisitor {
     }
 }
 
-impl serde::Serialize for Whole {
-    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+impl serde_core::Serialize for Whole {
+    fn serialize<S: serde_core::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_u64(self.0)
     }
 }

@@ -28,7 +28,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream;
-use serde::Serialize;
+use serde_core::Serialize;
 use serde_json::Value;
 
 use crate::body::handover;

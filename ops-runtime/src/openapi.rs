@@ -67,7 +67,7 @@ mod text;
 mod version;
 mod yaml;
 
-use serde::de::IgnoredAny;
+use serde_core::de::IgnoredAny;
 use serde_json::Value;
 
 pub use self::dir::{Directory, load_dir};

@@ -16,8 +16,8 @@
 //! assert_eq!(Double::SPEC.namespace(), "math");
 //! ```
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde_core::Serialize;
+use serde_core::de::DeserializeOwned;
 
 use crate::OperationSpec;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context as Task, Poll, ready};
 
 use futures_util::StreamExt;
-use serde::Serialize;
+use serde_core::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::body::handover::{self, Parcels};

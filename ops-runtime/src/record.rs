@@ -160,8 +160,8 @@ mod untagged;
 #[cfg_attr(not(feature = "registry"), allow(dead_code, reason = "only answers have a status"))]
 mod variant;
 
-use serde::de::MapAccess;
-use serde::ser::SerializeMap;
+use serde_core::de::MapAccess;
+use serde_core::ser::SerializeMap;
 
 pub use decode::{DecodeError, from_slice, from_str, from_value, to_value};
 pub use names::{Literal, Names, Scalar, Values};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use http::{HeaderValue, Method};
 use http_body_util::BodyExt;
-use serde::de::IgnoredAny;
+use serde_core::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::client::limited;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
-use serde::de::IgnoredAny;
+use serde_core::de::IgnoredAny;
 
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::response::meta;

@@ -90,7 +90,7 @@ where
 }
 
 /// An input as JSON, to be compared with another; bodies in it do not count.
-fn as_json<T: serde::Serialize>(input: &T) -> Option<Value> {
+fn as_json<T: serde_core::Serialize>(input: &T) -> Option<Value> {
     handover::scoped(|| serde_json::to_value(input)).0.ok()
 }
 

@@ -11,7 +11,7 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, SET_COOKIE};
 use http::response::Parts;
 use http_body::Body;
 use http_body_util::BodyExt;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_core::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 use super::engine::{EngineResponse, failure};

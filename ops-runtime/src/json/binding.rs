@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_core::de::{Deserialize, Deserializer, Error, MapAccess};
+use serde_core::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use super::{fields, through, words};

@@ -3,8 +3,8 @@
 //! A block is read from a buffered object: what does not fit stays in it and becomes the block's `extra`, so an optional
 //! member of a wrong type is kept there, too, and written back.
 
-use serde::de::{Deserialize, Deserializer, Error};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_core::de::{Deserialize, Deserializer, Error};
+use serde_core::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::record::put;

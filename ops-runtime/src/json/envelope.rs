@@ -3,8 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{self, Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_core::de::{self, Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_core::ser::{Serialize, SerializeMap, Serializer};
 
 use super::fields;
 use crate::record::{Reader, Record, put};

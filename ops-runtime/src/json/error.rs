@@ -1,7 +1,7 @@
 //! The JSON of errors, access rules and identities.
 
-use serde::de::{Deserialize, Deserializer, MapAccess};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_core::de::{Deserialize, Deserializer, MapAccess};
+use serde_core::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use super::fields;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer};
-use serde::ser::{Error, Serialize, Serializer};
+use serde_core::de::{Deserialize, Deserializer};
+use serde_core::ser::{Error, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Whole, fields, through, words};

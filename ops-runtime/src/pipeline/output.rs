@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use serde::de::DeserializeOwned;
+use serde_core::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::handler::Payload;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use serde::de::Error;
+use serde_core::de::Error;
 
 use super::buffer::Buffer;
 use super::reader::short;

@@ -5,11 +5,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::slice;
 
-use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
-use serde::de::{
+use serde_core::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
+use serde_core::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
 };
-use serde::forward_to_deserialize_any;
+use serde_core::forward_to_deserialize_any;
 
 use super::decode::below;
 use super::names::Literal;

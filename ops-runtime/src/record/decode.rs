@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use serde::Serialize;
-use serde::de::{DeserializeOwned, Error};
+use serde_core::Serialize;
+use serde_core::de::{DeserializeOwned, Error};
 use serde_json::Value;
 use serde_json::error::Category;
 

@@ -2,8 +2,8 @@
 //!
 //! Every path is absolute, so that a user's type may be called `Result`. What is more than a call is in the generic code.
 
-pub use serde::de::{Deserialize, Deserializer, MapAccess};
-pub use serde::ser::{Serialize, SerializeMap, Serializer};
+pub use serde_core::de::{Deserialize, Deserializer, MapAccess};
+pub use serde_core::ser::{Serialize, SerializeMap, Serializer};
 pub use serde_json::Value;
 
 pub use super::names::{from_str, is, read_name, read_value, write_name, write_scalar, write_value};

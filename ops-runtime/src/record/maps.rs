@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde::de::{DeserializeOwned, Error, MapAccess};
-use serde::ser::SerializeMap;
+use serde_core::Serialize;
+use serde_core::de::{DeserializeOwned, Error, MapAccess};
+use serde_core::ser::SerializeMap;
 use serde_json::{Map, Value};
 
 use super::tagged::put_other;

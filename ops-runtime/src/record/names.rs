@@ -3,9 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::Serialize;
-use serde::de::{self, Deserialize, Deserializer, Visitor};
-use serde::ser::Serializer;
+use serde_core::Serialize;
+use serde_core::de::{self, Deserialize, Deserializer, Visitor};
+use serde_core::ser::Serializer;
 use serde_json::Value;
 
 /// An enum whose JSON is one of several strings, with a variant that keeps any other.

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::Serialize;
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde::ser::{SerializeMap, Serializer};
+use serde_core::Serialize;
+use serde_core::de::{self, Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_core::ser::{SerializeMap, Serializer};
 
 use super::Record;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::{Debug, DebugStruct};
 
-use serde::Serialize;
-use serde::de::{DeserializeOwned, MapAccess};
-use serde::ser::SerializeMap;
+use serde_core::Serialize;
+use serde_core::de::{DeserializeOwned, MapAccess};
+use serde_core::ser::SerializeMap;
 
 use super::table::Opaque;
 

@@ -7,9 +7,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::Deserialize;
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
-use serde::ser::SerializeMap;
+use serde_core::Deserialize;
+use serde_core::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde_core::ser::SerializeMap;
 
 use super::names::Literal;
 use super::reader::short;

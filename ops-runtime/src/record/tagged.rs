@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::vec;
 
-use serde::Deserialize;
-use serde::de::value::BorrowedStrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
-use serde::ser::SerializeMap;
+use serde_core::Deserialize;
+use serde_core::de::value::BorrowedStrDeserializer;
+use serde_core::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde_core::ser::SerializeMap;
 use serde_json::{Map, Value};
 
 use super::buffer::{Buffer, Key};
@@ -109,7 +109,7 @@ pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
 pub fn put_other<M: SerializeMap>(m: &mut M, value: &Value) -> Result<(), M::Error> {
     match value {
         Value::Object(map) => map.iter().try_for_each(|(key, value)| m.serialize_entry(key, value)),
-        _ => Err(serde::ser::Error::custom("a variant of a tagged union is an object")),
+        _ => Err(serde_core::ser::Error::custom("a variant of a tagged union is an object")),
     }
 }
 

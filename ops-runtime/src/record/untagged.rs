@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{self, Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::ser::Serializer;
+use serde_core::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde_core::de::{self, Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_core::ser::Serializer;
 
 use super::attempt;
 use super::buffer::Buffer;

@@ -26,7 +26,7 @@ pub(crate) fn scoped<T>(variant: Option<u16>, decode: impl FnOnce() -> T) -> T {
 }
 
 /// Takes the word, which is for the outermost union alone: whoever asks first.
-pub(super) fn take() -> Option<u16> {
+pub(crate) fn take() -> Option<u16> {
     VARIANT.take()
 }
 

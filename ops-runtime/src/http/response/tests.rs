@@ -150,9 +150,9 @@ fn a_limit_holds_for_bodies_of_unknown_length() {
 #[derive(serde::Serialize)]
 struct Told(Option<u16>);
 
-impl<'de> serde::Deserialize<'de> for Told {
-    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        serde::de::IgnoredAny::deserialize(d)?;
+impl<'de> serde_core::Deserialize<'de> for Told {
+    fn deserialize<D: serde_core::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        serde_core::de::IgnoredAny::deserialize(d)?;
         Ok(Self(crate::record::take_variant()))
     }
 }
