@@ -12,6 +12,7 @@ use crate::output::write_if_changed;
 use crate::select::Selection;
 use crate::{Error, Generated, Generator};
 
+mod place;
 mod run;
 
 /// So many warnings are shown for a document; a line says how many there are more.

@@ -26,18 +26,11 @@ pub enum Error {
     },
     /// The settings make no sense, such as a namespace with a dot.
     Settings(String),
-    /// What was made is not Rust; a defect of this crate.
-    Internal(String),
 }
 
 impl Error {
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
-    }
-
-    pub(crate) fn internal(message: &str, source: &str) -> Self {
-        let start: String = source.chars().take(400).collect();
-        Self::Internal(format!("{message} in: {start}"))
     }
 }
 
@@ -53,7 +46,6 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Self::Settings(message) => f.write_str(message),
-            Self::Internal(message) => write!(f, "the generated source does not parse (please report this): {message}"),
         }
     }
 }

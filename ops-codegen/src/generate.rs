@@ -41,7 +41,12 @@ impl Generator {
     /// # Errors
     /// If it is no path.
     pub fn with_runtime(mut self, path: &str) -> Result<Self, Error> {
-        if syn::parse_str::<syn::Path>(path).is_err() || path.contains(['<', '(']) {
+        let names = path.strip_prefix("::").unwrap_or(path).split("::");
+        let is_name = |name: &str| {
+            name.chars().enumerate().all(|(i, c)| c == '_' || c.is_ascii_alphabetic() || i > 0 && c.is_ascii_digit())
+                && !name.is_empty()
+        };
+        if !names.into_iter().all(is_name) {
             return Err(Error::Settings(format!("`{path}` is no path to the runtime")));
         }
         path.clone_into(&mut self.runtime);
@@ -59,13 +64,11 @@ impl Generator {
     }
 
     /// Renders an API.
-    ///
-    /// # Errors
-    /// If what was rendered is not Rust, which would be a defect of this crate.
-    pub fn generate(&self, api: &Api) -> Result<Generated, Error> {
+    #[must_use]
+    pub fn generate(&self, api: &Api) -> Generated {
         let mut diagnostics = Vec::new();
         let module = module(api, &self.formats, &mut diagnostics);
-        let source = render(&module, &self.runtime)?;
-        Ok(Generated { source, diagnostics })
+        let source = render(&module, &self.runtime);
+        Generated { source, diagnostics }
     }
 }

@@ -27,7 +27,7 @@
 //! use ops_runtime::{Api, Definitions, OperationSpec, Schema};
 //!
 //! let show = OperationSpec::query("zoo.show").with_output(Schema::text(r#"{"type":"array","items":{"type":"string"}}"#));
-//! let generated = Generator::new().generate(&Api::new(Definitions::EMPTY, vec![show])).unwrap();
+//! let generated = Generator::new().generate(&Api::new(Definitions::EMPTY, vec![show]));
 //! assert!(generated.source.contains("pub struct Show;"));
 //! assert!(generated.source.contains("type Output = Vec<String>;"));
 //! ```

@@ -8,24 +8,23 @@ mod tables;
 mod text;
 mod types;
 
-use crate::Error;
 use crate::module::Module;
 use crate::types::{Shape, Type};
 use tables::Tables;
 
 /// The source of a module: a plain module body without inner attributes.
-pub(crate) fn render(module: &Module, runtime: &str) -> Result<String, Error> {
+pub(crate) fn render(module: &Module, runtime: &str) -> String {
     let mut renderer =
         Renderer { module, out: String::new(), impls: String::new(), has_records: false, tables: Tables::default() };
     renderer.header(runtime);
-    renderer.operations()?;
+    renderer.operations();
     for item in &module.types.items {
-        renderer.item(item)?;
+        renderer.item(item);
     }
     renderer.schemas();
     renderer.close(runtime);
     renderer.definitions();
-    Ok(renderer.out)
+    renderer.out
 }
 
 struct Renderer<'a> {
@@ -45,24 +44,13 @@ impl Renderer<'_> {
         self.out.push_str(&format!("use {runtime} as ops;\n"));
     }
 
-    /// Adds an item, formatted; what is added needs no context to be parsed.
-    fn push(&mut self, source: &str) -> Result<(), Error> {
-        let item: syn::Item = syn::parse_str(source).map_err(|error| Error::internal(&error.to_string(), source))?;
-        let file = syn::File { shebang: None, frontmatter: None, attrs: Vec::new(), items: vec![item] };
-        self.out.push('\n');
-        self.out.push_str(&prettyplease::unparse(&file));
-        Ok(())
-    }
-
-    /// Adds an item that is formatted already.
-    fn verbatim(&mut self, source: &str) -> Result<(), Error> {
-        syn::parse_str::<syn::Item>(source).map_err(|error| Error::internal(&error.to_string(), source))?;
+    /// Adds an item behind an empty line.
+    fn push(&mut self, source: &str) {
         self.out.push('\n');
         self.lines(source);
-        Ok(())
     }
 
-    /// Adds lines that are formatted already, such as the call of a macro.
+    /// Adds lines.
     fn lines(&mut self, lines: &str) {
         self.out.push_str(lines);
         self.out.push('\n');
@@ -147,8 +135,8 @@ impl Renderer<'_> {
             Type::List(items) => format!("{}<{}>", prelude("Vec"), inner(items)),
             Type::Map(values) => format!("::std::collections::BTreeMap<{}, {}>", prelude("String"), inner(values)),
             Type::Tuple(items) => {
-                let items: String = items.iter().map(|item| format!("{}, ", inner(item))).collect();
-                format!("({items})")
+                let items: Vec<String> = items.iter().map(inner).collect();
+                if let [only] = items.as_slice() { format!("({only},)") } else { format!("({})", items.join(", ")) }
             }
             Type::Option(value) => format!("{}<{}>", prelude("Option"), inner(value)),
             Type::Named(id) => self.path(*id, path),
@@ -167,20 +155,18 @@ impl Renderer<'_> {
         self.module.types.get(id).map_or("ops::Value", |item| item.name.as_str())
     }
 
-    fn item(&mut self, item: &crate::types::Item) -> Result<(), Error> {
+    fn item(&mut self, item: &crate::types::Item) {
         match &item.shape {
-            Shape::Pending => Ok(()),
+            Shape::Pending => {}
             Shape::Alias(type_) => {
                 let source = format!("{}pub type {} = {};", docs::of(item), item.name, self.type_(type_));
-                self.push(&source)
+                self.push(&source);
             }
             Shape::Newtype(type_) => {
                 let (docs, name, type_) = (docs::of(item), &item.name, self.type_(type_));
-                self.push(&format!(
-                    "{docs}#[derive(Debug, Clone, PartialEq, Default)] pub struct {name}(pub {type_});"
-                ))?;
+                let derives = "#[derive(Debug, Clone, PartialEq, Default)]";
+                self.push(&format!("{docs}{derives}\npub struct {name}(pub {type_});"));
                 self.impls(&format!("ops::newtype!(super::{name});"));
-                Ok(())
             }
             Shape::Record(record) => self.record(item, record),
             Shape::Names(constants) => self.names(item, constants),

@@ -79,3 +79,19 @@ fn errors_say_where() {
         assert!(matches!(error, Error::Settings(_)), "{namespace}: {error}");
     }
 }
+
+#[test]
+fn what_the_generator_says_has_a_place_in_the_document() {
+    let text = "openapi: 3.0.3\ninfo: { title: Pets, version: '1' }\npaths:\n  /pets:\n    get:\n      operationId: pets\n\
+                \x20     responses:\n        '200':\n          description: Fine\n          content:\n            application/json:\n\
+                \x20             schema: { $ref: '#/components/schemas/Pet' }\n\
+                components:\n  schemas:\n    Pet:\n      type: object\n      properties:\n        legs:\n          type: integer\n          default: four\n";
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("placed");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("pets.yaml"), text).unwrap();
+    let modules = Builder::new().openapi(folder.join("pets.yaml")).generate().unwrap();
+    let told = modules[0].generated.diagnostics.iter().find(|told| told.message.contains("default")).unwrap();
+    assert_eq!(told.pointer, "/components/schemas/Pet/properties/legs");
+    assert_eq!(told.position, Some((18, 9)));
+    assert!(told.document.as_ref().unwrap().ends_with("pets.yaml"));
+}

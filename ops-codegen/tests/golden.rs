@@ -64,6 +64,7 @@ fn modules_are_as_they_were() {
     for topic in topics {
         let path = folder().join(format!("{topic}.rs"));
         let source = generate(&topic);
+        syn::parse_file(&source).unwrap();
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             std::fs::write(&path, &source).unwrap();
         }

@@ -67,6 +67,7 @@ mod text;
 mod version;
 mod yaml;
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 pub use self::dir::{Directory, load_dir};
@@ -141,6 +142,20 @@ pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Resul
 pub fn parse(text: &str) -> Result<Value, Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text::parse(text, &mut Vec::new()).map(|(value, _)| value)
+}
+
+/// Finds where in a text the values at JSON pointers stand: line and column, from 1.
+///
+/// ```
+/// let text = "paths:\n  /pets:\n    get: {}\n";
+/// let found = ops_runtime::openapi::locate(text, &["/paths/~1pets/get", "/paths/~1toys"]);
+/// assert_eq!(found, [Some((3, 5)), None]);
+/// ```
+pub fn locate(text: &str, pointers: &[&str]) -> Vec<Option<(usize, usize)>> {
+    let wanted = pointers.iter().copied().collect();
+    let is_json = text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let found = position::exact(text, is_json, &wanted);
+    pointers.iter().map(|pointer| found.get(*pointer).copied()).collect()
 }
 
 /// Reads a document that is a JSON value already. References to other documents lead nowhere.

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::Value;
+
+/// The stack, in bytes, on which documents are read.
+const STACK: usize = 512 * 1024 * 1024;
 
 /// The root of the project.
 pub fn root() -> &'static Path {
@@ -73,11 +77,26 @@ pub fn parse(path: &Path) -> Value {
 pub fn try_parse(path: &Path) -> Result<Value, String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    serde_json::from_str(text)
+    json(text)
         .or_else(|_| serde_yaml_ng::from_str(text))
         // The library knows no integers beyond 64 bits.
         .or_else(|_| serde_yaml_ng::from_str(&without_large_integers(text)))
         .map_err(|error| error.to_string())
+}
+
+/// JSON of any depth, read where the stack is large.
+fn json(text: &str) -> Result<Value, serde_json::Error> {
+    let read = || {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.disable_recursion_limit();
+        let value = Value::deserialize(&mut reader)?;
+        reader.end().map(|()| value)
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);
+        let joined = thread.map(std::thread::ScopedJoinHandle::join);
+        joined.expect("a thread can be started").expect("the stack is large enough")
+    })
 }
 
 fn without_large_integers(text: &str) -> String {

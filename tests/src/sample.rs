@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 12;
 
 /// A value that the schema accepts, with every property set where that is possible; `root` resolves `$ref`s.
 pub fn value(schema: &Value, root: &Value) -> Value {
-    Maker { root, attempt: 0, salt: Cell::new(0) }.make(schema, 0)
+    Maker { root, attempt: 0, with_read_only: false, salt: Cell::new(0) }.make(schema, 0)
 }
 
 /// A value that the schema accepts in the judgement of another library, or else the first that was made.
@@ -29,14 +29,20 @@ pub fn value(schema: &Value, root: &Value) -> Value {
 pub fn fitting(schema: &Value) -> Value {
     let first = value(schema, schema);
     let Ok(validator) = jsonschema::draft202012::new(schema) else { return first };
-    let attempts = (0..ATTEMPTS).map(|attempt| Maker { root: schema, attempt, salt: Cell::new(0) }.make(schema, 0));
-    attempts.into_iter().find(|value| validator.is_valid(value)).unwrap_or(first)
+    // What only answers hold belongs into no request, unless nothing else fits.
+    let attempts = [false, true].into_iter().flat_map(|with| (0..ATTEMPTS).map(move |attempt| (with, attempt)));
+    let mut attempts = attempts.map(|(with_read_only, attempt)| {
+        Maker { root: schema, attempt, with_read_only, salt: Cell::new(0) }.make(schema, 0)
+    });
+    attempts.find(|value| validator.is_valid(value)).unwrap_or(first)
 }
 
 struct Maker<'a> {
     root: &'a Value,
     /// Which of several variants is taken; from half of the attempts on, only what is required is filled in.
     attempt: usize,
+    /// Whether properties that only answers hold are filled in where they are required.
+    with_read_only: bool,
     /// What makes the items of a list differ.
     salt: Cell<usize>,
 }
@@ -45,7 +51,8 @@ impl Maker<'_> {
     fn make(&self, schema: &Value, depth: usize) -> Value {
         let schema = merged(schema, self.root, 0);
         let Some(node) = schema.as_object() else { return json!("text") };
-        if depth > BOTTOM {
+        let may_be_null = || ["oneOf", "anyOf"].iter().any(|k| list(node, k).any(|variant| variant["type"] == "null"));
+        if depth > BOTTOM || (depth > DEPTH && may_be_null()) {
             return Value::Null;
         }
         if let Some(value) = node.get("const").or_else(|| self.pick(node)) {
@@ -74,7 +81,7 @@ impl Maker<'_> {
     }
 
     fn pick<'n>(&self, node: &'n Map<String, Value>) -> Option<&'n Value> {
-        let values: Vec<&Value> = list(node, "enum").filter(|value| !value.is_null()).collect();
+        let values: Vec<&Value> = list(node, "enum").filter(|value| !value.is_null() && **value != "").collect();
         values.get(self.salt.get() % values.len().max(1)).copied()
     }
 
@@ -109,7 +116,8 @@ impl Maker<'_> {
             {
                 continue;
             }
-            if schema["readOnly"] == true || *schema == Value::Bool(false) {
+            let is_read_only = || merged(schema, self.root, 0).get("readOnly") == Some(&Value::Bool(true));
+            if (is_read_only() && (optional || !self.with_read_only)) || *schema == Value::Bool(false) {
                 continue;
             }
             object.insert(name.clone(), self.make(schema, depth + 1));
@@ -202,12 +210,21 @@ fn kind(node: &Map<String, Value>) -> &str {
 fn merged(schema: &Value, root: &Value, depth: usize) -> Value {
     let Some(node) = schema.as_object() else { return schema.clone() };
     let target = node.get("$ref").and_then(Value::as_str).and_then(|text| root.pointer(text.strip_prefix('#')?));
-    let mut whole = Map::new();
-    for part in target.into_iter().chain(list(node, "allOf")).filter(|_| depth < HOPS) {
-        lay(&mut whole, merged(part, root, depth + 1));
-    }
     let own = node.iter().filter(|(key, _)| !["$ref", "allOf", "$defs"].contains(&key.as_str()));
-    lay(&mut whole, Value::Object(own.map(|(key, value)| (key.clone(), value.clone())).collect()));
+    let own = Value::Object(own.map(|(key, value)| (key.clone(), value.clone())).collect());
+    let parts = target.into_iter().chain(list(node, "allOf")).filter(|_| depth < HOPS);
+    let parts: Vec<Value> = parts.map(|part| merged(part, root, depth + 1)).chain([own]).collect();
+    let mut whole = Map::new();
+    parts.iter().for_each(|part| lay(&mut whole, part.clone()));
+    // A part that allows no other properties allows none of the other parts' either.
+    let is_closed = |part: &&Value| part["additionalProperties"] == false && part.get("patternProperties").is_none();
+    let closed: Vec<&Value> = parts.iter().filter(is_closed).collect();
+    if let Some(properties) = whole.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.retain(|name, _| closed.iter().all(|part| part["properties"].get(name).is_some()));
+    }
+    if !closed.is_empty() {
+        whole.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
     Value::Object(whole)
 }
 

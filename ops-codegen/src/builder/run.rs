@@ -7,6 +7,7 @@ use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::source::FileSource;
 use ops_runtime::{Api, Diagnostic, Severity};
 
+use super::place::place;
 use super::{Builder, Module};
 use crate::Error;
 use crate::directory::contents;
@@ -28,9 +29,8 @@ impl Run<'_> {
         let files = source.files();
         self.module(namespace.to_owned(), api, diagnostics, files)?;
         if let Some(module) = self.modules.last_mut() {
-            for diagnostic in module.generated.diagnostics.iter_mut().filter(|d| d.document.is_none()) {
-                diagnostic.document = Some(location.to_owned());
-            }
+            let Module { operations, generated, .. } = module;
+            place(&mut generated.diagnostics, operations, location);
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Run<'_> {
             return Err(Error::Settings(message));
         }
         self.selection.apply(&mut api, &mut diagnostics);
-        let mut generated = self.builder.generator.generate(&api)?;
+        let mut generated = self.builder.generator.generate(&api);
         diagnostics.append(&mut generated.diagnostics);
         generated.diagnostics = diagnostics;
         self.modules.push(Module { namespace, operations: api.operations, generated, files });

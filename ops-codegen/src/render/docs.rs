@@ -2,7 +2,7 @@
 //!
 //! No text becomes HTML, a link to an item, a doctest or an end of the comment, and none trips a lint.
 
-use super::text::{is_visible, string};
+use super::text::is_visible;
 use crate::types::{Constant, Field, Item, Variant};
 
 /// Longer lines are wrapped where that changes nothing.
@@ -19,8 +19,8 @@ pub(super) fn of(item: &Item) -> String {
 pub(super) fn of_field(field: &Field) -> String {
     let mut docs = text_or(field.docs.as_deref(), &format!("The property {}.", code(&field.json)));
     let mut add = |note: &str| {
-        docs.push_str(&attribute(""));
-        docs.push_str(&attribute(note));
+        docs.push_str(&comment(""));
+        docs.push_str(&comment(note));
     };
     if field.deprecated {
         add("Deprecated.");
@@ -51,25 +51,31 @@ pub(super) fn of_variant(variant: &Variant) -> String {
 
 /// A line of our own words.
 pub(super) fn line(text: &str) -> String {
-    attribute(text)
+    comment(text)
 }
 
 /// Our own words, wrapped.
 pub(super) fn text_of(text: &str) -> String {
     let mut lines = Vec::new();
     wrap(text, 0, 0, &mut lines);
-    lines.iter().map(|line| attribute(line)).collect()
+    lines.iter().map(|line| comment(line)).collect()
 }
 
 /// The text of the document, or our own words if it has none.
 pub(super) fn text_or(text: Option<&str>, fallback: &str) -> String {
     let lines = text.map(markdown).unwrap_or_default();
-    if lines.is_empty() { attribute(fallback) } else { lines.iter().map(|line| attribute(line)).collect() }
+    if lines.is_empty() { comment(fallback) } else { lines.iter().map(|line| comment(line)).collect() }
 }
 
-fn attribute(line: &str) -> String {
-    let text = if line.is_empty() { String::new() } else { format!(" {line}") };
-    format!("#[doc = {}]", string(&text))
+/// One line of documentation. What ends a line would end the comment, and is none of the text by now.
+fn comment(line: &str) -> String {
+    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.is_empty() { "///\n".to_owned() } else { format!("/// {line}\n") }
+}
+
+/// Documentation of something inside an item.
+pub(super) fn inner(docs: &str) -> String {
+    docs.lines().map(|line| format!("    {line}\n")).collect()
 }
 
 /// Any text as inline code, shortened.

@@ -12,20 +12,19 @@ use super::layout::fill;
 use super::tables::Tables;
 use super::text::{json, string};
 use super::{Renderer, docs};
-use crate::Error;
 use crate::module::Operation;
 use crate::types::Type;
 
 impl Renderer<'_> {
-    pub(super) fn operations(&mut self) -> Result<(), Error> {
+    pub(super) fn operations(&mut self) {
         for operation in &self.module.operations {
-            self.operation(operation)?;
+            self.operation(operation);
         }
         self.lines("\n/// All operations of this module, in the order of the document.");
         self.lines("pub fn operations() -> &'static [&'static ops::OperationSpec] {");
         if self.module.operations.is_empty() {
             self.lines("    &[]\n}");
-            return Ok(());
+            return;
         }
         self.lines("    const { &[");
         for operation in &self.module.operations {
@@ -33,7 +32,6 @@ impl Renderer<'_> {
         }
         self.lines("    ] }\n}");
         self.roots();
-        Ok(())
     }
 
     /// Names everything once, because whoever includes the module need not use all of it.
@@ -49,23 +47,18 @@ impl Renderer<'_> {
         self.impls(&lines);
     }
 
-    fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
+    fn operation(&mut self, operation: &Operation) {
         let Operation { spec, name, constant, .. } = operation;
-        self.push(&format!("{}{} pub struct {name};", documentation(spec), self.errors(operation)))?;
-        self.push(&format!(
-            "impl ops::Operation for {name} {{
-                type Input = {input};
-                type Output = {output};
-                const SPEC: &'static ops::OperationSpec = &{constant};
-            }}",
-            input = self.type_(&operation.input),
-            output = self.type_(&operation.output),
-        ))?;
+        self.push(&format!("{}{}pub struct {name};", documentation(spec), self.errors(operation)));
+        let (input, output) = (self.type_(&operation.input), self.type_(&operation.output));
+        self.push(&format!("impl ops::Operation for {name} {{"));
+        self.lines(&format!("    type Input = {input};\n    type Output = {output};"));
+        self.lines(&format!("    const SPEC: &'static ops::OperationSpec = &{constant};\n}}"));
         let kind = if spec.kind == OperationKind::Subscription { "Subscribe" } else { "Call" };
         self.lines(&format!("impl ops::{kind} for {name} {{}}"));
         let bare = self.module.definitions.is_empty();
         let expression = expression(spec, bare, &mut self.tables);
-        self.verbatim(&format!("static {constant}: ops::OperationSpec = {expression};"))
+        self.push(&format!("static {constant}: ops::OperationSpec = {expression};"));
     }
 
     /// The declared errors whose details have a type of their own, as documentation.

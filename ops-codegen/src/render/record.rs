@@ -4,21 +4,19 @@ use super::layout::inside;
 use super::text::string;
 use super::types::scalar;
 use super::{Renderer, docs};
-use crate::Error;
 use crate::types::{Default, Field, Item, Literal, Record, Shape, Type};
 
 /// A tuple of more parts than this is a tuple of tuples; `Slots` is implemented to here.
 const WIDEST: usize = 8;
 
 impl Renderer<'_> {
-    pub(super) fn record(&mut self, item: &Item, record: &Record) -> Result<(), Error> {
-        self.push(&self.record_struct(item, record))?;
+    pub(super) fn record(&mut self, item: &Item, record: &Record) {
+        self.push(&self.record_struct(item, record));
         let mut source = self.record_impl(item, record);
         let default = if record.fields.iter().any(demanded) { "" } else { ", Default" };
         source.push_str(&format!("ops::table!(super::{}{default});", item.name));
         self.has_records = true;
         self.impls(&source);
-        Ok(())
     }
 
     fn record_struct(&self, item: &Item, record: &Record) -> String {
@@ -28,13 +26,16 @@ impl Renderer<'_> {
             source.push_str(&docs::text_of(&docs::constant(name, value)));
         }
         source.push_str(&format!("pub struct {} {{", item.name));
+        if !record.fields.is_empty() || record.extra.is_some() {
+            source.push('\n');
+        }
         for field in &record.fields {
-            source.push_str(&docs::of_field(field));
-            source.push_str(&format!("pub {}: {},", field.ident, self.field_type(field)));
+            source.push_str(&docs::inner(&docs::of_field(field)));
+            source.push_str(&format!("    pub {}: {},\n", field.ident, self.field_type(field)));
         }
         if let Some((ident, values)) = &record.extra {
-            source.push_str(&docs::line("All other properties."));
-            source.push_str(&format!("pub {ident}: {},", self.type_(&Type::Map(Box::new(values.clone())))));
+            source.push_str(&docs::inner(&docs::line("All other properties.")));
+            source.push_str(&format!("    pub {ident}: {},\n", self.type_(&Type::Map(Box::new(values.clone())))));
         }
         source.push('}');
         source

@@ -4,43 +4,43 @@ use serde_json::Value;
 
 use super::text::string;
 use super::{Renderer, docs};
-use crate::Error;
 use crate::lower::{Kind, kinds};
 use crate::names::rest;
 use crate::types::{Constant, Item, Tagged, Variant};
 
 impl Renderer<'_> {
-    pub(super) fn names(&mut self, item: &Item, constants: &[Constant]) -> Result<(), Error> {
+    pub(super) fn names(&mut self, item: &Item, constants: &[Constant]) {
         let other = self.prelude("String");
-        self.constants(item, constants, ", Eq, Hash", other)?;
+        self.constants(item, constants, ", Eq, Hash", other);
         self.impls(&table(&format!("ops::names!(super::{} {{", item.name), constants));
-        Ok(())
     }
 
-    pub(super) fn values(&mut self, item: &Item, constants: &[Constant]) -> Result<(), Error> {
-        self.constants(item, constants, "", "ops::Value")?;
+    pub(super) fn values(&mut self, item: &Item, constants: &[Constant]) {
+        self.constants(item, constants, "", "ops::Value");
         self.impls(&table(&format!("ops::values!(super::{} {{", item.name), constants));
-        Ok(())
     }
 
-    fn constants(&mut self, item: &Item, constants: &[Constant], derives: &str, other: &str) -> Result<(), Error> {
-        let variants: String = constants.iter().map(|c| format!("{}{},", docs::of_constant(c), c.ident)).collect();
+    fn constants(&mut self, item: &Item, constants: &[Constant], derives: &str, other: &str) {
         let idents: Vec<&str> = constants.iter().map(|constant| constant.ident.as_str()).collect();
         let rest = rest(idents.iter().copied());
-        self.push(&format!(
-            "{}#[derive(Debug, Clone, PartialEq{derives})] {}pub enum {} {{ {variants} {} {rest}({other}), }}",
-            docs::of(item),
-            allowed(&item.name, &idents, false),
-            item.name,
-            docs::line("Any other value."),
-        ))
+        let mut source = docs::of(item);
+        source.push_str(&format!("#[derive(Debug, Clone, PartialEq{derives})]\n"));
+        source.push_str(&allowed(&item.name, &idents, false));
+        source.push_str(&format!("pub enum {} {{\n", item.name));
+        for constant in constants {
+            source.push_str(&docs::inner(&docs::of_constant(constant)));
+            source.push_str(&format!("    {},\n", constant.ident));
+        }
+        source.push_str(&docs::inner(&docs::line("Any other value.")));
+        source.push_str(&format!("    {rest}({other}),\n}}"));
+        self.push(&source);
     }
 
-    pub(super) fn tagged(&mut self, item: &Item, tagged: &Tagged) -> Result<(), Error> {
+    pub(super) fn tagged(&mut self, item: &Item, tagged: &Tagged) {
         let variants: Vec<&Variant> = tagged.variants.iter().map(|tagged| &tagged.variant).collect();
         let rest = rest(variants.iter().map(|variant| variant.ident.as_str()));
-        let other = format!("{} {rest}(ops::Value),", docs::line("An object with any other tag."));
-        self.variants(item, &variants, &other)?;
+        let other = docs::line("An object with any other tag.") + &format!("{rest}(ops::Value),");
+        self.variants(item, &variants, &other);
         let mut lines = format!("ops::tagged!(super::{}[{}] {{\n", item.name, string(&tagged.property));
         for variant in &tagged.variants {
             let tags: Vec<String> = variant.tags.iter().map(scalar).collect();
@@ -48,11 +48,10 @@ impl Renderer<'_> {
         }
         lines.push_str(&format!("    _ => {rest},\n}});"));
         self.impls(&lines);
-        Ok(())
     }
 
-    pub(super) fn union(&mut self, item: &Item, variants: &[Variant]) -> Result<(), Error> {
-        self.variants(item, &variants.iter().collect::<Vec<_>>(), "")?;
+    pub(super) fn union(&mut self, item: &Item, variants: &[Variant]) {
+        self.variants(item, &variants.iter().collect::<Vec<_>>(), "");
         let mut lines = format!("ops::untagged!(super::{} {{\n", item.name);
         for variant in variants {
             let shapes: Vec<String> = kinds(&self.module.types, &variant.type_, 0).iter().map(shape).collect();
@@ -60,22 +59,22 @@ impl Renderer<'_> {
         }
         lines.push_str("});");
         self.impls(&lines);
-        Ok(())
     }
 
-    fn variants(&mut self, item: &Item, variants: &[&Variant], other: &str) -> Result<(), Error> {
+    fn variants(&mut self, item: &Item, variants: &[&Variant], other: &str) {
         let idents: Vec<&str> = variants.iter().map(|variant| variant.ident.as_str()).collect();
         let mut source = docs::of(item);
-        source.push_str("#[derive(Debug, Clone, PartialEq)]");
+        source.push_str("#[derive(Debug, Clone, PartialEq)]\n");
         source.push_str(&allowed(&item.name, &idents, true));
-        source.push_str(&format!("pub enum {} {{", item.name));
+        source.push_str(&format!("pub enum {} {{\n", item.name));
         for variant in variants {
             let type_ = self.type_(&variant.type_);
-            source.push_str(&format!("{}{}({type_}),", docs::of_variant(variant), variant.ident));
+            source.push_str(&docs::inner(&docs::of_variant(variant)));
+            source.push_str(&format!("    {}({type_}),\n", variant.ident));
         }
-        source.push_str(other);
+        source.push_str(&docs::inner(other));
         source.push('}');
-        self.push(&source)
+        self.push(&source);
     }
 }
 
@@ -89,7 +88,7 @@ fn allowed(name: &str, variants: &[&str], union: bool) -> String {
     if union {
         lints.push("clippy::large_enum_variant");
     }
-    if lints.is_empty() { String::new() } else { format!("#[allow({})]", lints.join(", ")) }
+    if lints.is_empty() { String::new() } else { format!("#[allow({})]\n", lints.join(", ")) }
 }
 
 fn table(start: &str, constants: &[Constant]) -> String {

@@ -180,8 +180,8 @@ mod impls {
                 Defaulted<Vec<String>>, Defaulted<Vec<String>>, Defaulted<super::SettingsLevel>,
             ),
             (
-                Nullable<Option<String>>, DefaultedNull<Option<i64>>, DefaultedNull<ops::Value>,
-                Defaulted<(String, i64, )>, Defaulted<super::Inner>,
+                Nullable<Option<String>>, DefaultedNull<Option<i64>>, DefaultedNull<ops::Value>, Defaulted<(String, i64)>,
+                Defaulted<super::Inner>,
             ),
         );
         fn make((

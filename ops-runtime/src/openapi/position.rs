@@ -14,12 +14,7 @@ use super::yaml;
 
 /// The positions of the places at these pointers, or of the closest places around them that the text has.
 pub(super) fn positions(text: &str, is_json: bool, pointers: &BTreeSet<&str>) -> BTreeMap<String, Position> {
-    let mut wanted = BTreeSet::new();
-    for pointer in pointers {
-        let ends = pointer.match_indices('/').map(|(at, _)| at);
-        wanted.extend(ends.chain([pointer.len()]).filter_map(|end| pointer.get(..end)));
-    }
-    let found = if is_json { in_json(text, &wanted) } else { in_yaml(text, &wanted) };
+    let found = exact(text, is_json, pointers);
     let closest = |pointer: &str| {
         let mut rest = Some(pointer);
         while let Some(pointer) = rest {
@@ -31,6 +26,16 @@ pub(super) fn positions(text: &str, is_json: bool, pointers: &BTreeSet<&str>) ->
         None
     };
     pointers.iter().filter_map(|pointer| Some(((*pointer).to_owned(), closest(pointer)?))).collect()
+}
+
+/// The positions of the places at these pointers, and of those around them, that the text has.
+pub(super) fn exact(text: &str, is_json: bool, pointers: &BTreeSet<&str>) -> BTreeMap<String, Position> {
+    let mut wanted = BTreeSet::new();
+    for pointer in pointers {
+        let ends = pointer.match_indices('/').map(|(at, _)| at);
+        wanted.extend(ends.chain([pointer.len()]).filter_map(|end| pointer.get(..end)));
+    }
+    if is_json { in_json(text, &wanted) } else { in_yaml(text, &wanted) }
 }
 
 /// Follows the collections and scalars of a text and notes where the wanted ones begin.

@@ -1,7 +1,7 @@
 //! Text made from a schema: of a format, of a pattern, of a length.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Longer text than this is not made for the sake of a length.
 const LONGEST: usize = 4_096;
@@ -10,7 +10,14 @@ const LONGEST: usize = 4_096;
 pub(super) fn string(node: &Map<String, Value>, salt: usize) -> String {
     let length = |keyword: &str| node.get(keyword).and_then(Value::as_f64).map(|n| n as usize);
     let (least, most) = (length("minLength").unwrap_or(0).min(LONGEST), length("maxLength").unwrap_or(usize::MAX));
+    let formatted = node.get("format").and_then(Value::as_str).and_then(|format| of_format(format, salt));
     if let Some(pattern) = node.get("pattern").and_then(Value::as_str) {
+        // Text of the format may be of the pattern as well.
+        let matches = |text: &String| jsonschema::is_valid(&json!({ "pattern": pattern }), &json!(text));
+        let has_length = |text: &String| (least..=most).contains(&text.chars().count());
+        if let Some(text) = formatted.as_ref().filter(|text| has_length(text) && matches(text)) {
+            return text.clone();
+        }
         if let Some(text) = of_pattern(pattern, least, most, salt) {
             return text;
         }
@@ -21,11 +28,8 @@ pub(super) fn string(node: &Map<String, Value>, salt: usize) -> String {
             return example.to_owned();
         }
     }
-    let mut text = match node.get("format").and_then(Value::as_str) {
-        Some(format) => of_format(format, salt),
-        None => None,
-    }
-    .unwrap_or_else(|| if salt == 0 { "text".to_owned() } else { format!("text{salt}") });
+    let plain = || if salt == 0 { "text".to_owned() } else { format!("text{salt}") };
+    let mut text = formatted.unwrap_or_else(plain);
     while text.chars().count() < least {
         text.push('x');
     }
@@ -59,6 +63,7 @@ fn of_format(format: &str, salt: usize) -> Option<String> {
 fn of_pattern(pattern: &str, least: usize, most: usize, salt: usize) -> Option<String> {
     // Expressions of ECMAScript escape more than those of the library.
     let pattern = pattern.replace("\\/", "/").replace("\\_", "_").replace("\\@", "@").replace("\\:", ":");
+    let pattern = without_lookahead(&pattern.replace("\\Z", "$"));
     let hir = regex_syntax::Parser::new().parse(&pattern).ok()?;
     let mut longest = String::new();
     for extra in (0..=8).chain([16, 32, 64, 128, 256, least]) {
@@ -75,6 +80,26 @@ fn of_pattern(pattern: &str, least: usize, most: usize, salt: usize) -> Option<S
     // What is not anchored may go on.
     let is_open = !pattern.ends_with('$') && !longest.is_empty();
     is_open.then(|| longest.chars().chain(std::iter::repeat('x')).take(least.max(longest.chars().count())).collect())
+}
+
+/// The expression without its groups that only look ahead, which the library does not know.
+fn without_lookahead(pattern: &str) -> String {
+    let mut out = String::new();
+    let mut rest = pattern;
+    while let Some(at) = ["(?!", "(?="].iter().filter_map(|group| rest.find(group)).min() {
+        let mut depth = 0_usize;
+        let end = rest.char_indices().skip_while(|(i, _)| *i < at).find(|(_, c)| {
+            depth = match c {
+                '(' => depth + 1,
+                ')' => depth.saturating_sub(1),
+                _ => depth,
+            };
+            depth == 0
+        });
+        out.push_str(rest.get(..at).unwrap_or_default());
+        rest = end.and_then(|(end, _)| rest.get(end + 1..)).unwrap_or_default();
+    }
+    out + rest
 }
 
 fn write(hir: &Hir, extra: usize, salt: usize, text: &mut String) {
