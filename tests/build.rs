@@ -1,5 +1,14 @@
-//! Typed operations of our own document, as a user's crate has them.
+//! Typed operations of our own document, as a user's crate has them, and of the toy adapter's.
+
+use std::path::Path;
+
+#[path = "adapter/mod.rs"]
+mod adapter;
 
 fn main() -> Result<(), ops_codegen::Error> {
-    ops_codegen::Builder::new().openapi("fixtures/openapi/petshop.yaml").build()
+    let description = Path::new("adapter/sums.txt");
+    println!("cargo:rerun-if-changed={}", description.display());
+    let text = std::fs::read_to_string(description).unwrap_or_default();
+    let (api, diagnostics) = adapter::read(&text, "sums");
+    ops_codegen::Builder::new().openapi("fixtures/openapi/petshop.yaml").api("sums", api, diagnostics).build()
 }
