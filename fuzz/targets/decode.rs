@@ -41,11 +41,9 @@ golden! {
 fuzz_target!(|input: &[u8]| all(input));
 
 fn one<T: Serialize + DeserializeOwned>(input: &[u8]) {
-    let decoded = from_slice::<T>(input);
-    let Ok(value) = serde_json::from_slice::<Value>(input) else {
-        assert!(decoded.is_err(), "no JSON");
-        return;
-    };
+    // What is passed over need not be a value: a number may be too large for any type, a text no UTF-8.
+    let _ = from_slice::<T>(input);
+    let Ok(value) = serde_json::from_slice::<Value>(input) else { return };
     // Without properties that come twice, the first of which may be wrong.
     let text = value.to_string();
     let value: Value = serde_json::from_str(&text).expect("JSON");
