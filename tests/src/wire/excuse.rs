@@ -16,6 +16,8 @@ use serde_json::Value;
 pub(super) struct Refusal<'a> {
     /// The name of the server's own error, or nothing.
     pub(super) error: &'a str,
+    /// Its title: what went wrong, in a few words.
+    pub(super) title: &'a str,
     /// What the server says about the request, each with a `location`, a `code` and a `severity`.
     pub(super) violations: &'a [Value],
     /// What the server wrote into its log meanwhile.
@@ -28,11 +30,11 @@ pub(super) struct Refusal<'a> {
 
 /// Why a request is excused, if it is.
 pub(super) fn of(refusal: &Refusal<'_>) -> Option<&'static str> {
-    let Refusal { error, violations, log, is_form, has_fragment } = refusal;
-    if log.contains("The request passed the validation rules") && violations.is_empty() {
+    let Refusal { error, title, violations, log, is_form, has_fragment } = refusal;
+    if has_passed(log) && violations.is_empty() {
         return Some(match *error {
             "NO_COMPLEX_OBJECT_TEXT" => "the server took it, and cannot write what is not JSON",
-            _ if log.contains("Cannot find serializer") => {
+            _ if title.contains("Cannot find serializer") => {
                 "the server took it, and knows no such content type to answer in"
             }
             _ => "the server took it, and fails at its own answer",
@@ -51,6 +53,11 @@ pub(super) fn of(refusal: &Refusal<'_>) -> Option<&'static str> {
         return Some("the server does not decode lists and objects of a form");
     }
     None
+}
+
+/// Whether the server's log says that the request passed its checks.
+pub(super) fn has_passed(log: &str) -> bool {
+    log.contains("The request passed the validation rules")
 }
 
 /// Whether a field of the body, and nothing inside one, is said to be no list and no object.
@@ -72,7 +79,7 @@ mod tests {
 
     fn excuse(error: &str, violations: &Value, log: &str, is_form: bool, has_fragment: bool) -> bool {
         let violations = violations.as_array().map_or(&[][..], Vec::as_slice);
-        of(&Refusal { error, violations, log, is_form, has_fragment }).is_some()
+        of(&Refusal { error, title: "", violations, log, is_form, has_fragment }).is_some()
     }
 
     #[test]
