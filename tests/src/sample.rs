@@ -16,7 +16,7 @@ const BOTTOM: usize = 16;
 const HOPS: usize = 24;
 
 /// So many values are made until one fits.
-const ATTEMPTS: usize = 12;
+const ATTEMPTS: usize = 24;
 
 /// A value that the schema accepts, with every property set where that is possible; `root` resolves `$ref`s.
 pub fn value(schema: &Value, root: &Value) -> Value {

@@ -1,38 +1,43 @@
 //! Something for each way of authentication that a document knows.
 
 use ops_runtime::HttpConfig;
-use serde_json::Value;
+use ops_runtime::http::{Auth, Secret};
+use serde_json::{Map, Value};
 
-/// A configuration with made-up credentials.
+/// A configuration with made-up credentials for every security scheme, by its name: where they go is for the runtime to
+/// find out.
 pub(super) fn config(document: &Value) -> HttpConfig {
-    let schemes = [&document["components"]["securitySchemes"], &document["securityDefinitions"]];
     let mut config = HttpConfig::new();
-    let mut cookies = Vec::new();
-    let mut is_authorized = false;
-    for (_, scheme) in schemes.into_iter().filter_map(Value::as_object).flatten() {
-        let name = scheme["name"].as_str().unwrap_or_default();
-        let authorization = match (scheme["type"].as_str(), scheme["scheme"].as_str()) {
-            (Some("basic"), _) => Some("Basic YW5uOnNlY3JldA=="),
-            (Some("http"), Some(scheme)) if scheme.eq_ignore_ascii_case("basic") => Some("Basic YW5uOnNlY3JldA=="),
-            (Some("http" | "oauth2" | "openIdConnect"), _) => Some("Bearer token"),
-            _ => None,
-        };
-        if let Some(value) = authorization.filter(|_| !is_authorized) {
-            is_authorized = true;
-            config = config.with_header("authorization", value);
-        }
-        match (scheme["type"].as_str(), scheme["in"].as_str()) {
-            (Some("apiKey"), Some("header")) if name.eq_ignore_ascii_case("authorization") && is_authorized => {}
-            (Some("apiKey"), Some("header")) => config = config.with_header(name, "key"),
-            (Some("apiKey"), Some("cookie")) => cookies.push(format!("{name}=key")),
-            _ => {}
-        }
+    let mut names = Vec::new();
+    for (name, scheme) in schemes(document).flatten() {
+        names.push(name.as_str());
+        config = config.with_credentials(name, auth(follow(document, scheme)));
     }
     // Documents may not describe this header as a parameter; where they do, it stands for credentials.
-    if !is_authorized && demands_authorization(document) {
-        config = config.with_header("authorization", "Bearer token");
+    if names.is_empty() && demands_authorization(document) { config.with_auth(Auth::bearer("token")) } else { config }
+}
+
+fn schemes(document: &Value) -> impl Iterator<Item = &Map<String, Value>> {
+    let places = [&document["components"]["securitySchemes"], &document["securityDefinitions"]];
+    places.into_iter().filter_map(Value::as_object)
+}
+
+fn auth(scheme: &Value) -> Auth {
+    match (scheme["type"].as_str(), scheme["scheme"].as_str().map(str::to_lowercase).as_deref()) {
+        (Some("basic"), _) | (Some("http"), Some("basic")) => Auth::basic("ann", "secret"),
+        (Some("bearer"), _) | (Some("http"), Some("bearer") | None) => Auth::bearer("token"),
+        // A scheme that the runtime does not know: what the user says is sent.
+        (Some("http"), Some(other)) => {
+            Auth::api_key("key").with_header("Authorization").with_prefix(format!("{other} "))
+        }
+        (Some("oauth2" | "openIdConnect"), _) => Auth::token_source(|_| async { Ok(Secret::from("token")) }),
+        _ => Auth::api_key("key"),
     }
-    if cookies.is_empty() { config } else { config.with_header("cookie", cookies.join("; ")) }
+}
+
+fn follow<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    let target = value.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
+    target.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
 }
 
 fn demands_authorization(document: &Value) -> bool {

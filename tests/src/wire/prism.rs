@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use tokio::process::{Child, Command};
 use crate::corpus;
 
 /// It may take this long to read a document.
-const START: Duration = Duration::from_secs(240);
+const START: Duration = Duration::from_secs(300);
 
 /// The heap that it may use, in MB.
-const HEAP: usize = 6_000;
+const HEAP: usize = 3_000;
 
 /// A mock server of a document; it ends when this is dropped.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub struct Prism {
     // Killed when dropped.
     _child: Child,
     url: String,
+    log: PathBuf,
 }
 
 impl Prism {
@@ -46,6 +47,8 @@ impl Prism {
             .arg(document.canonicalize().map_err(|error| error.to_string())?)
             .env("NODE_OPTIONS", format!("--max-old-space-size={HEAP}"))
             .env("NO_COLOR", "1")
+            // In production it starts a process of its own, which would outlive the one that is killed here.
+            .env("NODE_ENV", "development")
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(errors)
@@ -55,12 +58,12 @@ impl Prism {
         let started = Instant::now();
         loop {
             if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok() {
-                return Ok(Self { _child: child, url: format!("http://127.0.0.1:{port}") });
+                return Ok(Self { _child: child, url: format!("http://127.0.0.1:{port}"), log });
             }
             let has_ended = child.try_wait().map_err(|error| error.to_string())?.is_some();
             if has_ended || started.elapsed() > START {
                 let said = std::fs::read_to_string(&log).unwrap_or_default();
-                let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("(nothing)").to_owned();
+                let said = cause(&said);
                 let what = if has_ended { "cannot load it" } else { "does not start in time" };
                 return Err(format!("Prism {what}: {}", said.trim().chars().take(200).collect::<String>()));
             }
@@ -68,10 +71,30 @@ impl Prism {
         }
     }
 
+    /// How much it has written into its log.
+    pub(super) fn written(&self) -> u64 {
+        std::fs::metadata(&self.log).map_or(0, |log| log.len())
+    }
+
+    /// What it has written into its log since it had written so much.
+    pub(super) fn wrote(&self, since: u64) -> String {
+        let log = std::fs::read(&self.log).unwrap_or_default();
+        let since = usize::try_from(since).unwrap_or(usize::MAX);
+        String::from_utf8_lossy(log.get(since..).unwrap_or_default()).into_owned()
+    }
+
     /// Where it listens.
     pub fn url(&self) -> &str {
         &self.url
     }
+}
+
+/// The line of a log that says why the server ended: its last message, else its last error, else its last line.
+fn cause(log: &str) -> &str {
+    let lines = || log.lines().rev().map(str::trim).filter(|line| line.len() > 2);
+    let message = lines().find_map(|line| line.strip_prefix("message: "));
+    let error = || lines().find(|line| line.contains("Error") || line.contains("error"));
+    message.or_else(error).or_else(|| lines().next()).unwrap_or("(nothing)")
 }
 
 fn free_port() -> std::io::Result<u16> {
