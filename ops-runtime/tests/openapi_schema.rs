@@ -305,3 +305,16 @@ fn required_properties_that_cannot_be() {
         ]
     );
 }
+
+#[test]
+fn a_schema_that_forbids_its_parts() {
+    let base = json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "string" } } });
+    let part = json!({ "$ref": "#/components/schemas/Base" });
+    let closed = |own: Value| json!({ "allOf": [part], "additionalProperties": false, "properties": own });
+    let schemas = json!({ "Base": base, "Empty": closed(json!({})), "Same": closed(json!({ "a": {} })) });
+    let (read, diagnostics) = read("3.0.3", &schemas);
+    assert_eq!(read["Empty"], json!({ "allOf": [{ "$ref": "#/$defs/Base" }], "properties": {} }));
+    assert_eq!(read["Same"]["additionalProperties"], json!(false));
+    let expected = "it forbids properties that the `allOf` beside it describes";
+    assert_eq!(diagnostics, [format!("/components/schemas/Empty/additionalProperties {expected}")]);
+}

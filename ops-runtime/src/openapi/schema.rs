@@ -14,6 +14,9 @@ use super::version::Version;
 /// Small enough that the text of a schema stays within what JSON parsers accept.
 const MAX_DEPTH: usize = 80;
 
+/// How many parts of an `allOf` are looked into, and how deep.
+const MAX_PARTS: usize = 8;
+
 /// Members that say nothing about values, or only about how a document is put together.
 const DROPPED: &[&str] = &[
     "$anchor",
@@ -130,6 +133,10 @@ impl<'a> Reader<'a> {
                 }
                 ("prefixItems", self.schemas(&inner, level + 1))
             }
+            ("additionalProperties", Value::Bool(false)) if self.forbids_its_parts(at) => {
+                self.warn(&inner, "it forbids properties that the `allOf` beside it describes", "it was left out");
+                return;
+            }
             (
                 "items"
                 | "additionalProperties"
@@ -232,6 +239,27 @@ impl<'a> Reader<'a> {
             }
         }
         if names.is_empty() { None } else { Some(Value::Array(names)) }
+    }
+
+    /// Whether parts of the `allOf` describe a property that the schema does not.
+    ///
+    /// `additionalProperties: false` then refuses what it is meant to allow, as it does not see what they describe (JSON
+    /// Schema, section 10.3.2.3), and no value could have all that they require.
+    fn forbids_its_parts(&self, at: &Node<'a>) -> bool {
+        let own = at.get("properties");
+        let is_own = |name: &str| own.as_ref().is_some_and(|own| own.get(name).is_some());
+        let mut open: Vec<(Node<'a>, usize)> = vec![(at.clone(), 0)];
+        while let Some((node, depth)) = open.pop() {
+            let parts = node.get("allOf").filter(|_| depth < MAX_PARTS);
+            for part in parts.iter().flat_map(Node::items).take(MAX_PARTS) {
+                let Ok(part) = self.documents.resolve(part) else { continue };
+                if part.get("properties").is_some_and(|found| found.members().any(|(name, _)| !is_own(name))) {
+                    return !at.value.get("patternProperties").is_some_and(Value::is_object);
+                }
+                open.push((part, depth + 1));
+            }
+        }
+        false
     }
 
     fn members(&mut self, at: &Node<'a>, level: usize) -> Value {

@@ -8,13 +8,11 @@ use serde_json::{Map, Value};
 /// find out.
 pub(super) fn config(document: &Value) -> HttpConfig {
     let mut config = HttpConfig::new();
-    let mut names = Vec::new();
     for (name, scheme) in schemes(document).flatten() {
-        names.push(name.as_str());
         config = config.with_credentials(name, auth(follow(document, scheme)));
     }
     // Documents may not describe this header as a parameter; where they do, it stands for credentials.
-    if names.is_empty() && demands_authorization(document) { config.with_auth(Auth::bearer("token")) } else { config }
+    if demands_authorization(document) { config.with_auth(Auth::bearer("token")) } else { config }
 }
 
 fn schemes(document: &Value) -> impl Iterator<Item = &Map<String, Value>> {
