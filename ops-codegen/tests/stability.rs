@@ -5,7 +5,8 @@ use std::process::Command;
 
 use ops_codegen::Generator;
 use ops_runtime::openapi::{ReadOptions, read};
-use serde_json::{Value, json};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
 
 fn source(document: &Value) -> String {
     let (api, _) = read(document, &ReadOptions::new()).unwrap();
@@ -70,5 +71,111 @@ fn output_names_the_runtime_as_it_is_told() {
     assert!(source.contains("use crate::facade::ops as ops;") && !source.contains("ops_runtime"));
     for bad in ["", "a b", "x; fn main() {}", "Vec<u8>", "::"] {
         assert!(Generator::new().with_runtime(bad).is_err(), "{bad}");
+    }
+}
+
+/// Names that many places want, or that others are made into.
+const NAMES: &[&str] =
+    &["Pet", "pet", "PetKind", "pet_kind", "Op0", "Op0Input", "Op1Output", "op1_output", "Item", "N1"];
+
+/// Schemas of few words, so that many are alike; references lead to the definitions of the first document.
+fn schema() -> impl Strategy<Value = Value> {
+    let property = prop::sample::select(&["kind", "name", "items", "Pet", "value"][..]);
+    let leaf = prop_oneof![
+        prop::sample::select(&["string", "integer", "number", "boolean"][..]).prop_map(|kind| json!({ "type": kind })),
+        prop::sample::select(&[["a", "b"], ["b", "c"], ["kind", "Pet"]][..]).prop_map(|names| json!({ "enum": names })),
+        (0..4).prop_map(|at| json!({ "$ref": format!("#/components/schemas/S{at}") })),
+    ];
+    leaf.prop_recursive(3, 12, 3, move |inner| {
+        let properties = prop::collection::vec((property.clone(), inner.clone()), 1..4);
+        prop_oneof![
+            4 => (properties, any::<bool>()).prop_map(|(properties, is_required)| {
+                let required: Vec<&str> = properties.iter().map(|(name, _)| *name).filter(|_| is_required).collect();
+                let properties: Map<String, Value> =
+                    properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+                json!({ "type": "object", "properties": properties, "required": required })
+            }),
+            1 => inner.clone().prop_map(|items| json!({ "type": "array", "items": items })),
+            1 => inner.clone().prop_map(|values| json!({ "type": "object", "additionalProperties": values })),
+            2 => (prop::sample::select(&["oneOf", "anyOf", "allOf"][..]), prop::collection::vec(inner.clone(), 2..4))
+                .prop_map(|(keyword, members)| json!({ keyword: members })),
+            1 => inner.prop_map(|schema| json!({ "title": "Pet kind", "allOf": [schema] })),
+        ]
+    })
+}
+
+/// An operation that takes one schema and gives another.
+fn operation() -> impl Strategy<Value = (Option<&'static str>, Value, Value)> {
+    (prop::option::of(prop::sample::select(NAMES)), schema(), schema())
+}
+
+fn add_path(document: &mut Value, path: &str, (name, input, output): &(Option<&str>, Value, Value)) {
+    let content = |schema: &Value| json!({ "application/json": { "schema": schema } });
+    let mut operation = json!({
+        "parameters": [{ "name": "pet kind", "in": "query", "schema": { "enum": ["a", "b"] } }],
+        "requestBody": { "content": content(input) },
+        "responses": { "200": { "description": "x", "content": content(output) } },
+    });
+    if let Some(name) = name {
+        operation["operationId"] = json!(name);
+    }
+    document["paths"][path] = json!({ "post": operation });
+}
+
+/// What the module declares, each with all that stands inside: fields, variants and their types.
+fn blocks(source: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+    while let Some(line) = lines.next() {
+        if line.starts_with("pub struct ") || line.starts_with("pub enum ") || line.starts_with("pub type ") {
+            let mut block = line.to_owned();
+            if line.ends_with('{') {
+                for line in lines.by_ref().take_while(|line| *line != "}") {
+                    block.push_str(line);
+                }
+            }
+            blocks.push(block);
+        }
+    }
+    blocks
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is appended, a path or a schema, alike to what is there or not: all that was declared still is.
+    #[test]
+    fn nothing_appended_changes_what_was_declared(
+        definitions in prop::collection::vec(schema(), 4),
+        operations in prop::collection::vec(operation(), 1..4),
+        appended in prop::collection::vec((prop::option::of(prop::sample::select(NAMES)), operation()), 1..4),
+    ) {
+        let mut document = json!({ "openapi": "3.1.0", "info": { "title": "x", "version": "1" }, "paths": {} });
+        for (at, schema) in definitions.iter().enumerate() {
+            document["components"]["schemas"][format!("S{at}")] = schema.clone();
+        }
+        for (at, operation) in operations.iter().enumerate() {
+            add_path(&mut document, &format!("/op{at}"), operation);
+        }
+        let before = blocks(&source(&document));
+        prop_assert!(!before.is_empty());
+        for (at, (name, operation)) in appended.iter().enumerate() {
+            // The same once more, under another path: all of its types are there already.
+            if at == 0 {
+                add_path(&mut document, "/again", &operations[0]);
+            }
+            add_path(&mut document, &format!("/later{at}"), operation);
+            if let Some(name) = name {
+                let (_, schema, other) = operation;
+                document["components"]["schemas"][*name] = schema.clone();
+                let reference = json!({ "$ref": format!("#/components/schemas/{name}") });
+                add_path(&mut document, &format!("/of{at}"), &(None, reference, other.clone()));
+            }
+        }
+        let after = blocks(&source(&document));
+        let mut rest = after.iter();
+        for block in &before {
+            prop_assert!(rest.any(|other| other == block), "`{block}` is gone or out of order in {after:#?}");
+        }
     }
 }

@@ -25,7 +25,7 @@ static FN_MAIN: ops::OperationSpec = ops::OperationSpec::query("hostile.*/ fn ma
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("*/ fn main() {} /*").with_schema(ops::Schema::text(r#"{"type":"object","title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","properties":{"*/ fn main() {} /*":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p0/* fn main()  *")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("*/ fn main() {} /*")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -55,7 +55,7 @@ static COMPILE_ERROR_X: ops::OperationSpec = ops::OperationSpec::query("hostile.
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"; compile_error!(\"x\"); \"").with_schema(ops::Schema::text(r#"{"type":"object","title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p1/\"; compile_error!(\"x\"); \"")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\"; compile_error!(\"x\"); \"")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -85,7 +85,7 @@ static FN_XR: ops::OperationSpec = ops::OperationSpec::query("hostile.\"##; fn x
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"string"}}}"###)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p2/\"")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\"##; fn x() {} r##\"")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -115,7 +115,7 @@ static RIGHT_RIGHT_SPACE_U7D_SPACE_U7D: ops::OperationSpec = ops::OperationSpec:
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("]] } }").with_schema(ops::Schema::text(r#"{"type":"object","title":"]] } }","description":"]] } }","properties":{"]] } }":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p3/]]  ")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("]] } }")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -145,7 +145,7 @@ static BACKSLASH: ops::OperationSpec = ops::OperationSpec::query("hostile.\\")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\\").with_schema(ops::Schema::text(r#"{"type":"object","title":"\\","description":"\\","properties":{"\\":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p4/\\")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\\")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -175,7 +175,7 @@ static BACKSLASH_QUOTES: ops::OperationSpec = ops::OperationSpec::query("hostile
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\\\"").with_schema(ops::Schema::text(r#"{"type":"object","title":"\\\"","description":"\\\"","properties":{"\\\"":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p5/\\\"")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\\\"")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -205,7 +205,7 @@ static ALLOW_X: ops::OperationSpec = ops::OperationSpec::query("hostile.\n#![all
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("#![allow(x)]").with_schema(ops::Schema::text(r#"{"type":"object","title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","properties":{"\n#![allow(x)]\n":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p6/\n")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\n#![allow(x)]\n")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -234,7 +234,7 @@ static GET_P7: ops::OperationSpec = ops::OperationSpec::query("hostile.get_p7")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_schema(ops::Schema::text(r#"{"type":"object","title":"\r","description":"\r","properties":{"\r":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p7/\r")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\r")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -264,7 +264,7 @@ static EVIL4: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{202e}\u
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\u{202e}\u{2066}evil").with_schema(ops::Schema::text(r#"{"type":"object","title":"\u202e\u2066evil","description":"\u202e\u2066evil","properties":{"\u202e\u2066evil":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p8/\u{202e}\u{2066}evil")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\u{202e}\u{2066}evil")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -294,7 +294,7 @@ static N0X_2: ops::OperationSpec = ops::OperationSpec::query("hostile.{}{0}{x:?}
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("{}{0}{x:?}").with_schema(ops::Schema::text(r#"{"type":"object","title":"{}{0}{x:?}","description":"{}{0}{x:?}","properties":{"{}{0}{x:?}":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p9/0x:?")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("{}{0}{x:?}")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -324,7 +324,7 @@ static STATIC: ops::OperationSpec = ops::OperationSpec::query("hostile.'static")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("'static").with_schema(ops::Schema::text(r#"{"type":"object","title":"'static","description":"'static","properties":{"'static":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p10/'static")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("'static")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -354,7 +354,7 @@ static X_2: ops::OperationSpec = ops::OperationSpec::query("hostile.//! x")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("//! x").with_schema(ops::Schema::text(r#"{"type":"object","title":"//! x","description":"//! x","properties":{"//! x":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p11/! x")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("//! x")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -384,7 +384,7 @@ static CODE_LINK_PET_CRATE_PET_SCRIPT_ALERT1_SCRIPT: ops::OperationSpec = ops::O
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_schema(ops::Schema::text(r#"{"type":"object","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p12/`code` [link] [Pet](crate::Pet) <script>alert(1)<script>")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -415,7 +415,7 @@ static INDENTED_CODE: ops::OperationSpec = ops::OperationSpec::query("hostile.  
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("indented\n    code").with_schema(ops::Schema::text(r#"{"type":"object","title":"    indented\n    code\n","description":"    indented\n    code\n","properties":{"    indented\n    code\n":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p13/    indented\n    code\n")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("    indented\n    code\n")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -447,7 +447,7 @@ static UNCLOSED: ops::OperationSpec = ops::OperationSpec::query("hostile.```\nun
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("```\nunclosed").with_schema(ops::Schema::text(r#"{"type":"object","title":"```\nunclosed","description":"```\nunclosed","properties":{"```\nunclosed":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p14/```\nunclosed")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("```\nunclosed")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -480,7 +480,7 @@ static A_LAZY1B_LAZY: ops::OperationSpec = ops::OperationSpec::query("hostile.- 
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("- a\nlazy\n1. b\nlazy").with_schema(ops::Schema::text(r#"{"type":"object","title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p15/- a\nlazy\n1. b\nlazy")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("- a\nlazy\n1. b\nlazy")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -510,7 +510,7 @@ static CRATE_X: ops::OperationSpec = ops::OperationSpec::query("hostile.$crate::
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("$crate::x!()").with_schema(ops::Schema::text(r#"{"type":"object","title":"$crate::x!()","description":"$crate::x!()","properties":{"$crate::x!()":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p16/$crate::x!()")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("$crate::x!()")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -540,7 +540,7 @@ static U0U7_2: ops::OperationSpec = ops::OperationSpec::query("hostile.\0\u{7}")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\0\u{7}").with_schema(ops::Schema::text(r#"{"type":"object","title":"\u0000\u0007","description":"\u0000\u0007","properties":{"\u0000\u0007":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p17/\0\u{7}")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\0\u{7}")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -570,7 +570,7 @@ static UFEFF: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{feff}")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\u{feff}").with_schema(ops::Schema::text(r#"{"type":"object","title":"\ufeff","description":"\ufeff","properties":{"\ufeff":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p18/\u{feff}")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\u{feff}")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -600,7 +600,7 @@ static U1F980: ops::OperationSpec = ops::OperationSpec::query("hostile.🦀")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("🦀").with_schema(ops::Schema::text(r#"{"type":"object","title":"🦀","description":"🦀","properties":{"🦀":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p19/🦀")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("🦀")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -630,7 +630,7 @@ static R_TYPE: ops::OperationSpec = ops::OperationSpec::query("hostile.r#type")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("r#type").with_schema(ops::Schema::text(r#"{"type":"object","title":"r#type","description":"r#type","properties":{"r#type":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p20/r")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("r#type")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -660,7 +660,7 @@ static DOT_DOT: ops::OperationSpec = ops::OperationSpec::query("hostile...")
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("..").with_schema(ops::Schema::text(r#"{"type":"object","title":"..","description":"..","properties":{"..":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p21/..")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("..")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
@@ -691,11 +691,514 @@ static AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_schema(ops::Schema::text(r#"{"type":"object","title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p22/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
-        .with_server("https://x/\"\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")] })
         .with_responses(const { &[
             ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"), ops::HttpResponse::new(ops::StatusRange::Exact(404), "application/json"),
         ] }))
+    .with_definitions(DEFINITIONS);
+
+/// "\]
+///
+/// `GET /m0/"]`
+pub struct QuotesRight;
+
+impl ops::Operation for QuotesRight {
+    type Input = QuotesRightInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &QUOTES_RIGHT;
+}
+impl ops::Call for QuotesRight {}
+
+static QUOTES_RIGHT: ops::OperationSpec = ops::OperationSpec::query("hostile.\"]")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("\"]")
+    .with_description("\"]")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("\"]")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m0/\"]")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// #\[derive(X)\]
+///
+/// `GET /m1/`
+pub struct DeriveX;
+
+impl ops::Operation for DeriveX {
+    type Input = DeriveXInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &DERIVE_X;
+}
+impl ops::Call for DeriveX {}
+
+static DERIVE_X: ops::OperationSpec = ops::OperationSpec::query("hostile.#[derive(X)]")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("#[derive(X)]")
+    .with_description("#[derive(X)]")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("#[derive(X)]")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m1/")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// "#
+///
+/// `GET /m2/"`
+pub struct QuotesHash;
+
+impl ops::Operation for QuotesHash {
+    type Input = QuotesHashInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &QUOTES_HASH;
+}
+impl ops::Call for QuotesHash {}
+
+static QUOTES_HASH: ops::OperationSpec = ops::OperationSpec::query("hostile.\"#")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("\"#")
+    .with_description("\"#")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("\"#")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m2/\"")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// "###; x!(); r###"
+///
+/// `GET /m3/"`
+pub struct XR;
+
+impl ops::Operation for XR {
+    type Input = XrInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &XR_2;
+}
+impl ops::Call for XR {}
+
+static XR_2: ops::OperationSpec = ops::OperationSpec::query("hostile.\"###; x!(); r###\"")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("\"###; x!(); r###\"")
+    .with_description("\"###; x!(); r###\"")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("\"###; x!(); r###\"")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m3/\"")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// ../../src/main
+///
+/// `GET /m4/../../src/main`
+pub struct SrcMain;
+
+impl ops::Operation for SrcMain {
+    type Input = SrcMainInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &SRC_MAIN;
+}
+impl ops::Call for SrcMain {}
+
+static SRC_MAIN: ops::OperationSpec = ops::OperationSpec::query("hostile.../../src/main")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("../../src/main")
+    .with_description("../../src/main")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("../../src/main")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m4/../../src/main")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// /etc/passwd
+///
+/// `GET /m5//etc/passwd`
+pub struct EtcPasswd;
+
+impl ops::Operation for EtcPasswd {
+    type Input = EtcPasswdInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &ETC_PASSWD;
+}
+impl ops::Call for EtcPasswd {}
+
+static ETC_PASSWD: ops::OperationSpec = ops::OperationSpec::query("hostile./etc/passwd")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("/etc/passwd")
+    .with_description("/etc/passwd")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("/etc/passwd")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m5//etc/passwd")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// C:\\x\..\\y
+///
+/// `GET /m6/C:\x\..\y`
+pub struct CXY;
+
+impl ops::Operation for CXY {
+    type Input = CxyInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &CXY_2;
+}
+impl ops::Call for CXY {}
+
+static CXY_2: ops::OperationSpec = ops::OperationSpec::query("hostile.C:\\x\\..\\y")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("C:\\x\\..\\y")
+    .with_description("C:\\x\\..\\y")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("C:\\x\\..\\y")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m6/C:\\x\\..\\y")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// U+2069U+202DU+200Fevil
+///
+/// `GET /m7/...evil.`
+pub struct Evil5;
+
+impl ops::Operation for Evil5 {
+    type Input = EvilInput2;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &EVIL5;
+}
+impl ops::Call for Evil5 {}
+
+static EVIL5: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{2069}\u{202d}\u{200f}evil\u{2028}")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("\u{2069}\u{202d}\u{200f}evil")
+    .with_description("\u{2069}\u{202d}\u{200f}evil")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m7/\u{2069}\u{202d}\u{200f}evil\u{2028}")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// ${env}
+///
+/// `GET /m8/$env`
+pub struct Env;
+
+impl ops::Operation for Env {
+    type Input = EnvInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &ENV;
+}
+impl ops::Call for Env {}
+
+static ENV: ops::OperationSpec = ops::OperationSpec::query("hostile.${env}")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("${env}")
+    .with_description("${env}")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("${env}")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m8/$env")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// %00%0a
+///
+/// `GET /m9/%00%0a`
+pub struct N00_0a;
+
+impl ops::Operation for N00_0a {
+    type Input = N00_0aInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &N00_0A;
+}
+impl ops::Call for N00_0a {}
+
+static N00_0A: ops::OperationSpec = ops::OperationSpec::query("hostile.%00%0a")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("%00%0a")
+    .with_description("%00%0a")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("%00%0a")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m9/%00%0a")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// b'\\
+///
+/// `GET /m10/b'\`
+pub struct B;
+
+impl ops::Operation for B {
+    type Input = BInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &B_2;
+}
+impl ops::Call for B {}
+
+static B_2: ops::OperationSpec = ops::OperationSpec::query("hostile.b'\\")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("b'\\")
+    .with_description("b'\\")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("b'\\")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m10/b'\\")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// --\>\<x\>
+///
+/// `GET /m11/--><x>`
+pub struct X2;
+
+impl ops::Operation for X2 {
+    type Input = XInput2;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &X2_2;
+}
+impl ops::Call for X2 {}
+
+static X2_2: ops::OperationSpec = ops::OperationSpec::query("hostile.--><x>")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("--><x>")
+    .with_description("--><x>")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("--><x>")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m11/--><x>")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// \[31m
+///
+/// `GET /m12/.[31m`
+pub struct N31m;
+
+impl ops::Operation for N31m {
+    type Input = N31mInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &N31M;
+}
+impl ops::Call for N31m {}
+
+static N31M: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{1b}[31m")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_title("\u{1b}[31m")
+    .with_description("\u{1b}[31m")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("\u{1b}[31m")] })
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("GET", "/m12/\u{1b}[31m")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
+    .with_definitions(DEFINITIONS);
+
+/// POST /every/{"*/}/{aU+202Eb}/#\[x\]
+///
+/// `POST /every/{"*/}/{a.b}/`
+///
+/// Deprecated.
+///
+/// Errors with details: `HTTP_4XX` ([`EveryPlaceErrorHttp4xx`]).
+pub struct EveryPlace;
+
+impl ops::Operation for EveryPlace {
+    type Input = EveryPlaceInput;
+    type Output = Names;
+    const SPEC: &'static ops::OperationSpec = &EVERY_PLACE;
+}
+impl ops::Call for EveryPlace {}
+
+static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.every\u{202e} \"place\"")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_description("POST /every/{\"*/}/{a\u{202e}b}/#[x]")
+    .with_input(ops::Schema::text(r####"{"type":"object","properties":{"*/ fn main() {} /*":{"type":"string"},"\"; compile_error!(\"x\"); \"":{"type":"string"},"\"##; fn x() {} r##\"":{"type":"string"},"]] } }":{"type":"string"},"\\":{"type":"string"},"\\\"":{"type":"string"},"\n#![allow(x)]\n":{"type":"string"},"\r":{"type":"string"},"\u202e\u2066evil":{"type":"string"},"{}{0}{x:?}":{"type":"string"},"'static":{"type":"string"},"//! x":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"},"    indented\n    code\n":{"type":"string"},"```\nunclosed":{"type":"string"},"- a\nlazy\n1. b\nlazy":{"type":"string"},"$crate::x!()":{"type":"string"},"\u0000\u0007":{"type":"string"},"\ufeff":{"type":"string"},"🦀":{"type":"string"},"r#type":{"type":"string"},"..":{"type":"string"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"},"\"]":{"type":"string"},"#[derive(X)]":{"type":"string"},"\"#":{"type":"string"},"\"###; x!(); r###\"":{"type":"string"},"../../src/main":{"type":"string"},"/etc/passwd":{"type":"string"},"C:\\x\\..\\y":{"type":"string"},"\u2069\u202d\u200fevil\u2028":{"type":"string"},"${env}":{"type":"string"},"%00%0a":{"type":"string"},"b'\\":{"type":"string"},"--><x>":{"type":"string"},"\u001b[31m":{"type":"string"},"*/ fn main() {} /*_cookie":{"type":"string"},"\"; compile_error!(\"x\"); \"_cookie":{"type":"string"},"\"##; fn x() {} r##\"_cookie":{"type":"string"},"]] } }_cookie":{"type":"string"},"\\_cookie":{"type":"string"},"\\\"_cookie":{"type":"string"},"\n#![allow(x)]\n_cookie":{"type":"string"},"\r_cookie":{"type":"string"},"\u202e\u2066evil_cookie":{"type":"string"},"{}{0}{x:?}_cookie":{"type":"string"},"'static_cookie":{"type":"string"},"//! x_cookie":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie":{"type":"string"},"    indented\n    code\n_cookie":{"type":"string"},"```\nunclosed_cookie":{"type":"string"},"- a\nlazy\n1. b\nlazy_cookie":{"type":"string"},"$crate::x!()_cookie":{"type":"string"},"\u0000\u0007_cookie":{"type":"string"},"\ufeff_cookie":{"type":"string"},"🦀_cookie":{"type":"string"},"r#type_cookie":{"type":"string"},".._cookie":{"type":"string"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie":{"type":"string"},"\"]_cookie":{"type":"string"},"#[derive(X)]_cookie":{"type":"string"},"\"#_cookie":{"type":"string"},"\"###; x!(); r###\"_cookie":{"type":"string"},"../../src/main_cookie":{"type":"string"},"/etc/passwd_cookie":{"type":"string"},"C:\\x\\..\\y_cookie":{"type":"string"},"\u2069\u202d\u200fevil\u2028_cookie":{"type":"string"},"${env}_cookie":{"type":"string"},"%00%0a_cookie":{"type":"string"},"b'\\_cookie":{"type":"string"},"--><x>_cookie":{"type":"string"},"\u001b[31m_cookie":{"type":"string"},"deep":{"type":"object"},"\"*/":{"type":"string"},"a\u202eb":{"type":"string"},"body":{"oneOf":[{"title":"Json","$ref":"#/$defs/Evil"},{"title":"Multipart","type":"object","properties":{"*/ fn main() {} /*":{"type":"string","format":"binary"},"\"; compile_error!(\"x\"); \"":{"type":"string","format":"binary"},"\"##; fn x() {} r##\"":{"type":"string","format":"binary"},"]] } }":{"type":"string","format":"binary"},"\\":{"type":"string","format":"binary"},"\\\"":{"type":"string","format":"binary"},"\n#![allow(x)]\n":{"type":"string","format":"binary"},"\r":{"type":"string","format":"binary"},"\u202e\u2066evil":{"type":"string","format":"binary"},"{}{0}{x:?}":{"type":"string","format":"binary"},"'static":{"type":"string","format":"binary"},"//! x":{"type":"string","format":"binary"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","format":"binary"},"    indented\n    code\n":{"type":"string","format":"binary"},"```\nunclosed":{"type":"string","format":"binary"},"- a\nlazy\n1. b\nlazy":{"type":"string","format":"binary"},"$crate::x!()":{"type":"string","format":"binary"},"\u0000\u0007":{"type":"string","format":"binary"},"\ufeff":{"type":"string","format":"binary"},"🦀":{"type":"string","format":"binary"},"r#type":{"type":"string","format":"binary"},"..":{"type":"string","format":"binary"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","format":"binary"},"\"]":{"type":"string","format":"binary"},"#[derive(X)]":{"type":"string","format":"binary"},"\"#":{"type":"string","format":"binary"},"\"###; x!(); r###\"":{"type":"string","format":"binary"},"../../src/main":{"type":"string","format":"binary"},"/etc/passwd":{"type":"string","format":"binary"},"C:\\x\\..\\y":{"type":"string","format":"binary"},"\u2069\u202d\u200fevil\u2028":{"type":"string","format":"binary"},"${env}":{"type":"string","format":"binary"},"%00%0a":{"type":"string","format":"binary"},"b'\\":{"type":"string","format":"binary"},"--><x>":{"type":"string","format":"binary"},"\u001b[31m":{"type":"string","format":"binary"}}},{"title":"Text","type":"string"},{"title":"Bytes","type":"string","format":"binary"}],"description":"*/ fn main() {} /*"},"contentType":{"type":"string","description":"The content type of the body.","enum":["application/json","multipart/form-data","text/\"; compile_error!(\"x\"); \"","text/\"##; fn x() {} r##\"","text/]] } }","text/\\","text/\\\"","text/\n#![allow(x)]\n","text/\u202e\u2066evil","text/{}{0}{x:?}","text/'static","text///! x","text/`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","text/    indented\n    code\n","text/```\nunclosed","text/- a\nlazy\n1. b\nlazy","text/$crate::x!()","text/\u0000\u0007","text/\ufeff","text/🦀","text/r#type","text/..","text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","text/\"]","text/#[derive(X)]","text/\"#","text/\"###; x!(); r###\"","text/../../src/main","text//etc/passwd","text/C:\\x\\..\\y","text/\u2069\u202d\u200fevil\u2028","text/${env}","text/%00%0a","text/b'\\","text/--><x>","text/\u001b[31m","text/\r"],"default":"application/json"}},"required":["\"*/","a\u202eb"]}"####))
+    .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Names"}"##))
+    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_4XX").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"integer","default":"\"##; fn x() {} r##\""}}}"###))] })
+    .with_http(ops::HttpBinding::new("POST", "/every/{\"*/}/{a\u{202e}b}/")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_security(impls::SECURITY_1)
+        .with_parameters(const { &[
+            ops::HttpParameter::header("*/ fn main() {} /*"),
+            ops::HttpParameter::header("\"; compile_error!(\"x\"); \""),
+            ops::HttpParameter::header("\"##; fn x() {} r##\""),
+            ops::HttpParameter::header("]] } }"),
+            ops::HttpParameter::header("\\"),
+            ops::HttpParameter::header("\\\""),
+            ops::HttpParameter::header("\n#![allow(x)]\n"),
+            ops::HttpParameter::header("\r"),
+            ops::HttpParameter::header("\u{202e}\u{2066}evil"),
+            ops::HttpParameter::header("{}{0}{x:?}"),
+            ops::HttpParameter::header("'static"),
+            ops::HttpParameter::header("//! x"),
+            ops::HttpParameter::header("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"),
+            ops::HttpParameter::header("    indented\n    code\n"),
+            ops::HttpParameter::header("```\nunclosed"),
+            ops::HttpParameter::header("- a\nlazy\n1. b\nlazy"),
+            ops::HttpParameter::header("$crate::x!()"),
+            ops::HttpParameter::header("\0\u{7}"),
+            ops::HttpParameter::header("\u{feff}"),
+            ops::HttpParameter::header("🦀"),
+            ops::HttpParameter::header("r#type"),
+            ops::HttpParameter::header(".."),
+            ops::HttpParameter::header("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+            ops::HttpParameter::header("\"]"),
+            ops::HttpParameter::header("#[derive(X)]"),
+            ops::HttpParameter::header("\"#"),
+            ops::HttpParameter::header("\"###; x!(); r###\""),
+            ops::HttpParameter::header("../../src/main"),
+            ops::HttpParameter::header("/etc/passwd"),
+            ops::HttpParameter::header("C:\\x\\..\\y"),
+            ops::HttpParameter::header("\u{2069}\u{202d}\u{200f}evil\u{2028}"),
+            ops::HttpParameter::header("${env}"),
+            ops::HttpParameter::header("%00%0a"),
+            ops::HttpParameter::header("b'\\"),
+            ops::HttpParameter::header("--><x>"),
+            ops::HttpParameter::header("\u{1b}[31m"),
+            ops::HttpParameter::cookie("*/ fn main() {} /*").with_property("*/ fn main() {} /*_cookie"),
+            ops::HttpParameter::cookie("\"; compile_error!(\"x\"); \"").with_property("\"; compile_error!(\"x\"); \"_cookie"),
+            ops::HttpParameter::cookie("\"##; fn x() {} r##\"").with_property("\"##; fn x() {} r##\"_cookie"),
+            ops::HttpParameter::cookie("]] } }").with_property("]] } }_cookie"),
+            ops::HttpParameter::cookie("\\").with_property("\\_cookie"),
+            ops::HttpParameter::cookie("\\\"").with_property("\\\"_cookie"),
+            ops::HttpParameter::cookie("\n#![allow(x)]\n").with_property("\n#![allow(x)]\n_cookie"),
+            ops::HttpParameter::cookie("\r").with_property("\r_cookie"),
+            ops::HttpParameter::cookie("\u{202e}\u{2066}evil").with_property("\u{202e}\u{2066}evil_cookie"),
+            ops::HttpParameter::cookie("{}{0}{x:?}").with_property("{}{0}{x:?}_cookie"),
+            ops::HttpParameter::cookie("'static").with_property("'static_cookie"),
+            ops::HttpParameter::cookie("//! x").with_property("//! x_cookie"),
+            ops::HttpParameter::cookie("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_property("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie"),
+            ops::HttpParameter::cookie("    indented\n    code\n").with_property("    indented\n    code\n_cookie"),
+            ops::HttpParameter::cookie("```\nunclosed").with_property("```\nunclosed_cookie"),
+            ops::HttpParameter::cookie("- a\nlazy\n1. b\nlazy").with_property("- a\nlazy\n1. b\nlazy_cookie"),
+            ops::HttpParameter::cookie("$crate::x!()").with_property("$crate::x!()_cookie"),
+            ops::HttpParameter::cookie("\0\u{7}").with_property("\0\u{7}_cookie"),
+            ops::HttpParameter::cookie("\u{feff}").with_property("\u{feff}_cookie"),
+            ops::HttpParameter::cookie("🦀").with_property("🦀_cookie"),
+            ops::HttpParameter::cookie("r#type").with_property("r#type_cookie"),
+            ops::HttpParameter::cookie("..").with_property(".._cookie"),
+            ops::HttpParameter::cookie("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_property("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie"),
+            ops::HttpParameter::cookie("\"]").with_property("\"]_cookie"),
+            ops::HttpParameter::cookie("#[derive(X)]").with_property("#[derive(X)]_cookie"),
+            ops::HttpParameter::cookie("\"#").with_property("\"#_cookie"),
+            ops::HttpParameter::cookie("\"###; x!(); r###\"").with_property("\"###; x!(); r###\"_cookie"),
+            ops::HttpParameter::cookie("../../src/main").with_property("../../src/main_cookie"),
+            ops::HttpParameter::cookie("/etc/passwd").with_property("/etc/passwd_cookie"),
+            ops::HttpParameter::cookie("C:\\x\\..\\y").with_property("C:\\x\\..\\y_cookie"),
+            ops::HttpParameter::cookie("\u{2069}\u{202d}\u{200f}evil\u{2028}").with_property("\u{2069}\u{202d}\u{200f}evil\u{2028}_cookie"),
+            ops::HttpParameter::cookie("${env}").with_property("${env}_cookie"),
+            ops::HttpParameter::cookie("%00%0a").with_property("%00%0a_cookie"),
+            ops::HttpParameter::cookie("b'\\").with_property("b'\\_cookie"),
+            ops::HttpParameter::cookie("--><x>").with_property("--><x>_cookie"),
+            ops::HttpParameter::cookie("\u{1b}[31m").with_property("\u{1b}[31m_cookie"),
+            ops::HttpParameter::query("deep").with_style(ops::ParameterStyle::Json, true),
+            ops::HttpParameter::path("\"*/"),
+            ops::HttpParameter::path("a\u{202e}b"),
+        ] })
+        .with_bodies(const { &[
+            ops::HttpBody::new("application/json"),
+            ops::HttpBody::new("multipart/form-data").with_fields(const { &[
+                ops::HttpField::new("*/ fn main() {} /*").with_content_type("*/ fn main() {} /*").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\"; compile_error!(\"x\"); \"").with_content_type("\"; compile_error!(\"x\"); \"").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\"##; fn x() {} r##\"").with_content_type("\"##; fn x() {} r##\"").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("]] } }").with_content_type("]] } }").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\\").with_content_type("\\").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\\\"").with_content_type("\\\"").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\n#![allow(x)]\n").with_content_type("#![allow(x)]").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\r").with_content_type("").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\u{202e}\u{2066}evil").with_content_type("\u{202e}\u{2066}evil").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("{}{0}{x:?}").with_content_type("{}{0}{x:?}").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("'static").with_content_type("'static").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("//! x").with_content_type("//! x").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_content_type("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("    indented\n    code\n").with_content_type("indented\n    code").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("```\nunclosed").with_content_type("```\nunclosed").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("- a\nlazy\n1. b\nlazy").with_content_type("- a\nlazy\n1. b\nlazy").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("$crate::x!()").with_content_type("$crate::x!()").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\0\u{7}").with_content_type("\0\u{7}").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\u{feff}").with_content_type("\u{feff}").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("🦀").with_content_type("🦀").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("r#type").with_content_type("r#type").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("..").with_content_type("..").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_content_type("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\"]").with_content_type("\"]").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("#[derive(X)]").with_content_type("#[derive(X)]").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\"#").with_content_type("\"#").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\"###; x!(); r###\"").with_content_type("\"###; x!(); r###\"").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("../../src/main").with_content_type("../../src/main").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("/etc/passwd").with_content_type("/etc/passwd").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("C:\\x\\..\\y").with_content_type("C:\\x\\..\\y").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\u{2069}\u{202d}\u{200f}evil\u{2028}").with_content_type("\u{2069}\u{202d}\u{200f}evil").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("${env}").with_content_type("${env}").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("%00%0a").with_content_type("%00%0a").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("b'\\").with_content_type("b'\\").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("--><x>").with_content_type("--><x>").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("\u{1b}[31m").with_content_type("\u{1b}[31m").with_style(ops::ParameterStyle::Form, true),
+            ] }),
+            ops::HttpBody::new("text/*/ fn main() {} /*"), ops::HttpBody::new("text/\"; compile_error!(\"x\"); \""),
+            ops::HttpBody::new("text/\"##; fn x() {} r##\""), ops::HttpBody::new("text/]] } }"), ops::HttpBody::new("text/\\"),
+            ops::HttpBody::new("text/\\\""), ops::HttpBody::new("text/\n#![allow(x)]\n"), ops::HttpBody::new("text/\u{202e}\u{2066}evil"),
+            ops::HttpBody::new("text/{}{0}{x:?}"), ops::HttpBody::new("text/'static"), ops::HttpBody::new("text///! x"),
+            ops::HttpBody::new("text/`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"), ops::HttpBody::new("text/    indented\n    code\n"),
+            ops::HttpBody::new("text/```\nunclosed"), ops::HttpBody::new("text/- a\nlazy\n1. b\nlazy"), ops::HttpBody::new("text/$crate::x!()"),
+            ops::HttpBody::new("text/\0\u{7}"), ops::HttpBody::new("text/\u{feff}"), ops::HttpBody::new("text/🦀"), ops::HttpBody::new("text/r#type"),
+            ops::HttpBody::new("text/.."),
+            ops::HttpBody::new("text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+            ops::HttpBody::new("text/\"]"), ops::HttpBody::new("text/#[derive(X)]"), ops::HttpBody::new("text/\"#"),
+            ops::HttpBody::new("text/\"###; x!(); r###\""), ops::HttpBody::new("text/../../src/main"), ops::HttpBody::new("text//etc/passwd"),
+            ops::HttpBody::new("text/C:\\x\\..\\y"), ops::HttpBody::new("text/\u{2069}\u{202d}\u{200f}evil\u{2028}"), ops::HttpBody::new("text/${env}"),
+            ops::HttpBody::new("text/%00%0a"), ops::HttpBody::new("text/b'\\"), ops::HttpBody::new("text/--><x>"), ops::HttpBody::new("text/\u{1b}[31m"),
+            ops::HttpBody::new("text/\r"),
+        ] })
+        .with_content_type("contentType")
+        .with_responses(const { &[
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json"),
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "text/*/ fn main() {} /*"),
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "text/\"; compile_error!(\"x\"); \""),
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "text/\"##; fn x() {} r##\""),
+            ops::HttpResponse::new(ops::StatusRange::Exact(200), "text/]] } }"),
+            ops::HttpResponse::new(ops::StatusRange::Class(4), "application/json;x=\"*/\\"),
+        ] }))
+    .with_deprecated()
+    .with_definitions(DEFINITIONS);
+
+/// GET /refs
+///
+/// `GET /refs`
+pub struct Refs;
+
+impl ops::Operation for Refs {
+    type Input = RefsInput;
+    type Output = RefsOutput;
+    const SPEC: &'static ops::OperationSpec = &REFS;
+}
+impl ops::Call for Refs {}
+
+static REFS: ops::OperationSpec = ops::OperationSpec::query("hostile.refs")
+    .with_version("\"##; fn x() {} r##\"")
+    .with_description("GET /refs")
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r#"{"type":"object","properties":{"r0":{},"r1":{},"r2":{},"r3":{},"r4":{},"r5":{},"r6":{},"r7":{},"r8":{},"r9":{},"r10":{},"r11":{}}}"#))
+    .with_http(ops::HttpBinding::new("GET", "/refs")
+        .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
+        .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
     .with_definitions(DEFINITIONS);
 
 /// All operations of this module, in the order of the document.
@@ -724,6 +1227,21 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
         <RType as ops::Operation>::SPEC,
         <DotDot as ops::Operation>::SPEC,
         <Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa as ops::Operation>::SPEC,
+        <QuotesRight as ops::Operation>::SPEC,
+        <DeriveX as ops::Operation>::SPEC,
+        <QuotesHash as ops::Operation>::SPEC,
+        <XR as ops::Operation>::SPEC,
+        <SrcMain as ops::Operation>::SPEC,
+        <EtcPasswd as ops::Operation>::SPEC,
+        <CXY as ops::Operation>::SPEC,
+        <Evil5 as ops::Operation>::SPEC,
+        <Env as ops::Operation>::SPEC,
+        <N00_0a as ops::Operation>::SPEC,
+        <B as ops::Operation>::SPEC,
+        <X2 as ops::Operation>::SPEC,
+        <N31m as ops::Operation>::SPEC,
+        <EveryPlace as ops::Operation>::SPEC,
+        <Refs as ops::Operation>::SPEC,
     ] }
 }
 
@@ -1564,9 +2082,1015 @@ pub struct Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
     pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<String>,
 }
 
+/// The input of `hostile."]`.
+pub struct QuotesRightInput {}
+
+/// The input of `hostile.#[derive(X)]`.
+pub struct DeriveXInput {}
+
+/// The input of `hostile."#`.
+pub struct QuotesHashInput {}
+
+/// The input of `hostile."###; x!(); r###"`.
+pub struct XrInput {}
+
+/// The input of `hostile.../../src/main`.
+pub struct SrcMainInput {}
+
+/// The input of `hostile./etc/passwd`.
+pub struct EtcPasswdInput {}
+
+/// The input of `hostile.C:\x\..\y`.
+pub struct CxyInput {}
+
+/// The input of `hostile....evil.`.
+pub struct EvilInput2 {}
+
+/// The input of `hostile.${env}`.
+pub struct EnvInput {}
+
+/// The input of `hostile.%00%0a`.
+pub struct N00_0aInput {}
+
+/// The input of `hostile.b'\`.
+pub struct BInput {}
+
+/// The input of `hostile.--><x>`.
+pub struct XInput2 {}
+
+/// The input of `hostile..[31m`.
+pub struct N31mInput {}
+
+/// The input of `hostile.every. "place"`.
+pub struct EveryPlaceInput {
+    /// The property `*/ fn main() {} /*`.
+    pub fn_main: Option<String>,
+    /// The property `"; compile_error!("x"); "`.
+    pub compile_error_x: Option<String>,
+    /// The property `"##; fn x() {} r##"`.
+    pub fn_x_r: Option<String>,
+    /// The property `]] } }`.
+    pub right_right_space_u7d_space_u7d: Option<String>,
+    /// The property `\`.
+    pub backslash: Option<String>,
+    /// The property `\"`.
+    pub backslash_quotes: Option<String>,
+    /// The property `.#![allow(x)].`.
+    pub allow_x: Option<String>,
+    /// The property `.`.
+    pub ud: Option<String>,
+    /// The property `..evil`.
+    pub evil: Option<String>,
+    /// The property `{}{0}{x:?}`.
+    pub n0_x: Option<String>,
+    /// The property `'static`.
+    pub static_: Option<String>,
+    /// The property `//! x`.
+    pub x: Option<String>,
+    /// The property `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
+    pub code_link_pet_crate_pet_script_alert_1_script: Option<String>,
+    /// The property `indented.    code.`.
+    pub indented_code: Option<String>,
+    /// The property `....unclosed`.
+    pub unclosed: Option<String>,
+    /// The property `- a.lazy.1. b.lazy`.
+    pub a_lazy_1_b_lazy: Option<String>,
+    /// The property `$crate::x!()`.
+    pub crate_x: Option<String>,
+    /// The property `..`.
+    pub u0_u7: Option<String>,
+    /// The property `.`.
+    pub ufeff: Option<String>,
+    /// The property `🦀`.
+    pub u1f980: Option<String>,
+    /// The property `r#type`.
+    pub r_type: Option<String>,
+    /// The property `..`.
+    pub dot_dot: Option<String>,
+    /// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<
+        String,
+    >,
+    /// The property `"]`.
+    pub quotes_right: Option<String>,
+    /// The property `#[derive(X)]`.
+    pub derive_x: Option<String>,
+    /// The property `"#`.
+    pub quotes_hash: Option<String>,
+    /// The property `"###; x!(); r###"`.
+    pub x_r: Option<String>,
+    /// The property `../../src/main`.
+    pub src_main: Option<String>,
+    /// The property `/etc/passwd`.
+    pub etc_passwd: Option<String>,
+    /// The property `C:\x\..\y`.
+    pub c_x_y: Option<String>,
+    /// The property `...evil.`.
+    pub evil_2: Option<String>,
+    /// The property `${env}`.
+    pub env: Option<String>,
+    /// The property `%00%0a`.
+    pub n00_0a: Option<String>,
+    /// The property `b'\`.
+    pub b: Option<String>,
+    /// The property `--><x>`.
+    pub x_2: Option<String>,
+    /// The property `.[31m`.
+    pub n31m: Option<String>,
+    /// The property `*/ fn main() {} /*_cookie`.
+    pub fn_main_cookie: Option<String>,
+    /// The property `"; compile_error!("x"); "_cookie`.
+    pub compile_error_x_cookie: Option<String>,
+    /// The property `"##; fn x() {} r##"_cookie`.
+    pub fn_x_r_cookie: Option<String>,
+    /// The property `]] } }_cookie`.
+    pub cookie: Option<String>,
+    /// The property `\_cookie`.
+    pub cookie_2: Option<String>,
+    /// The property `\"_cookie`.
+    pub cookie_3: Option<String>,
+    /// The property `.#![allow(x)]._cookie`.
+    pub allow_x_cookie: Option<String>,
+    /// The property `._cookie`.
+    pub cookie_4: Option<String>,
+    /// The property `..evil_cookie`.
+    pub evil_cookie: Option<String>,
+    /// The property `{}{0}{x:?}_cookie`.
+    pub n0_x_cookie: Option<String>,
+    /// The property `'static_cookie`.
+    pub static_cookie: Option<String>,
+    /// The property `//! x_cookie`.
+    pub x_cookie: Option<String>,
+    /// The property `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie`.
+    pub code_link_pet_crate_pet_script_alert_1_script_cookie: Option<String>,
+    /// The property `indented.    code._cookie`.
+    pub indented_code_cookie: Option<String>,
+    /// The property `....unclosed_cookie`.
+    pub unclosed_cookie: Option<String>,
+    /// The property `- a.lazy.1. b.lazy_cookie`.
+    pub a_lazy_1_b_lazy_cookie: Option<String>,
+    /// The property `$crate::x!()_cookie`.
+    pub crate_x_cookie: Option<String>,
+    /// The property `.._cookie`.
+    pub cookie_5: Option<String>,
+    /// The property `._cookie`.
+    pub cookie_6: Option<String>,
+    /// The property `🦀_cookie`.
+    pub cookie_7: Option<String>,
+    /// The property `r#type_cookie`.
+    pub r_type_cookie: Option<String>,
+    /// The property `.._cookie`.
+    pub cookie_8: Option<String>,
+    /// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2: Option<
+        String,
+    >,
+    /// The property `"]_cookie`.
+    pub cookie_9: Option<String>,
+    /// The property `#[derive(X)]_cookie`.
+    pub derive_x_cookie: Option<String>,
+    /// The property `"#_cookie`.
+    pub cookie_10: Option<String>,
+    /// The property `"###; x!(); r###"_cookie`.
+    pub x_r_cookie: Option<String>,
+    /// The property `../../src/main_cookie`.
+    pub src_main_cookie: Option<String>,
+    /// The property `/etc/passwd_cookie`.
+    pub etc_passwd_cookie: Option<String>,
+    /// The property `C:\x\..\y_cookie`.
+    pub c_x_y_cookie: Option<String>,
+    /// The property `...evil._cookie`.
+    pub evil_cookie_2: Option<String>,
+    /// The property `${env}_cookie`.
+    pub env_cookie: Option<String>,
+    /// The property `%00%0a_cookie`.
+    pub n00_0a_cookie: Option<String>,
+    /// The property `b'\_cookie`.
+    pub b_cookie: Option<String>,
+    /// The property `--><x>_cookie`.
+    pub x_cookie_2: Option<String>,
+    /// The property `.[31m_cookie`.
+    pub n31m_cookie: Option<String>,
+    /// The property `deep`.
+    pub deep: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    /// The property `"*/`.
+    pub quotes_star_slash: String,
+    /// The property `a.b`.
+    pub a_b: String,
+    /// */ fn main() {} /*
+    pub body: Option<EveryPlaceInputBody>,
+    /// The content type of the body.
+    pub content_type: EveryPlaceInputContentType,
+}
+
+/// */ fn main() {} /*
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum EveryPlaceInputBody {
+    /// Json
+    Json(Evil),
+    /// Multipart
+    Multipart(EveryPlaceInputBodyMultipart),
+    /// Text
+    Text(String),
+    /// Bytes
+    Bytes(ops::Body),
+}
+
+/// Multipart
+pub struct EveryPlaceInputBodyMultipart {
+    /// The property `*/ fn main() {} /*`.
+    pub fn_main: Option<ops::Body>,
+    /// The property `"; compile_error!("x"); "`.
+    pub compile_error_x: Option<ops::Body>,
+    /// The property `"##; fn x() {} r##"`.
+    pub fn_x_r: Option<ops::Body>,
+    /// The property `]] } }`.
+    pub right_right_space_u7d_space_u7d: Option<ops::Body>,
+    /// The property `\`.
+    pub backslash: Option<ops::Body>,
+    /// The property `\"`.
+    pub backslash_quotes: Option<ops::Body>,
+    /// The property `.#![allow(x)].`.
+    pub allow_x: Option<ops::Body>,
+    /// The property `.`.
+    pub ud: Option<ops::Body>,
+    /// The property `..evil`.
+    pub evil: Option<ops::Body>,
+    /// The property `{}{0}{x:?}`.
+    pub n0_x: Option<ops::Body>,
+    /// The property `'static`.
+    pub static_: Option<ops::Body>,
+    /// The property `//! x`.
+    pub x: Option<ops::Body>,
+    /// The property `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
+    pub code_link_pet_crate_pet_script_alert_1_script: Option<ops::Body>,
+    /// The property `indented.    code.`.
+    pub indented_code: Option<ops::Body>,
+    /// The property `....unclosed`.
+    pub unclosed: Option<ops::Body>,
+    /// The property `- a.lazy.1. b.lazy`.
+    pub a_lazy_1_b_lazy: Option<ops::Body>,
+    /// The property `$crate::x!()`.
+    pub crate_x: Option<ops::Body>,
+    /// The property `..`.
+    pub u0_u7: Option<ops::Body>,
+    /// The property `.`.
+    pub ufeff: Option<ops::Body>,
+    /// The property `🦀`.
+    pub u1f980: Option<ops::Body>,
+    /// The property `r#type`.
+    pub r_type: Option<ops::Body>,
+    /// The property `..`.
+    pub dot_dot: Option<ops::Body>,
+    /// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<
+        ops::Body,
+    >,
+    /// The property `"]`.
+    pub quotes_right: Option<ops::Body>,
+    /// The property `#[derive(X)]`.
+    pub derive_x: Option<ops::Body>,
+    /// The property `"#`.
+    pub quotes_hash: Option<ops::Body>,
+    /// The property `"###; x!(); r###"`.
+    pub x_r: Option<ops::Body>,
+    /// The property `../../src/main`.
+    pub src_main: Option<ops::Body>,
+    /// The property `/etc/passwd`.
+    pub etc_passwd: Option<ops::Body>,
+    /// The property `C:\x\..\y`.
+    pub c_x_y: Option<ops::Body>,
+    /// The property `...evil.`.
+    pub evil_2: Option<ops::Body>,
+    /// The property `${env}`.
+    pub env: Option<ops::Body>,
+    /// The property `%00%0a`.
+    pub n00_0a: Option<ops::Body>,
+    /// The property `b'\`.
+    pub b: Option<ops::Body>,
+    /// The property `--><x>`.
+    pub x_2: Option<ops::Body>,
+    /// The property `.[31m`.
+    pub n31m: Option<ops::Body>,
+}
+
+/// The content type of the body.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum EveryPlaceInputContentType {
+    /// The value `application/json`.
+    ApplicationJson,
+    /// The value `multipart/form-data`.
+    MultipartFormData,
+    /// The value `text/"; compile_error!("x"); "`.
+    TextCompileErrorX,
+    /// The value `text/"##; fn x() {} r##"`.
+    TextFnXR,
+    /// The value `text/]] } }`.
+    Text,
+    /// The value `text/\`.
+    Text2,
+    /// The value `text/\"`.
+    Text3,
+    /// The value `text/.#![allow(x)].`.
+    TextAllowX,
+    /// The value `text/..evil`.
+    TextEvil,
+    /// The value `text/{}{0}{x:?}`.
+    Text0X,
+    /// The value `text/'static`.
+    TextStatic,
+    /// The value `text///! x`.
+    TextX,
+    /// The value `text/.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
+    TextCodeLinkPetCratePetScriptAlert1Script,
+    /// The value `text/    indented.    code.`.
+    TextIndentedCode,
+    /// The value `text/....unclosed`.
+    TextUnclosed,
+    /// The value `text/- a.lazy.1. b.lazy`.
+    TextALazy1BLazy,
+    /// The value `text/$crate::x!()`.
+    TextCrateX,
+    /// The value `text/..`.
+    Text4,
+    /// The value `text/.`.
+    Text5,
+    /// The value `text/🦀`.
+    Text6,
+    /// The value `text/r#type`.
+    TextRType,
+    /// The value `text/..`.
+    Text7,
+    /// The value `text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+    Text8,
+    /// The value `text/"]`.
+    Text9,
+    /// The value `text/#[derive(X)]`.
+    TextDeriveX,
+    /// The value `text/"#`.
+    Text10,
+    /// The value `text/"###; x!(); r###"`.
+    TextXR,
+    /// The value `text/../../src/main`.
+    TextSrcMain,
+    /// The value `text//etc/passwd`.
+    TextEtcPasswd,
+    /// The value `text/C:\x\..\y`.
+    TextCXY,
+    /// The value `text/...evil.`.
+    TextEvil2,
+    /// The value `text/${env}`.
+    TextEnv,
+    /// The value `text/%00%0a`.
+    Text00_0a,
+    /// The value `text/b'\`.
+    TextB,
+    /// The value `text/--><x>`.
+    TextX2,
+    /// The value `text/.[31m`.
+    Text31m,
+    /// The value `text/.`.
+    Text11,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `Names`.
+pub struct Names {
+    /// The property `n0`.
+    pub n0: Option<FnMain2>,
+    /// The property `n1`.
+    pub n1: Option<CompileErrorX2>,
+    /// The property `n2`.
+    pub n2: Option<FnXR2>,
+    /// The property `n3`.
+    pub n3: Option<RightRightSpaceU7dSpaceU7d2>,
+    /// The property `n4`.
+    pub n4: Option<Backslash2>,
+    /// The property `n5`.
+    pub n5: Option<BackslashQuotes2>,
+    /// The property `n6`.
+    pub n6: Option<AllowX2>,
+    /// The property `n7`.
+    pub n7: Option<Ud>,
+    /// The property `n8`.
+    pub n8: Option<Evil6>,
+    /// The property `n9`.
+    pub n9: Option<N0X2>,
+    /// The property `n10`.
+    pub n10: Option<Static2>,
+    /// The property `n11`.
+    pub n11: Option<X4>,
+    /// The property `n12`.
+    pub n12: Option<CodeLinkPetCratePetScriptAlert1Script2>,
+    /// The property `n13`.
+    pub n13: Option<IndentedCode2>,
+    /// The property `n14`.
+    pub n14: Option<Unclosed2>,
+    /// The property `n15`.
+    pub n15: Option<ALazy1BLazy2>,
+    /// The property `n16`.
+    pub n16: Option<CrateX2>,
+    /// The property `n17`.
+    pub n17: Option<U0U7_3>,
+    /// The property `n18`.
+    pub n18: Option<Ufeff2>,
+    /// The property `n19`.
+    pub n19: Option<U1f980_2>,
+    /// The property `n20`.
+    pub n20: Option<RType2>,
+    /// The property `n21`.
+    pub n21: Option<DotDot2>,
+    /// The property `n22`.
+    pub n22: Option<
+        Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2,
+    >,
+    /// The property `n23`.
+    pub n23: Option<QuotesRight2>,
+    /// The property `n24`.
+    pub n24: Option<DeriveX2>,
+    /// The property `n25`.
+    pub n25: Option<QuotesHash2>,
+    /// The property `n26`.
+    pub n26: Option<XR2>,
+    /// The property `n27`.
+    pub n27: Option<SrcMain2>,
+    /// The property `n28`.
+    pub n28: Option<EtcPasswd2>,
+    /// The property `n29`.
+    pub n29: Option<CXY2>,
+    /// The property `n30`.
+    pub n30: Option<Evil7>,
+    /// The property `n31`.
+    pub n31: Option<Env2>,
+    /// The property `n32`.
+    pub n32: Option<N00_0a2>,
+    /// The property `n33`.
+    pub n33: Option<B2>,
+    /// The property `n34`.
+    pub n34: Option<X6>,
+    /// The property `n35`.
+    pub n35: Option<N31m2>,
+}
+
+/// */ fn main() {} /*
+pub struct FnMain2 {
+    /// */ fn main() {} /*
+    pub fn_main: String,
+}
+
+/// "; compile_error!("x"); "
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum CompileErrorX2 {
+    /// The value `"; compile_error!("x"); "`.
+    CompileErrorX,
+    /// The value `"##; fn x() {} r##"`.
+    FnXR,
+    /// The value `]] } }`.
+    RightRightSpaceU7dSpaceU7d,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `"##; fn x() {} r##"`.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum FnXR2 {
+    /// The variant `FnXR`.
+    FnXR(FnXRFnXr),
+    /// The variant `FnXRX`.
+    FnXRX(FnXRFnXrx),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+/// A variant of a union.
+///
+/// Its `"##; fn x() {} r##"` is always `"##; fn x() {} r##"`.
+pub struct FnXRFnXr {}
+
+/// A variant of a union.
+///
+/// Its `"##; fn x() {} r##"` is always `"##; fn x() {} r##"x`.
+pub struct FnXRFnXrx {}
+
+/// The definition `]] } }`.
+pub type RightRightSpaceU7dSpaceU7d2 = Vec<Item>;
+
+/// \]\] } }
+pub struct Item {
+    /// The property `d`.
+    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    /// The property `e`.
+    pub e: Option<ItemE>,
+}
+
+/// The property `e`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ItemE {
+    /// The value `]] } }`.
+    RightRightSpaceU7dSpaceU7d,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `\`.
+pub type Backslash2 = ::std::collections::BTreeMap<String, String>;
+
+/// \"
+pub struct BackslashQuotes2 {
+    /// \"
+    pub backslash_quotes: String,
+}
+
+/// #!\[allow(x)\]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum AllowX2 {
+    /// The value `.#![allow(x)].`.
+    AllowX,
+    /// The value `.`.
+    Ud,
+    /// The value `..evil`.
+    Evil,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `.`.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum Ud {
+    /// The variant `Ud`.
+    Ud(Ud2),
+    /// The variant `X`.
+    X(X3),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+/// A variant of a union.
+///
+/// Its `.` is always `.`.
+pub struct Ud2 {}
+
+/// A variant of a union.
+///
+/// Its `.` is always `.x`.
+pub struct X3 {}
+
+/// The definition `..evil`.
+pub type Evil6 = Vec<EvilItem>;
+
+/// U+202EU+2066evil
+pub struct EvilItem {
+    /// The property `d`.
+    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    /// The property `e`.
+    pub e: Option<EvilItemE>,
+}
+
+/// The property `e`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum EvilItemE {
+    /// The value `..evil`.
+    Evil,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `{}{0}{x:?}`.
+pub type N0X2 = ::std::collections::BTreeMap<String, String>;
+
+/// 'static
+pub struct Static2 {
+    /// 'static
+    pub static_: String,
+}
+
+/// //! x
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum X4 {
+    /// The value `//! x`.
+    X,
+    /// The value `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
+    CodeLinkPetCratePetScriptAlert1Script,
+    /// The value `indented.    code.`.
+    IndentedCode,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum CodeLinkPetCratePetScriptAlert1Script2 {
+    /// The variant `CodeLinkPetCratePetScriptAlert1Script`.
+    CodeLinkPetCratePetScriptAlert1Script(
+        CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script,
+    ),
+    /// The variant `CodeLinkPetCratePetScriptAlert1ScriptX`.
+    CodeLinkPetCratePetScriptAlert1ScriptX(
+        CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1ScriptX,
+    ),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+/// A variant of a union.
+///
+/// Its `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` is always `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
+pub struct CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script {}
+
+/// A variant of a union.
+///
+/// Its `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` is always `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>x`.
+pub struct CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1ScriptX {}
+
+/// The definition `indented.    code.`.
+pub type IndentedCode2 = Vec<IndentedCodeItem>;
+
+/// indented
+/// code
+pub struct IndentedCodeItem {
+    /// The property `d`.
+    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    /// The property `e`.
+    pub e: Option<IndentedCodeItemE>,
+}
+
+/// The property `e`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum IndentedCodeItemE {
+    /// The value `indented.    code.`.
+    IndentedCode,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `....unclosed`.
+pub type Unclosed2 = ::std::collections::BTreeMap<String, String>;
+
+/// - a
+///   lazy
+/// 1. b
+///    lazy
+pub struct ALazy1BLazy2 {
+    /// - a
+    ///   lazy
+    /// 1. b
+    ///    lazy
+    pub a_lazy_1_b_lazy: String,
+}
+
+/// $crate::x!()
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum CrateX2 {
+    /// The value `$crate::x!()`.
+    CrateX,
+    /// The value `..`.
+    U0U7,
+    /// The value `.`.
+    Ufeff,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `..`.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum U0U7_3 {
+    /// The variant `U0U7`.
+    U0U7(U0u7),
+    /// The variant `X`.
+    X(X5),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+/// A variant of a union.
+///
+/// Its `..` is always `..`.
+pub struct U0u7 {}
+
+/// A variant of a union.
+///
+/// Its `..` is always `..x`.
+pub struct X5 {}
+
+/// The definition `.`.
+pub type Ufeff2 = Vec<Item2>;
+
+/// U+FEFF
+pub struct Item2 {
+    /// The property `d`.
+    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    /// The property `e`.
+    pub e: Option<ItemE2>,
+}
+
+/// The property `e`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ItemE2 {
+    /// The value `.`.
+    Ufeff,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `🦀`.
+pub type U1f980_2 = ::std::collections::BTreeMap<String, String>;
+
+/// r#type
+pub struct RType2 {
+    /// r#type
+    pub r_type: String,
+}
+
+/// ..
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum DotDot2 {
+    /// The value `..`.
+    DotDot,
+    /// The value `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+    /// The value `"]`.
+    QuotesRight,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2 {
+    /// The variant `Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa(
+        Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa3,
+    ),
+    /// The variant `Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2`.
+    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2(
+        Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4,
+    ),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+/// A variant of a union.
+///
+/// Its `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` is always
+/// `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+pub struct Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa3 {}
+
+/// A variant of a union.
+///
+/// Its `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` is always
+/// `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
+pub struct Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4 {}
+
+/// The definition `"]`.
+pub type QuotesRight2 = Vec<Item3>;
+
+/// "\]
+pub struct Item3 {
+    /// The property `d`.
+    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    /// The property `e`.
+    pub e: Option<ItemE3>,
+}
+
+/// The property `e`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ItemE3 {
+    /// The value `"]`.
+    QuotesRight,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `#[derive(X)]`.
+pub type DeriveX2 = ::std::collections::BTreeMap<String, String>;
+
+/// "#
+pub struct QuotesHash2 {
+    /// "#
+    pub quotes_hash: String,
+}
+
+/// "###; x!(); r###"
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum XR2 {
+    /// The value `"###; x!(); r###"`.
+    XR,
+    /// The value `../../src/main`.
+    SrcMain,
+    /// The value `/etc/passwd`.
+    EtcPasswd,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `../../src/main`.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum SrcMain2 {
+    /// The variant `SrcMain`.
+    SrcMain(SrcMainSrcMain),
+    /// The variant `SrcMainx`.
+    SrcMainx(SrcMainSrcMainx),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+/// A variant of a union.
+///
+/// Its `../../src/main` is always `../../src/main`.
+pub struct SrcMainSrcMain {}
+
+/// A variant of a union.
+///
+/// Its `../../src/main` is always `../../src/mainx`.
+pub struct SrcMainSrcMainx {}
+
+/// The definition `/etc/passwd`.
+pub type EtcPasswd2 = Vec<EtcPasswdItem>;
+
+/// /etc/passwd
+pub struct EtcPasswdItem {
+    /// The property `d`.
+    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    /// The property `e`.
+    pub e: Option<EtcPasswdItemE>,
+}
+
+/// The property `e`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum EtcPasswdItemE {
+    /// The value `/etc/passwd`.
+    EtcPasswd,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `C:\x\..\y`.
+pub type CXY2 = ::std::collections::BTreeMap<String, String>;
+
+/// U+2069U+202DU+200Fevil
+pub struct Evil7 {
+    /// U+2069U+202DU+200Fevil
+    pub evil: String,
+}
+
+/// ${env}
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Env2 {
+    /// The value `${env}`.
+    Env,
+    /// The value `%00%0a`.
+    N00_0a,
+    /// The value `b'\`.
+    B,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `%00%0a`.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
+pub enum N00_0a2 {
+    /// The variant `N00_0a`.
+    N00_0a(N00_0aN00_0a),
+    /// The variant `N00_0ax`.
+    N00_0ax(N00_0aN00_0ax),
+    /// An object with any other tag.
+    Other(ops::Value),
+}
+
+/// A variant of a union.
+///
+/// Its `%00%0a` is always `%00%0a`.
+pub struct N00_0aN00_0a {}
+
+/// A variant of a union.
+///
+/// Its `%00%0a` is always `%00%0ax`.
+pub struct N00_0aN00_0ax {}
+
+/// The definition `b'\`.
+pub type B2 = Vec<BItem>;
+
+/// b'\\
+pub struct BItem {
+    /// The property `d`.
+    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    /// The property `e`.
+    pub e: Option<BItemE>,
+}
+
+/// The property `e`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum BItemE {
+    /// The value `b'\`.
+    B,
+    /// Any other value.
+    Other(String),
+}
+
+/// The definition `--><x>`.
+pub type X6 = ::std::collections::BTreeMap<String, String>;
+
+/// \[31m
+pub struct N31m2 {
+    /// \[31m
+    pub n31m: String,
+}
+
+/// "##; fn x() {} r##"
+pub struct EveryPlaceErrorHttp4xx {
+    /// The property `"##; fn x() {} r##"`.
+    pub fn_x_r: Option<i64>,
+}
+
+/// The input of `hostile.refs`.
+pub struct RefsInput {}
+
+/// The output of `hostile.refs`.
+pub struct RefsOutput {
+    /// The property `r0`.
+    pub r0: Option<ops::Value>,
+    /// The property `r1`.
+    pub r1: Option<ops::Value>,
+    /// The property `r2`.
+    pub r2: Option<ops::Value>,
+    /// The property `r3`.
+    pub r3: Option<ops::Value>,
+    /// The property `r4`.
+    pub r4: Option<ops::Value>,
+    /// The property `r5`.
+    pub r5: Option<ops::Value>,
+    /// The property `r6`.
+    pub r6: Option<ops::Value>,
+    /// The property `r7`.
+    pub r7: Option<ops::Value>,
+    /// The property `r8`.
+    pub r8: Option<ops::Value>,
+    /// The property `r9`.
+    pub r9: Option<ops::Value>,
+    /// The property `r10`.
+    pub r10: Option<ops::Value>,
+    /// The property `r11`.
+    pub r11: Option<ops::Value>,
+}
+
 mod impls {
     use ::ops_runtime::record::prelude::*;
     use super::ops;
+
+    pub(super) const VARIABLES_1: &[ops::ServerVariable] = &[
+        ops::ServerVariable::new("\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"").with_values(const { &[
+        ::std::borrow::Cow::Borrowed("\"##; fn x() {} r##\""), ::std::borrow::Cow::Borrowed("\n#![allow(x)]\n"),
+    ] }),
+        ops::ServerVariable::new("v", "\"##\n").with_values(const { &[::std::borrow::Cow::Borrowed("\"##\n")] }),
+    ];
+
+    pub(super) const SECURITY_1: &[ops::SecurityRequirement] = &[
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("*/ fn main() {} /*", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("*/ fn main() {} /*") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("*/ fn main() {} /*")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"; compile_error!(\"x\"); \"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\"; compile_error!(\"x\"); \"") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"; compile_error!(\"x\"); \"")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"##; fn x() {} r##\"", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\"##; fn x() {} r##\""))).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"##; fn x() {} r##\"")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("]] } }", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/]] } }")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("]] } }")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\\", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("\\") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\\")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\\\"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\\\"") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\\\"")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\n#![allow(x)]\n", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\n#![allow(x)]\n") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\n#![allow(x)]\n")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\r", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\r"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("\r")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{202e}\u{2066}evil", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\u{202e}\u{2066}evil")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{202e}\u{2066}evil")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("{}{0}{x:?}", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("{}{0}{x:?}") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("{}{0}{x:?}")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("'static", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("'static") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("'static")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("//! x", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("//! x") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("//! x")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("`code` [link] [pet](crate::pet) <script>alert(1)</script>"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("    indented\n    code\n", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/    indented\n    code")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("    indented\n    code\n")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("```\nunclosed", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("```\nunclosed") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("```\nunclosed")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("- a\nlazy\n1. b\nlazy", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("- a\nlazy\n1. b\nlazy") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("- a\nlazy\n1. b\nlazy")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("$crate::x!()", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("$crate::x!()") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("$crate::x!()")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\0\u{7}", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\0\u{7}"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("\0\u{7}")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{feff}", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\u{feff}")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{feff}")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("🦀", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("🦀") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("🦀")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("r#type", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("r#type") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("r#type")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("..", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("..") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("..")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"]", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\"]")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"]")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("#[derive(X)]", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("#[derive(X)]") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("#[derive(X)]")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"#", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\"#") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"#")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"###; x!(); r###\"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\"###; x!(); r###\"") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"###; x!(); r###\"")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("../../src/main", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("../../src/main"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("../../src/main")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("/etc/passwd", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x//etc/passwd")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("/etc/passwd")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("C:\\x\\..\\y", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("C:\\x\\..\\y") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("C:\\x\\..\\y")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{2069}\u{202d}\u{200f}evil\u{2028}", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("${env}", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("${env}") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("${env}")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("%00%0a", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("%00%0a"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("%00%0a")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("b'\\", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/b'\\")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("b'\\")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("--><x>", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("--><x>") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("--><x>")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{1b}[31m", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\u{1b}[31m") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{1b}[31m")] })] }),
+    ];
 
     const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;
     const _: Option<super::ALazy1bLazyError404> = None;
@@ -1578,6 +3102,7 @@ mod impls {
     const _: Option<super::CompileErrorXError404> = None;
     const _: Option<super::CrateXError404> = None;
     const _: Option<super::DotDotError404> = None;
+    const _: Option<super::EveryPlaceErrorHttp4xx> = None;
     const _: Option<super::EvilError404> = None;
     const _: Option<super::FnMainError404> = None;
     const _: Option<super::FnXrError404> = None;
@@ -2809,14 +4334,1160 @@ mod impls {
     }
     ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaar, Default);
 
+    impl Record for super::QuotesRightInput {
+        const NAME: &'static str = "QuotesRightInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::QuotesRightInput, Default);
+
+    impl Record for super::DeriveXInput {
+        const NAME: &'static str = "DeriveXInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::DeriveXInput, Default);
+
+    impl Record for super::QuotesHashInput {
+        const NAME: &'static str = "QuotesHashInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::QuotesHashInput, Default);
+
+    impl Record for super::XrInput {
+        const NAME: &'static str = "XrInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::XrInput, Default);
+
+    impl Record for super::SrcMainInput {
+        const NAME: &'static str = "SrcMainInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::SrcMainInput, Default);
+
+    impl Record for super::EtcPasswdInput {
+        const NAME: &'static str = "EtcPasswdInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::EtcPasswdInput, Default);
+
+    impl Record for super::CxyInput {
+        const NAME: &'static str = "CxyInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::CxyInput, Default);
+
+    impl Record for super::EvilInput2 {
+        const NAME: &'static str = "EvilInput2";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::EvilInput2, Default);
+
+    impl Record for super::EnvInput {
+        const NAME: &'static str = "EnvInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::EnvInput, Default);
+
+    impl Record for super::N00_0aInput {
+        const NAME: &'static str = "N00_0aInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::N00_0aInput, Default);
+
+    impl Record for super::BInput {
+        const NAME: &'static str = "BInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::BInput, Default);
+
+    impl Record for super::XInput2 {
+        const NAME: &'static str = "XInput2";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::XInput2, Default);
+
+    impl Record for super::N31mInput {
+        const NAME: &'static str = "N31mInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::N31mInput, Default);
+
+    impl Record for super::EveryPlaceInput {
+        const NAME: &'static str = "EveryPlaceInput";
+        const FIELDS: &'static [&'static str] = &[
+            "*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"", "]] } }", "\\", "\\\"",
+            "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static", "//! x",
+            "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed",
+            "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\x\\..\\y",
+            "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a", "b'\\", "--><x>", "\u{1b}[31m",
+            "*/ fn main() {} /*_cookie", "\"; compile_error!(\"x\"); \"_cookie", "\"##; fn x() {} r##\"_cookie",
+            "]] } }_cookie", "\\_cookie", "\\\"_cookie", "\n#![allow(x)]\n_cookie", "\r_cookie",
+            "\u{202e}\u{2066}evil_cookie", "{}{0}{x:?}_cookie", "'static_cookie", "//! x_cookie",
+            "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie", "    indented\n    code\n_cookie",
+            "```\nunclosed_cookie", "- a\nlazy\n1. b\nlazy_cookie", "$crate::x!()_cookie", "\0\u{7}_cookie",
+            "\u{feff}_cookie", "🦀_cookie", "r#type_cookie", ".._cookie",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie",
+            "\"]_cookie", "#[derive(X)]_cookie", "\"#_cookie", "\"###; x!(); r###\"_cookie", "../../src/main_cookie",
+            "/etc/passwd_cookie", "C:\\x\\..\\y_cookie", "\u{2069}\u{202d}\u{200f}evil\u{2028}_cookie", "${env}_cookie",
+            "%00%0a_cookie", "b'\\_cookie", "--><x>_cookie", "\u{1b}[31m_cookie", "deep", "\"*/", "a\u{202e}b", "body",
+            "contentType",
+        ];
+        type Slots = (
+            (
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+            ),
+            (
+                (
+                Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>, Optional<String>,
+                Optional<String>, Optional<String>,
+            ),
+                (
+                Optional<::std::collections::BTreeMap<String, ops::Value>>, Required<String>, Required<String>,
+                Optional<super::EveryPlaceInputBody>, Defaulted<super::EveryPlaceInputContentType>,
+            ),
+            ),
+        );
+        fn make((
+            (
+                (
+                fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x,
+                ud,
+            ),
+                (
+                evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
+                a_lazy_1_b_lazy,
+            ),
+                (
+                crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+                quotes_right,
+            ),
+                (
+                derive_x, quotes_hash, x_r, src_main, etc_passwd, c_x_y, evil_2, env,
+            ),
+                (
+                n00_0a, b, x_2, n31m, fn_main_cookie, compile_error_x_cookie, fn_x_r_cookie, cookie,
+            ),
+                (
+                cookie_2, cookie_3, allow_x_cookie, cookie_4, evil_cookie, n0_x_cookie, static_cookie, x_cookie,
+            ),
+                (
+                code_link_pet_crate_pet_script_alert_1_script_cookie, indented_code_cookie, unclosed_cookie,
+                a_lazy_1_b_lazy_cookie, crate_x_cookie, cookie_5, cookie_6, cookie_7,
+            ),
+                (
+                r_type_cookie, cookie_8,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
+                cookie_9, derive_x_cookie, cookie_10, x_r_cookie, src_main_cookie,
+            ),
+            ),
+            (
+                (
+                etc_passwd_cookie, c_x_y_cookie, evil_cookie_2, env_cookie, n00_0a_cookie, b_cookie, x_cookie_2,
+                n31m_cookie,
+            ),
+                (deep, quotes_star_slash, a_b, body, content_type),
+            ),
+        ): Values<Self>) -> Self {
+            Self {
+                fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x,
+                ud, evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
+                a_lazy_1_b_lazy, crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+                quotes_right, derive_x, quotes_hash, x_r, src_main, etc_passwd, c_x_y, evil_2, env, n00_0a, b, x_2, n31m,
+                fn_main_cookie, compile_error_x_cookie, fn_x_r_cookie, cookie, cookie_2, cookie_3, allow_x_cookie,
+                cookie_4, evil_cookie, n0_x_cookie, static_cookie, x_cookie,
+                code_link_pet_crate_pet_script_alert_1_script_cookie, indented_code_cookie, unclosed_cookie,
+                a_lazy_1_b_lazy_cookie, crate_x_cookie, cookie_5, cookie_6, cookie_7, r_type_cookie, cookie_8,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
+                cookie_9, derive_x_cookie, cookie_10, x_r_cookie, src_main_cookie, etc_passwd_cookie, c_x_y_cookie,
+                evil_cookie_2, env_cookie, n00_0a_cookie, b_cookie, x_cookie_2, n31m_cookie, deep, quotes_star_slash, a_b,
+                body, content_type: content_type.unwrap_or(super::EveryPlaceInputContentType::ApplicationJson),
+            }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    (
+                    &self.fn_main, &self.compile_error_x, &self.fn_x_r, &self.right_right_space_u7d_space_u7d,
+                    &self.backslash, &self.backslash_quotes, &self.allow_x, &self.ud,
+                ),
+                    (
+                    &self.evil, &self.n0_x, &self.static_, &self.x, &self.code_link_pet_crate_pet_script_alert_1_script,
+                    &self.indented_code, &self.unclosed, &self.a_lazy_1_b_lazy,
+                ),
+                    (
+                    &self.crate_x, &self.u0_u7, &self.ufeff, &self.u1f980, &self.r_type, &self.dot_dot,
+                    &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+                    &self.quotes_right,
+                ),
+                    (
+                    &self.derive_x, &self.quotes_hash, &self.x_r, &self.src_main, &self.etc_passwd, &self.c_x_y,
+                    &self.evil_2, &self.env,
+                ),
+                    (
+                    &self.n00_0a, &self.b, &self.x_2, &self.n31m, &self.fn_main_cookie, &self.compile_error_x_cookie,
+                    &self.fn_x_r_cookie, &self.cookie,
+                ),
+                    (
+                    &self.cookie_2, &self.cookie_3, &self.allow_x_cookie, &self.cookie_4, &self.evil_cookie,
+                    &self.n0_x_cookie, &self.static_cookie, &self.x_cookie,
+                ),
+                    (
+                    &self.code_link_pet_crate_pet_script_alert_1_script_cookie, &self.indented_code_cookie,
+                    &self.unclosed_cookie, &self.a_lazy_1_b_lazy_cookie, &self.crate_x_cookie, &self.cookie_5,
+                    &self.cookie_6, &self.cookie_7,
+                ),
+                    (
+                    &self.r_type_cookie, &self.cookie_8,
+                    &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
+                    &self.cookie_9, &self.derive_x_cookie, &self.cookie_10, &self.x_r_cookie, &self.src_main_cookie,
+                ),
+                ),
+                (
+                    (
+                    &self.etc_passwd_cookie, &self.c_x_y_cookie, &self.evil_cookie_2, &self.env_cookie,
+                    &self.n00_0a_cookie, &self.b_cookie, &self.x_cookie_2, &self.n31m_cookie,
+                ),
+                    (
+                    &self.deep, &self.quotes_star_slash, &self.a_b, &self.body, &self.content_type,
+                ),
+                ),
+            )
+        }
+    }
+    ops::table!(super::EveryPlaceInput);
+
+    ops::untagged!(super::EveryPlaceInputBody {
+        Object["*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\""; "]] } }", "\\", "\\\"", "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static", "//! x", "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed", "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bad", "worse"] => Json,
+        Object[; "*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"", "]] } }", "\\", "\\\"", "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static", "//! x", "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed", "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\x\\..\\y", "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a", "b'\\", "--><x>", "\u{1b}[31m"] => Multipart,
+        String => Text,
+        String => Bytes,
+    });
+
+    impl Record for super::EveryPlaceInputBodyMultipart {
+        const NAME: &'static str = "EveryPlaceInputBodyMultipart";
+        const FIELDS: &'static [&'static str] = &[
+            "*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"", "]] } }", "\\", "\\\"",
+            "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static", "//! x",
+            "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed",
+            "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\x\\..\\y",
+            "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a", "b'\\", "--><x>", "\u{1b}[31m",
+        ];
+        type Slots = (
+            (
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+            ),
+            (
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+            ),
+            (
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+            ),
+            (
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+            ),
+            (
+                Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>, Optional<ops::Body>,
+            ),
+        );
+        fn make((
+            (
+                fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x,
+                ud,
+            ),
+            (
+                evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
+                a_lazy_1_b_lazy,
+            ),
+            (
+                crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+                quotes_right,
+            ),
+            (
+                derive_x, quotes_hash, x_r, src_main, etc_passwd, c_x_y, evil_2, env,
+            ),
+            (n00_0a, b, x_2, n31m),
+        ): Values<Self>) -> Self {
+            Self {
+                fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d, backslash, backslash_quotes, allow_x,
+                ud, evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
+                a_lazy_1_b_lazy, crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+                quotes_right, derive_x, quotes_hash, x_r, src_main, etc_passwd, c_x_y, evil_2, env, n00_0a, b, x_2, n31m,
+            }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.fn_main, &self.compile_error_x, &self.fn_x_r, &self.right_right_space_u7d_space_u7d,
+                    &self.backslash, &self.backslash_quotes, &self.allow_x, &self.ud,
+                ),
+                (
+                    &self.evil, &self.n0_x, &self.static_, &self.x, &self.code_link_pet_crate_pet_script_alert_1_script,
+                    &self.indented_code, &self.unclosed, &self.a_lazy_1_b_lazy,
+                ),
+                (
+                    &self.crate_x, &self.u0_u7, &self.ufeff, &self.u1f980, &self.r_type, &self.dot_dot,
+                    &self.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+                    &self.quotes_right,
+                ),
+                (
+                    &self.derive_x, &self.quotes_hash, &self.x_r, &self.src_main, &self.etc_passwd, &self.c_x_y,
+                    &self.evil_2, &self.env,
+                ),
+                (&self.n00_0a, &self.b, &self.x_2, &self.n31m),
+            )
+        }
+    }
+    ops::table!(super::EveryPlaceInputBodyMultipart, Default);
+
+    ops::names!(super::EveryPlaceInputContentType {
+        "application/json" => ApplicationJson,
+        "multipart/form-data" => MultipartFormData,
+        "text/\"; compile_error!(\"x\"); \"" => TextCompileErrorX,
+        "text/\"##; fn x() {} r##\"" => TextFnXR,
+        "text/]] } }" => Text,
+        "text/\\" => Text2,
+        "text/\\\"" => Text3,
+        "text/\n#![allow(x)]\n" => TextAllowX,
+        "text/\u{202e}\u{2066}evil" => TextEvil,
+        "text/{}{0}{x:?}" => Text0X,
+        "text/'static" => TextStatic,
+        "text///! x" => TextX,
+        "text/`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => TextCodeLinkPetCratePetScriptAlert1Script,
+        "text/    indented\n    code\n" => TextIndentedCode,
+        "text/```\nunclosed" => TextUnclosed,
+        "text/- a\nlazy\n1. b\nlazy" => TextALazy1BLazy,
+        "text/$crate::x!()" => TextCrateX,
+        "text/\0\u{7}" => Text4,
+        "text/\u{feff}" => Text5,
+        "text/🦀" => Text6,
+        "text/r#type" => TextRType,
+        "text/.." => Text7,
+        "text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => Text8,
+        "text/\"]" => Text9,
+        "text/#[derive(X)]" => TextDeriveX,
+        "text/\"#" => Text10,
+        "text/\"###; x!(); r###\"" => TextXR,
+        "text/../../src/main" => TextSrcMain,
+        "text//etc/passwd" => TextEtcPasswd,
+        "text/C:\\x\\..\\y" => TextCXY,
+        "text/\u{2069}\u{202d}\u{200f}evil\u{2028}" => TextEvil2,
+        "text/${env}" => TextEnv,
+        "text/%00%0a" => Text00_0a,
+        "text/b'\\" => TextB,
+        "text/--><x>" => TextX2,
+        "text/\u{1b}[31m" => Text31m,
+        "text/\r" => Text11,
+        _ => Other,
+    });
+
+    impl Record for super::Names {
+        const NAME: &'static str = "Names";
+        const FIELDS: &'static [&'static str] = &[
+            "n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11", "n12", "n13", "n14", "n15", "n16",
+            "n17", "n18", "n19", "n20", "n21", "n22", "n23", "n24", "n25", "n26", "n27", "n28", "n29", "n30", "n31", "n32",
+            "n33", "n34", "n35",
+        ];
+        type Slots = (
+            (
+                Optional<super::FnMain2>, Optional<super::CompileErrorX2>, Optional<super::FnXR2>,
+                Optional<super::RightRightSpaceU7dSpaceU7d2>, Optional<super::Backslash2>,
+                Optional<super::BackslashQuotes2>, Optional<super::AllowX2>, Optional<super::Ud>,
+            ),
+            (
+                Optional<super::Evil6>, Optional<super::N0X2>, Optional<super::Static2>, Optional<super::X4>,
+                Optional<super::CodeLinkPetCratePetScriptAlert1Script2>, Optional<super::IndentedCode2>,
+                Optional<super::Unclosed2>, Optional<super::ALazy1BLazy2>,
+            ),
+            (
+                Optional<super::CrateX2>, Optional<super::U0U7_3>, Optional<super::Ufeff2>, Optional<super::U1f980_2>,
+                Optional<super::RType2>, Optional<super::DotDot2>,
+                Optional<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2>,
+                Optional<super::QuotesRight2>,
+            ),
+            (
+                Optional<super::DeriveX2>, Optional<super::QuotesHash2>, Optional<super::XR2>, Optional<super::SrcMain2>,
+                Optional<super::EtcPasswd2>, Optional<super::CXY2>, Optional<super::Evil7>, Optional<super::Env2>,
+            ),
+            (
+                Optional<super::N00_0a2>, Optional<super::B2>, Optional<super::X6>, Optional<super::N31m2>,
+            ),
+        );
+        fn make((
+            (n0, n1, n2, n3, n4, n5, n6, n7), (n8, n9, n10, n11, n12, n13, n14, n15),
+            (n16, n17, n18, n19, n20, n21, n22, n23), (n24, n25, n26, n27, n28, n29, n30, n31), (n32, n33, n34, n35),
+        ): Values<Self>) -> Self {
+            Self {
+                n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n13, n14, n15, n16, n17, n18, n19, n20, n21, n22,
+                n23, n24, n25, n26, n27, n28, n29, n30, n31, n32, n33, n34, n35,
+            }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.n0, &self.n1, &self.n2, &self.n3, &self.n4, &self.n5, &self.n6, &self.n7,
+                ),
+                (
+                    &self.n8, &self.n9, &self.n10, &self.n11, &self.n12, &self.n13, &self.n14, &self.n15,
+                ),
+                (
+                    &self.n16, &self.n17, &self.n18, &self.n19, &self.n20, &self.n21, &self.n22, &self.n23,
+                ),
+                (
+                    &self.n24, &self.n25, &self.n26, &self.n27, &self.n28, &self.n29, &self.n30, &self.n31,
+                ),
+                (&self.n32, &self.n33, &self.n34, &self.n35),
+            )
+        }
+    }
+    ops::table!(super::Names, Default);
+
+    impl Record for super::FnMain2 {
+        const NAME: &'static str = "FnMain2";
+        const FIELDS: &'static [&'static str] = &["*/ fn main() {} /*"];
+        type Slots = (Required<String>,);
+        fn make((fn_main,): Values<Self>) -> Self {
+            Self { fn_main }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.fn_main,)
+        }
+    }
+    ops::table!(super::FnMain2);
+
+    ops::names!(super::CompileErrorX2 {
+        "\"; compile_error!(\"x\"); \"" => CompileErrorX,
+        "\"##; fn x() {} r##\"" => FnXR,
+        "]] } }" => RightRightSpaceU7dSpaceU7d,
+        _ => Other,
+    });
+
+    ops::tagged!(super::FnXR2["\"##; fn x() {} r##\""] {
+        "\"##; fn x() {} r##\"" => FnXR,
+        "\"##; fn x() {} r##\"x" => FnXRX,
+        _ => Other,
+    });
+
+    impl Record for super::FnXRFnXr {
+        const NAME: &'static str = "FnXRFnXr";
+        const FIELDS: &'static [&'static str] = &["\"##; fn x() {} r##\""];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\"##; fn x() {} r##\"")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::FnXRFnXr, Default);
+
+    impl Record for super::FnXRFnXrx {
+        const NAME: &'static str = "FnXRFnXrx";
+        const FIELDS: &'static [&'static str] = &["\"##; fn x() {} r##\""];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\"##; fn x() {} r##\"x")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::FnXRFnXrx, Default);
+
+    impl Record for super::Item {
+        const NAME: &'static str = "Item";
+        const FIELDS: &'static [&'static str] = &["d", "e"];
+        type Slots = (
+            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE>,
+        );
+        fn make((d, e): Values<Self>) -> Self {
+            Self { d, e }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.d, &self.e)
+        }
+    }
+    ops::table!(super::Item, Default);
+
+    ops::names!(super::ItemE {
+        "]] } }" => RightRightSpaceU7dSpaceU7d,
+        _ => Other,
+    });
+
+    impl Record for super::BackslashQuotes2 {
+        const NAME: &'static str = "BackslashQuotes2";
+        const FIELDS: &'static [&'static str] = &["\\\""];
+        type Slots = (Required<String>,);
+        fn make((backslash_quotes,): Values<Self>) -> Self {
+            Self { backslash_quotes }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.backslash_quotes,)
+        }
+    }
+    ops::table!(super::BackslashQuotes2);
+
+    ops::names!(super::AllowX2 {
+        "\n#![allow(x)]\n" => AllowX,
+        "\r" => Ud,
+        "\u{202e}\u{2066}evil" => Evil,
+        _ => Other,
+    });
+
+    ops::tagged!(super::Ud["\r"] {
+        "\r" => Ud,
+        "\rx" => X,
+        _ => Other,
+    });
+
+    impl Record for super::Ud2 {
+        const NAME: &'static str = "Ud2";
+        const FIELDS: &'static [&'static str] = &["\r"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\r")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::Ud2, Default);
+
+    impl Record for super::X3 {
+        const NAME: &'static str = "X3";
+        const FIELDS: &'static [&'static str] = &["\r"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\rx")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::X3, Default);
+
+    impl Record for super::EvilItem {
+        const NAME: &'static str = "EvilItem";
+        const FIELDS: &'static [&'static str] = &["d", "e"];
+        type Slots = (
+            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::EvilItemE>,
+        );
+        fn make((d, e): Values<Self>) -> Self {
+            Self { d, e }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.d, &self.e)
+        }
+    }
+    ops::table!(super::EvilItem, Default);
+
+    ops::names!(super::EvilItemE {
+        "\u{202e}\u{2066}evil" => Evil,
+        _ => Other,
+    });
+
+    impl Record for super::Static2 {
+        const NAME: &'static str = "Static2";
+        const FIELDS: &'static [&'static str] = &["'static"];
+        type Slots = (Required<String>,);
+        fn make((static_,): Values<Self>) -> Self {
+            Self { static_ }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.static_,)
+        }
+    }
+    ops::table!(super::Static2);
+
+    ops::names!(super::X4 {
+        "//! x" => X,
+        "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => CodeLinkPetCratePetScriptAlert1Script,
+        "    indented\n    code\n" => IndentedCode,
+        _ => Other,
+    });
+
+    ops::tagged!(super::CodeLinkPetCratePetScriptAlert1Script2["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"] {
+        "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => CodeLinkPetCratePetScriptAlert1Script,
+        "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>x" => CodeLinkPetCratePetScriptAlert1ScriptX,
+        _ => Other,
+    });
+
+    impl Record for super::CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script {
+        const NAME: &'static str = "CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script";
+        const FIELDS: &'static [&'static str] = &[
+            "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+        ];
+        const CONSTANTS: &'static [Literal<'static>] = &[
+            Literal::Text("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"),
+        ];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script, Default);
+
+    impl Record for super::CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1ScriptX {
+        const NAME: &'static str = "CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1ScriptX";
+        const FIELDS: &'static [&'static str] = &[
+            "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+        ];
+        const CONSTANTS: &'static [Literal<'static>] = &[
+            Literal::Text("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>x"),
+        ];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1ScriptX, Default);
+
+    impl Record for super::IndentedCodeItem {
+        const NAME: &'static str = "IndentedCodeItem";
+        const FIELDS: &'static [&'static str] = &["d", "e"];
+        type Slots = (
+            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::IndentedCodeItemE>,
+        );
+        fn make((d, e): Values<Self>) -> Self {
+            Self { d, e }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.d, &self.e)
+        }
+    }
+    ops::table!(super::IndentedCodeItem, Default);
+
+    ops::names!(super::IndentedCodeItemE {
+        "    indented\n    code\n" => IndentedCode,
+        _ => Other,
+    });
+
+    impl Record for super::ALazy1BLazy2 {
+        const NAME: &'static str = "ALazy1BLazy2";
+        const FIELDS: &'static [&'static str] = &["- a\nlazy\n1. b\nlazy"];
+        type Slots = (Required<String>,);
+        fn make((a_lazy_1_b_lazy,): Values<Self>) -> Self {
+            Self { a_lazy_1_b_lazy }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.a_lazy_1_b_lazy,)
+        }
+    }
+    ops::table!(super::ALazy1BLazy2);
+
+    ops::names!(super::CrateX2 {
+        "$crate::x!()" => CrateX,
+        "\0\u{7}" => U0U7,
+        "\u{feff}" => Ufeff,
+        _ => Other,
+    });
+
+    ops::tagged!(super::U0U7_3["\0\u{7}"] {
+        "\0\u{7}" => U0U7,
+        "\0\u{7}x" => X,
+        _ => Other,
+    });
+
+    impl Record for super::U0u7 {
+        const NAME: &'static str = "U0u7";
+        const FIELDS: &'static [&'static str] = &["\0\u{7}"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\0\u{7}")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::U0u7, Default);
+
+    impl Record for super::X5 {
+        const NAME: &'static str = "X5";
+        const FIELDS: &'static [&'static str] = &["\0\u{7}"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\0\u{7}x")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::X5, Default);
+
+    impl Record for super::Item2 {
+        const NAME: &'static str = "Item2";
+        const FIELDS: &'static [&'static str] = &["d", "e"];
+        type Slots = (
+            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE2>,
+        );
+        fn make((d, e): Values<Self>) -> Self {
+            Self { d, e }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.d, &self.e)
+        }
+    }
+    ops::table!(super::Item2, Default);
+
+    ops::names!(super::ItemE2 {
+        "\u{feff}" => Ufeff,
+        _ => Other,
+    });
+
+    impl Record for super::RType2 {
+        const NAME: &'static str = "RType2";
+        const FIELDS: &'static [&'static str] = &["r#type"];
+        type Slots = (Required<String>,);
+        fn make((r_type,): Values<Self>) -> Self {
+            Self { r_type }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.r_type,)
+        }
+    }
+    ops::table!(super::RType2);
+
+    ops::names!(super::DotDot2 {
+        ".." => DotDot,
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+        "\"]" => QuotesRight,
+        _ => Other,
+    });
+
+    ops::tagged!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] {
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaax" => Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2,
+        _ => Other,
+    });
+
+    impl Record for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa3 {
+        const NAME: &'static str = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa3";
+        const FIELDS: &'static [&'static str] = &[
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        ];
+        const CONSTANTS: &'static [Literal<'static>] = &[
+            Literal::Text("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        ];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa3, Default);
+
+    impl Record for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4 {
+        const NAME: &'static str = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4";
+        const FIELDS: &'static [&'static str] = &[
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        ];
+        const CONSTANTS: &'static [Literal<'static>] = &[
+            Literal::Text("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaax"),
+        ];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4, Default);
+
+    impl Record for super::Item3 {
+        const NAME: &'static str = "Item3";
+        const FIELDS: &'static [&'static str] = &["d", "e"];
+        type Slots = (
+            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE3>,
+        );
+        fn make((d, e): Values<Self>) -> Self {
+            Self { d, e }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.d, &self.e)
+        }
+    }
+    ops::table!(super::Item3, Default);
+
+    ops::names!(super::ItemE3 {
+        "\"]" => QuotesRight,
+        _ => Other,
+    });
+
+    impl Record for super::QuotesHash2 {
+        const NAME: &'static str = "QuotesHash2";
+        const FIELDS: &'static [&'static str] = &["\"#"];
+        type Slots = (Required<String>,);
+        fn make((quotes_hash,): Values<Self>) -> Self {
+            Self { quotes_hash }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.quotes_hash,)
+        }
+    }
+    ops::table!(super::QuotesHash2);
+
+    ops::names!(super::XR2 {
+        "\"###; x!(); r###\"" => XR,
+        "../../src/main" => SrcMain,
+        "/etc/passwd" => EtcPasswd,
+        _ => Other,
+    });
+
+    ops::tagged!(super::SrcMain2["../../src/main"] {
+        "../../src/main" => SrcMain,
+        "../../src/mainx" => SrcMainx,
+        _ => Other,
+    });
+
+    impl Record for super::SrcMainSrcMain {
+        const NAME: &'static str = "SrcMainSrcMain";
+        const FIELDS: &'static [&'static str] = &["../../src/main"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("../../src/main")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::SrcMainSrcMain, Default);
+
+    impl Record for super::SrcMainSrcMainx {
+        const NAME: &'static str = "SrcMainSrcMainx";
+        const FIELDS: &'static [&'static str] = &["../../src/main"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("../../src/mainx")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::SrcMainSrcMainx, Default);
+
+    impl Record for super::EtcPasswdItem {
+        const NAME: &'static str = "EtcPasswdItem";
+        const FIELDS: &'static [&'static str] = &["d", "e"];
+        type Slots = (
+            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::EtcPasswdItemE>,
+        );
+        fn make((d, e): Values<Self>) -> Self {
+            Self { d, e }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.d, &self.e)
+        }
+    }
+    ops::table!(super::EtcPasswdItem, Default);
+
+    ops::names!(super::EtcPasswdItemE {
+        "/etc/passwd" => EtcPasswd,
+        _ => Other,
+    });
+
+    impl Record for super::Evil7 {
+        const NAME: &'static str = "Evil7";
+        const FIELDS: &'static [&'static str] = &["\u{2069}\u{202d}\u{200f}evil\u{2028}"];
+        type Slots = (Required<String>,);
+        fn make((evil,): Values<Self>) -> Self {
+            Self { evil }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.evil,)
+        }
+    }
+    ops::table!(super::Evil7);
+
+    ops::names!(super::Env2 {
+        "${env}" => Env,
+        "%00%0a" => N00_0a,
+        "b'\\" => B,
+        _ => Other,
+    });
+
+    ops::tagged!(super::N00_0a2["%00%0a"] {
+        "%00%0a" => N00_0a,
+        "%00%0ax" => N00_0ax,
+        _ => Other,
+    });
+
+    impl Record for super::N00_0aN00_0a {
+        const NAME: &'static str = "N00_0aN00_0a";
+        const FIELDS: &'static [&'static str] = &["%00%0a"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("%00%0a")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::N00_0aN00_0a, Default);
+
+    impl Record for super::N00_0aN00_0ax {
+        const NAME: &'static str = "N00_0aN00_0ax";
+        const FIELDS: &'static [&'static str] = &["%00%0a"];
+        const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("%00%0ax")];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::N00_0aN00_0ax, Default);
+
+    impl Record for super::BItem {
+        const NAME: &'static str = "BItem";
+        const FIELDS: &'static [&'static str] = &["d", "e"];
+        type Slots = (
+            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::BItemE>,
+        );
+        fn make((d, e): Values<Self>) -> Self {
+            Self { d, e }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.d, &self.e)
+        }
+    }
+    ops::table!(super::BItem, Default);
+
+    ops::names!(super::BItemE {
+        "b'\\" => B,
+        _ => Other,
+    });
+
+    impl Record for super::N31m2 {
+        const NAME: &'static str = "N31m2";
+        const FIELDS: &'static [&'static str] = &["\u{1b}[31m"];
+        type Slots = (Required<String>,);
+        fn make((n31m,): Values<Self>) -> Self {
+            Self { n31m }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.n31m,)
+        }
+    }
+    ops::table!(super::N31m2);
+
+    impl Record for super::EveryPlaceErrorHttp4xx {
+        const NAME: &'static str = "EveryPlaceErrorHttp4xx";
+        const FIELDS: &'static [&'static str] = &["\"##; fn x() {} r##\""];
+        type Slots = (Optional<i64>,);
+        fn make((fn_x_r,): Values<Self>) -> Self {
+            Self { fn_x_r }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.fn_x_r,)
+        }
+    }
+    ops::table!(super::EveryPlaceErrorHttp4xx, Default);
+
+    impl Record for super::RefsInput {
+        const NAME: &'static str = "RefsInput";
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
+        }
+        fn fields(&self) -> Fields<'_, Self> {}
+    }
+    ops::table!(super::RefsInput, Default);
+
+    impl Record for super::RefsOutput {
+        const NAME: &'static str = "RefsOutput";
+        const FIELDS: &'static [&'static str] = &[
+            "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11",
+        ];
+        type Slots = (
+            (
+                Nullable<ops::Value>, Nullable<ops::Value>, Nullable<ops::Value>, Nullable<ops::Value>,
+                Nullable<ops::Value>, Nullable<ops::Value>, Nullable<ops::Value>, Nullable<ops::Value>,
+            ),
+            (
+                Nullable<ops::Value>, Nullable<ops::Value>, Nullable<ops::Value>, Nullable<ops::Value>,
+            ),
+        );
+        fn make(((r0, r1, r2, r3, r4, r5, r6, r7), (r8, r9, r10, r11)): Values<Self>) -> Self {
+            Self { r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11 }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.r0, &self.r1, &self.r2, &self.r3, &self.r4, &self.r5, &self.r6, &self.r7,
+                ),
+                (&self.r8, &self.r9, &self.r10, &self.r11),
+            )
+        }
+    }
+    ops::table!(super::RefsOutput, Default);
+
     ops::json_schemas!("hostile", super::DEFINITIONS {
         super::Evil = "Evil",
         super::Worse = "Worse",
+        super::Names = "Names",
+        super::FnMain2 = "*/ fn main() {} /*",
+        super::CompileErrorX2 = "\"; compile_error!(\"x\"); \"",
+        super::FnXR2 = "\"##; fn x() {} r##\"",
+        super::BackslashQuotes2 = "\\\"",
+        super::AllowX2 = "\n#![allow(x)]\n",
+        super::Ud = "\r",
+        super::Static2 = "'static",
+        super::X4 = "//! x",
+        super::CodeLinkPetCratePetScriptAlert1Script2 = "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+        super::ALazy1BLazy2 = "- a\nlazy\n1. b\nlazy",
+        super::CrateX2 = "$crate::x!()",
+        super::U0U7_3 = "\0\u{7}",
+        super::RType2 = "r#type",
+        super::DotDot2 = "..",
+        super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2 = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        super::QuotesHash2 = "\"#",
+        super::XR2 = "\"###; x!(); r###\"",
+        super::SrcMain2 = "../../src/main",
+        super::Evil7 = "\u{2069}\u{202d}\u{200f}evil\u{2028}",
+        super::Env2 = "${env}",
+        super::N00_0a2 = "%00%0a",
+        super::N31m2 = "\u{1b}[31m",
     });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
+    ops::Definition::new("\0\u{7}", r##"{"oneOf":[{"type":"object","properties":{"\u0000\u0007":{"const":"\u0000\u0007"}},"required":["\u0000\u0007"]},{"type":"object","properties":{"\u0000\u0007":{"const":"\u0000\u0007x"}},"required":["\u0000\u0007"]}],"discriminator":{"propertyName":"\u0000\u0007","mapping":{"\u0000\u0007":"#/$defs/\u0000\u0007"}}}"##),
+    ops::Definition::new("\n#![allow(x)]\n", r#"{"enum":["\n#![allow(x)]\n","\r","\u202e\u2066evil","\n#![allow(x)]\n"],"description":"\n#![allow(x)]\n","title":"\n#![allow(x)]\n"}"#),
+    ops::Definition::new("\r", r##"{"oneOf":[{"type":"object","properties":{"\r":{"const":"\r"}},"required":["\r"]},{"type":"object","properties":{"\r":{"const":"\rx"}},"required":["\r"]}],"discriminator":{"propertyName":"\r","mapping":{"\r":"#/$defs/\r"}}}"##),
+    ops::Definition::new("\u{1b}[31m", r#"{"type":"object","description":"\u001b[31m","properties":{"\u001b[31m":{"type":"string","description":"\u001b[31m","format":"\u001b[31m"}},"required":["\u001b[31m"]}"#),
+    ops::Definition::new("    indented\n    code\n", r#"{"type":"array","items":{"type":"object","title":"    indented\n    code\n","properties":{"d":{"type":"object","default":{"    indented\n    code\n":["    indented\n    code\n"]}},"e":{"const":"    indented\n    code\n"}}}}"#),
+    ops::Definition::new("\"#", r##"{"type":"object","description":"\"#","properties":{"\"#":{"type":"string","description":"\"#","format":"\"#"}},"required":["\"#"]}"##),
+    ops::Definition::new("\"###; x!(); r###\"", r####"{"enum":["\"###; x!(); r###\"","../../src/main","/etc/passwd","\"###; x!(); r###\""],"description":"\"###; x!(); r###\"","title":"\"###; x!(); r###\""}"####),
+    ops::Definition::new("\"##; fn x() {} r##\"", r###"{"oneOf":[{"type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""}},"required":["\"##; fn x() {} r##\""]},{"type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\"x"}},"required":["\"##; fn x() {} r##\""]}],"discriminator":{"propertyName":"\"##; fn x() {} r##\"","mapping":{"\"##; fn x() {} r##\"":"#/$defs/\"##; fn x() {} r##\""}}}"###),
+    ops::Definition::new("\"; compile_error!(\"x\"); \"", r###"{"enum":["\"; compile_error!(\"x\"); \"","\"##; fn x() {} r##\"","]] } }","\"; compile_error!(\"x\"); \""],"description":"\"; compile_error!(\"x\"); \"","title":"\"; compile_error!(\"x\"); \""}"###),
+    ops::Definition::new("\"]", r#"{"type":"array","items":{"type":"object","title":"\"]","properties":{"d":{"type":"object","default":{"\"]":["\"]"]}},"e":{"const":"\"]"}}}}"#),
+    ops::Definition::new("#[derive(X)]", r##"{"type":"object","additionalProperties":{"type":"string","format":"#[derive(X)]"},"patternProperties":{"#[derive(X)]":{}}}"##),
+    ops::Definition::new("$crate::x!()", r#"{"enum":["$crate::x!()","\u0000\u0007","\ufeff","$crate::x!()"],"description":"$crate::x!()","title":"$crate::x!()"}"#),
+    ops::Definition::new("${env}", r#"{"enum":["${env}","%00%0a","b'\\","${env}"],"description":"${env}","title":"${env}"}"#),
+    ops::Definition::new("%00%0a", r##"{"oneOf":[{"type":"object","properties":{"%00%0a":{"const":"%00%0a"}},"required":["%00%0a"]},{"type":"object","properties":{"%00%0a":{"const":"%00%0ax"}},"required":["%00%0a"]}],"discriminator":{"propertyName":"%00%0a","mapping":{"%00%0a":"#/$defs/%00%0a"}}}"##),
+    ops::Definition::new("'static", r#"{"type":"object","description":"'static","properties":{"'static":{"type":"string","description":"'static","format":"'static"}},"required":["'static"]}"#),
+    ops::Definition::new("*/ fn main() {} /*", r#"{"type":"object","description":"*/ fn main() {} /*","properties":{"*/ fn main() {} /*":{"type":"string","description":"*/ fn main() {} /*","format":"*/ fn main() {} /*"}},"required":["*/ fn main() {} /*"]}"#),
+    ops::Definition::new("- a\nlazy\n1. b\nlazy", r#"{"type":"object","description":"- a\nlazy\n1. b\nlazy","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","description":"- a\nlazy\n1. b\nlazy","format":"- a\nlazy\n1. b\nlazy"}},"required":["- a\nlazy\n1. b\nlazy"]}"#),
+    ops::Definition::new("--><x>", r#"{"type":"object","additionalProperties":{"type":"string","format":"--><x>"},"patternProperties":{"--><x>":{}}}"#),
+    ops::Definition::new("..", r#"{"enum":["..","aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","\"]",".."],"description":"..","title":".."}"#),
+    ops::Definition::new("../../src/main", r##"{"oneOf":[{"type":"object","properties":{"../../src/main":{"const":"../../src/main"}},"required":["../../src/main"]},{"type":"object","properties":{"../../src/main":{"const":"../../src/mainx"}},"required":["../../src/main"]}],"discriminator":{"propertyName":"../../src/main","mapping":{"../../src/main":"#/$defs/..~1..~1src~1main"}}}"##),
+    ops::Definition::new("//! x", r#"{"enum":["//! x","`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","    indented\n    code\n","//! x"],"description":"//! x","title":"//! x"}"#),
+    ops::Definition::new("/etc/passwd", r#"{"type":"array","items":{"type":"object","title":"/etc/passwd","properties":{"d":{"type":"object","default":{"/etc/passwd":["/etc/passwd"]}},"e":{"const":"/etc/passwd"}}}}"#),
     ops::Definition::new("Bad", "{}"),
+    ops::Definition::new("C:\\x\\..\\y", r#"{"type":"object","additionalProperties":{"type":"string","format":"C:\\x\\..\\y"},"patternProperties":{"C:\\x\\..\\y":{}}}"#),
     ops::Definition::new("Evil", r###"{"type":"object","description":"*/ fn main() {} /*\n\"; compile_error!(\"x\"); \"\n\"##; fn x() {} r##\"\n]] } }\n\\\n\\\"\n\n#![allow(x)]\n\n\r\n\u202e\u2066evil\n{}{0}{x:?}\n'static\n//! x\n`code` [link] [Pet](crate::Pet) <script>alert(1)</script>\n    indented\n    code\n\n```\nunclosed\n- a\nlazy\n1. b\nlazy\n$crate::x!()\n\u0000\u0007\n\ufeff\n🦀\nr#type\n..\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","properties":{"*/ fn main() {} /*":{"description":"*/ fn main() {} /*","title":"*/ fn main() {} /*","type":"object","properties":{"x":{"enum":["*/ fn main() {} /*","y"],"default":"*/ fn main() {} /*"},"*/ fn main() {} /*":{"const":"*/ fn main() {} /*"}},"required":["*/ fn main() {} /*"]},"\"; compile_error!(\"x\"); \"":{"description":"\"; compile_error!(\"x\"); \"","title":"\"; compile_error!(\"x\"); \"","type":"object","properties":{"x":{"enum":["\"; compile_error!(\"x\"); \"","y"],"default":"\"; compile_error!(\"x\"); \""},"\"; compile_error!(\"x\"); \"":{"const":"\"; compile_error!(\"x\"); \""}},"required":["\"; compile_error!(\"x\"); \""]},"\"##; fn x() {} r##\"":{"description":"\"##; fn x() {} r##\"","title":"\"##; fn x() {} r##\"","type":"object","properties":{"x":{"enum":["\"##; fn x() {} r##\"","y"],"default":"\"##; fn x() {} r##\""},"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""}},"required":["\"##; fn x() {} r##\""]},"]] } }":{"description":"]] } }","title":"]] } }","type":"object","properties":{"x":{"enum":["]] } }","y"],"default":"]] } }"},"]] } }":{"const":"]] } }"}},"required":["]] } }"]},"\\":{"description":"\\","title":"\\","type":"object","properties":{"x":{"enum":["\\","y"],"default":"\\"},"\\":{"const":"\\"}},"required":["\\"]},"\\\"":{"description":"\\\"","title":"\\\"","type":"object","properties":{"x":{"enum":["\\\"","y"],"default":"\\\""},"\\\"":{"const":"\\\""}},"required":["\\\""]},"\n#![allow(x)]\n":{"description":"\n#![allow(x)]\n","title":"\n#![allow(x)]\n","type":"object","properties":{"x":{"enum":["\n#![allow(x)]\n","y"],"default":"\n#![allow(x)]\n"},"\n#![allow(x)]\n":{"const":"\n#![allow(x)]\n"}},"required":["\n#![allow(x)]\n"]},"\r":{"description":"\r","title":"\r","type":"object","properties":{"x":{"enum":["\r","y"],"default":"\r"},"\r":{"const":"\r"}},"required":["\r"]},"\u202e\u2066evil":{"description":"\u202e\u2066evil","title":"\u202e\u2066evil","type":"object","properties":{"x":{"enum":["\u202e\u2066evil","y"],"default":"\u202e\u2066evil"},"\u202e\u2066evil":{"const":"\u202e\u2066evil"}},"required":["\u202e\u2066evil"]},"{}{0}{x:?}":{"description":"{}{0}{x:?}","title":"{}{0}{x:?}","type":"object","properties":{"x":{"enum":["{}{0}{x:?}","y"],"default":"{}{0}{x:?}"},"{}{0}{x:?}":{"const":"{}{0}{x:?}"}},"required":["{}{0}{x:?}"]},"'static":{"description":"'static","title":"'static","type":"object","properties":{"x":{"enum":["'static","y"],"default":"'static"},"'static":{"const":"'static"}},"required":["'static"]},"//! x":{"description":"//! x","title":"//! x","type":"object","properties":{"x":{"enum":["//! x","y"],"default":"//! x"},"//! x":{"const":"//! x"}},"required":["//! x"]},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object","properties":{"x":{"enum":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","y"],"default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},"    indented\n    code\n":{"description":"    indented\n    code\n","title":"    indented\n    code\n","type":"object","properties":{"x":{"enum":["    indented\n    code\n","y"],"default":"    indented\n    code\n"},"    indented\n    code\n":{"const":"    indented\n    code\n"}},"required":["    indented\n    code\n"]},"```\nunclosed":{"description":"```\nunclosed","title":"```\nunclosed","type":"object","properties":{"x":{"enum":["```\nunclosed","y"],"default":"```\nunclosed"},"```\nunclosed":{"const":"```\nunclosed"}},"required":["```\nunclosed"]},"- a\nlazy\n1. b\nlazy":{"description":"- a\nlazy\n1. b\nlazy","title":"- a\nlazy\n1. b\nlazy","type":"object","properties":{"x":{"enum":["- a\nlazy\n1. b\nlazy","y"],"default":"- a\nlazy\n1. b\nlazy"},"- a\nlazy\n1. b\nlazy":{"const":"- a\nlazy\n1. b\nlazy"}},"required":["- a\nlazy\n1. b\nlazy"]},"$crate::x!()":{"description":"$crate::x!()","title":"$crate::x!()","type":"object","properties":{"x":{"enum":["$crate::x!()","y"],"default":"$crate::x!()"},"$crate::x!()":{"const":"$crate::x!()"}},"required":["$crate::x!()"]},"\u0000\u0007":{"description":"\u0000\u0007","title":"\u0000\u0007","type":"object","properties":{"x":{"enum":["\u0000\u0007","y"],"default":"\u0000\u0007"},"\u0000\u0007":{"const":"\u0000\u0007"}},"required":["\u0000\u0007"]},"\ufeff":{"description":"\ufeff","title":"\ufeff","type":"object","properties":{"x":{"enum":["\ufeff","y"],"default":"\ufeff"},"\ufeff":{"const":"\ufeff"}},"required":["\ufeff"]},"🦀":{"description":"🦀","title":"🦀","type":"object","properties":{"x":{"enum":["🦀","y"],"default":"🦀"},"🦀":{"const":"🦀"}},"required":["🦀"]},"r#type":{"description":"r#type","title":"r#type","type":"object","properties":{"x":{"enum":["r#type","y"],"default":"r#type"},"r#type":{"const":"r#type"}},"required":["r#type"]},"..":{"description":"..","title":"..","type":"object","properties":{"x":{"enum":["..","y"],"default":".."},"..":{"const":".."}},"required":[".."]},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","type":"object","properties":{"x":{"enum":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","y"],"default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},"bad":{"$ref":"#/$defs/Bad"},"worse":{"$ref":"#/$defs/Worse"}},"required":["*/ fn main() {} /*","\"; compile_error!(\"x\"); \"","\"##; fn x() {} r##\""]}"###),
+    ops::Definition::new("Names", r####"{"type":"object","properties":{"n0":{"$ref":"#/$defs/*~1 fn main() {} ~1*"},"n1":{"$ref":"#/$defs/\"; compile_error!(\"x\"); \""},"n2":{"$ref":"#/$defs/\"##; fn x() {} r##\""},"n3":{"$ref":"#/$defs/]] } }"},"n4":{"$ref":"#/$defs/\\"},"n5":{"$ref":"#/$defs/\\\""},"n6":{"$ref":"#/$defs/\n#![allow(x)]\n"},"n7":{"$ref":"#/$defs/\r"},"n8":{"$ref":"#/$defs/\u202e\u2066evil"},"n9":{"$ref":"#/$defs/{}{0}{x:?}"},"n10":{"$ref":"#/$defs/'static"},"n11":{"$ref":"#/$defs/~1~1! x"},"n12":{"$ref":"#/$defs/`code` [link] [Pet](crate::Pet) <script>alert(1)<~1script>"},"n13":{"$ref":"#/$defs/    indented\n    code\n"},"n14":{"$ref":"#/$defs/```\nunclosed"},"n15":{"$ref":"#/$defs/- a\nlazy\n1. b\nlazy"},"n16":{"$ref":"#/$defs/$crate::x!()"},"n17":{"$ref":"#/$defs/\u0000\u0007"},"n18":{"$ref":"#/$defs/\ufeff"},"n19":{"$ref":"#/$defs/🦀"},"n20":{"$ref":"#/$defs/r#type"},"n21":{"$ref":"#/$defs/.."},"n22":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},"n23":{"$ref":"#/$defs/\"]"},"n24":{"$ref":"#/$defs/#[derive(X)]"},"n25":{"$ref":"#/$defs/\"#"},"n26":{"$ref":"#/$defs/\"###; x!(); r###\""},"n27":{"$ref":"#/$defs/..~1..~1src~1main"},"n28":{"$ref":"#/$defs/~1etc~1passwd"},"n29":{"$ref":"#/$defs/C:\\x\\..\\y"},"n30":{"$ref":"#/$defs/\u2069\u202d\u200fevil\u2028"},"n31":{"$ref":"#/$defs/${env}"},"n32":{"$ref":"#/$defs/%00%0a"},"n33":{"$ref":"#/$defs/b'\\"},"n34":{"$ref":"#/$defs/--><x>"},"n35":{"$ref":"#/$defs/\u001b[31m"}}}"####),
     ops::Definition::new("Worse", r#"{"type":"object","properties":{"x":true,"y":{},"z":{},"w":{"items":true}}}"#),
+    ops::Definition::new("\\", r#"{"type":"object","additionalProperties":{"type":"string","format":"\\"},"patternProperties":{"\\":{}}}"#),
+    ops::Definition::new("\\\"", r#"{"type":"object","description":"\\\"","properties":{"\\\"":{"type":"string","description":"\\\"","format":"\\\""}},"required":["\\\""]}"#),
+    ops::Definition::new("]] } }", r#"{"type":"array","items":{"type":"object","title":"]] } }","properties":{"d":{"type":"object","default":{"]] } }":["]] } }"]}},"e":{"const":"]] } }"}}}}"#),
+    ops::Definition::new("```\nunclosed", r#"{"type":"object","additionalProperties":{"type":"string","format":"```\nunclosed"},"patternProperties":{"```\nunclosed":{}}}"#),
+    ops::Definition::new("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", r##"{"oneOf":[{"type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},{"type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>x"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]}],"discriminator":{"propertyName":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","mapping":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":"#/$defs/`code` [link] [Pet](crate::Pet) <script>alert(1)<~1script>"}}}"##),
+    ops::Definition::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", r##"{"oneOf":[{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaax"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}],"discriminator":{"propertyName":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","mapping":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}}"##),
+    ops::Definition::new("b'\\", r#"{"type":"array","items":{"type":"object","title":"b'\\","properties":{"d":{"type":"object","default":{"b'\\":["b'\\"]}},"e":{"const":"b'\\"}}}}"#),
+    ops::Definition::new("r#type", r#"{"type":"object","description":"r#type","properties":{"r#type":{"type":"string","description":"r#type","format":"r#type"}},"required":["r#type"]}"#),
+    ops::Definition::new("{}{0}{x:?}", r#"{"type":"object","additionalProperties":{"type":"string","format":"{}{0}{x:?}"},"patternProperties":{"{}{0}{x:?}":{}}}"#),
+    ops::Definition::new("\u{202e}\u{2066}evil", r#"{"type":"array","items":{"type":"object","title":"\u202e\u2066evil","properties":{"d":{"type":"object","default":{"\u202e\u2066evil":["\u202e\u2066evil"]}},"e":{"const":"\u202e\u2066evil"}}}}"#),
+    ops::Definition::new("\u{2069}\u{202d}\u{200f}evil\u{2028}", r#"{"type":"object","description":"\u2069\u202d\u200fevil\u2028","properties":{"\u2069\u202d\u200fevil\u2028":{"type":"string","description":"\u2069\u202d\u200fevil\u2028","format":"\u2069\u202d\u200fevil\u2028"}},"required":["\u2069\u202d\u200fevil\u2028"]}"#),
+    ops::Definition::new("\u{feff}", r#"{"type":"array","items":{"type":"object","title":"\ufeff","properties":{"d":{"type":"object","default":{"\ufeff":["\ufeff"]}},"e":{"const":"\ufeff"}}}}"#),
+    ops::Definition::new("🦀", r#"{"type":"object","additionalProperties":{"type":"string","format":"🦀"},"patternProperties":{"🦀":{}}}"#),
 ];

@@ -13,23 +13,23 @@ use serde_json::{Map, Value};
 use super::buffer::{Buffer, Key};
 use super::decode::below;
 use super::names::Scalar;
-use super::reader::{declares, short};
+use super::reader::declares;
 use super::{Reader, Record};
 
 /// An open object whose tag is known, ready to be read as the variant that the tag selects.
 pub struct Tagged<'de, 'a, A> {
     name: &'static str,
-    tag: Buffer<'de>,
+    tag: Option<Buffer<'de>>,
     before: Vec<(Key<'de>, Buffer<'de>)>,
     rest: &'a mut A,
 }
 
 impl<A, T: Record> Reader<A, T> {
-    /// Reads up to the property `name` and keeps what precedes it.
+    /// Reads up to the property `name` and keeps what precedes it; of an object without it, all.
     ///
     /// # Errors
     ///
-    /// When the object has no such property, or the input fails.
+    /// When the input fails.
     pub fn tagged<'de>(&mut self, name: &'static str) -> Result<Tagged<'de, '_, A>, A::Error>
     where
         A: MapAccess<'de>,
@@ -39,11 +39,12 @@ impl<A, T: Record> Reader<A, T> {
             match key {
                 Some(key) => before.push((key, self.map.next_value()?)),
                 None => {
-                    return Ok(Tagged { name, tag: self.map.next_value()?, before, rest: &mut self.map });
+                    let tag = Some(self.map.next_value()?);
+                    return Ok(Tagged { name, tag, before, rest: &mut self.map });
                 }
             }
         }
-        Err(A::Error::custom(format_args!("missing property `{name}` of {}", short(T::NAME))))
+        Ok(Tagged { name, tag: None, before, rest: &mut self.map })
     }
 }
 
@@ -51,7 +52,7 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     /// Tells whether the tag is `literal`.
     #[inline]
     pub fn is<L: Scalar>(&self, literal: L) -> bool {
-        self.tag.literal() == Some(literal.literal())
+        self.tag.as_ref().and_then(Buffer::literal) == Some(literal.literal())
     }
 
     /// Reads the object as the variant `T`, which sees the tag if it declares a property of that name.
@@ -60,19 +61,21 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
     ///
     /// When the object is not a `T`.
     pub fn read<T: Record>(self) -> Result<T, A::Error> {
-        let tag = declares::<T>(self.name).then_some(self.tag);
+        let tag = self.tag.filter(|_| declares::<T>(self.name));
         let chain = Chain { name: self.name, tag, before: self.before.into_iter(), rest: self.rest, next: Next::Rest };
         T::read(&mut Reader::new(chain))
     }
 
-    /// Keeps the whole object of a tag that no variant has.
+    /// Keeps the whole object of a tag that no variant has, or without a tag.
     ///
     /// # Errors
     ///
     /// When the input fails.
     pub fn other(self) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        map.insert(self.name.to_owned(), Value::deserialize(self.tag.reader())?);
+        if let Some(tag) = self.tag {
+            map.insert(self.name.to_owned(), Value::deserialize(tag.reader())?);
+        }
         for (key, value) in self.before {
             map.insert(key.0.into_owned(), Value::deserialize(value.reader())?);
         }
