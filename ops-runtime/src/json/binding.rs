@@ -30,7 +30,7 @@ impl Record for Binding {
         } else if object.is("local") {
             object.read::<Value>().map(|_| Self::Local)
         } else {
-            Err(A::Error::custom("unknown `type` of Binding, expected `local` or `http`"))
+            Err(A::Error::custom("missing or unknown `type` of Binding, expected `local` or `http`"))
         }
     }
 

@@ -108,7 +108,7 @@ impl Record for ResponseMeta {
         } else if object.is("mcp") {
             object.read().map(Self::Mcp)
         } else {
-            Err(A::Error::custom("unknown `source` of ResponseMeta, expected `local`, `http` or `mcp`"))
+            Err(A::Error::custom("missing or unknown `source` of ResponseMeta, expected `local`, `http` or `mcp`"))
         }
     }
 

@@ -52,8 +52,12 @@ fn an_envelope_that_is_none_is_an_error() {
     refused::<Envelope>(json!({ "meta": meta }), "", "missing field `data`");
     refused::<Envelope>(json!({ "data": 1 }), "", "missing field `meta`");
     refused::<Envelope>(json!({ "data": 256, "meta": meta }), "/data", "invalid value: integer `256`, expected u8");
-    refused::<Envelope>(json!({ "data": 1, "meta": {} }), "/meta", "missing property `source` of ResponseMeta");
-    let unknown = "unknown `source` of ResponseMeta, expected `local`, `http` or `mcp`";
+    refused::<Envelope>(
+        json!({ "data": 1, "meta": {} }),
+        "/meta",
+        "missing or unknown `source` of ResponseMeta, expected `local`, `http` or `mcp`",
+    );
+    let unknown = "missing or unknown `source` of ResponseMeta, expected `local`, `http` or `mcp`";
     refused::<Envelope>(json!({ "data": 1, "meta": { "source": "ftp" } }), "/meta", unknown);
     refused::<Envelope>(
         json!({ "data": 1, "meta": { "source": "local" } }),

@@ -164,7 +164,8 @@ fn an_unknown_tag_keeps_the_object() {
         let event = json!({"a": [1.5, -1, true, null, "\n"], "kind": kind, "z": {"y": 1}});
         assert_eq!(same::<Event>(&event), Event::Other(event));
     }
-    assert_eq!(fails::<Event>(&json!({"a": 1})), ("".into(), "missing property `kind` of Event".into()));
+    // Without a tag there is no telling either.
+    assert_eq!(same::<Event>(&json!({"a": 1})), Event::Other(json!({"a": 1})));
     assert_eq!(fails::<Vec<Event>>(&json!([1])).1, "invalid type: integer `1`, expected an object (Event)");
     assert!(to_value(&Event::Other(json!(1))).is_err());
 }
@@ -232,7 +233,8 @@ fn unions_hold_unions() {
     }
     let error = from_str::<Outer>(r#"{"a":"x","ok":true,"kind":"answer"}"#).unwrap_err();
     assert_eq!(error.to_string(), "/a: invalid type: string \"x\", expected i64");
-    assert_eq!(fails::<Outer>(&json!({"a": 1, "kind": "answer"})).1, "missing property `ok` of Answer");
+    let without = Box::new(Answer::Other(json!({"a": 1})));
+    assert_eq!(from_value::<Outer>(&json!({"a": 1, "kind": "answer"})).unwrap(), Outer::Answer(without));
 
     assert_eq!(same::<Any>(&map), Any::Outer(Outer::Event(Event::Map([("a".into(), 1)].into()))));
     assert_eq!(same::<Any>(&json!("auto")), Any::Scalar(Level::Auto));
