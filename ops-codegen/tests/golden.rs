@@ -2,7 +2,7 @@
 //!
 //! All modules are part of this test, so that they compile without a warning, and read and write JSON.
 #![deny(warnings)]
-#![allow(unreachable_pub, clippy::doc_markdown, clippy::needless_pass_by_value)]
+#![allow(unreachable_pub, clippy::doc_markdown, clippy::needless_pass_by_value, clippy::upper_case_acronyms)]
 
 use std::path::{Path, PathBuf};
 
