@@ -220,7 +220,7 @@ fn lost(document: &serde_json::Value, source: &str, told: &str, row: &mut Row, p
             let within = format!("{}/", operation.pointer);
             place.ends_with(&operation.pointer) || place.contains(&within) || place.ends_with(path)
         };
-        if !places.iter().any(|place| is_named(&place)) {
+        if !places.iter().any(is_named) {
             // A fragment tells operations apart in the document, and is no part of a request.
             let sent = operation.path.split('#').next().unwrap_or_default();
             let request = format!("HttpBinding::new({:?},{sent:?}", operation.method);
