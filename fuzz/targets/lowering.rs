@@ -41,7 +41,8 @@ fn api(schemas: &Map<String, Value>) -> Api {
     let all: Map<String, Value> = schemas.keys().map(reference).collect();
     let definitions = schemas.iter().map(|(name, schema)| Definition::from_value(name.clone(), schema.clone()));
     let mut operation = OperationSpec::mutation("fuzz.all");
-    operation.input = json!({ "type": "object", "properties": { "body": { "type": "object", "properties": all } } }).into();
+    operation.input =
+        json!({ "type": "object", "properties": { "body": { "type": "object", "properties": all } } }).into();
     operation.output = json!({ "type": "object", "properties": all }).into();
     Api::new(Definitions::new(definitions.collect()), vec![operation])
 }

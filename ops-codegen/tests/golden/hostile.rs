@@ -842,26 +842,26 @@ static ETC_PASSWD: ops::OperationSpec = ops::OperationSpec::query("hostile./etc/
         .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
     .with_definitions(DEFINITIONS);
 
-/// C:\\x\..\\y
+/// C:\\dir\..\\file
 ///
-/// `GET /m6/C:\x\..\y`
-pub struct CXY;
+/// `GET /m6/C:\dir\..\file`
+pub struct CDirFile;
 
-impl ops::Operation for CXY {
-    type Input = CxyInput;
+impl ops::Operation for CDirFile {
+    type Input = CDirFileInput;
     type Output = ();
-    const SPEC: &'static ops::OperationSpec = &CXY_2;
+    const SPEC: &'static ops::OperationSpec = &C_DIR_FILE;
 }
-impl ops::Call for CXY {}
+impl ops::Call for CDirFile {}
 
-static CXY_2: ops::OperationSpec = ops::OperationSpec::query("hostile.C:\\x\\..\\y")
+static C_DIR_FILE: ops::OperationSpec = ops::OperationSpec::query("hostile.C:\\dir\\..\\file")
     .with_version("\"##; fn x() {} r##\"")
-    .with_title("C:\\x\\..\\y")
-    .with_description("C:\\x\\..\\y")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("C:\\x\\..\\y")] })
+    .with_title("C:\\dir\\..\\file")
+    .with_description("C:\\dir\\..\\file")
+    .with_tags(const { &[::std::borrow::Cow::Borrowed("C:\\dir\\..\\file")] })
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(ops::HttpBinding::new("GET", "/m6/C:\\x\\..\\y")
+    .with_http(ops::HttpBinding::new("GET", "/m6/C:\\dir\\..\\file")
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(200))] }))
     .with_definitions(DEFINITIONS);
@@ -1029,7 +1029,7 @@ impl ops::Call for EveryPlace {}
 static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.every\u{202e} \"place\"")
     .with_version("\"##; fn x() {} r##\"")
     .with_description("POST /every/{\"*/}/{a\u{202e}b}/#[x]")
-    .with_input(ops::Schema::text(r####"{"type":"object","properties":{"*/ fn main() {} /*":{"type":"string"},"\"; compile_error!(\"x\"); \"":{"type":"string"},"\"##; fn x() {} r##\"":{"type":"string"},"]] } }":{"type":"string"},"\\":{"type":"string"},"\\\"":{"type":"string"},"\n#![allow(x)]\n":{"type":"string"},"\r":{"type":"string"},"\u202e\u2066evil":{"type":"string"},"{}{0}{x:?}":{"type":"string"},"'static":{"type":"string"},"//! x":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"},"    indented\n    code\n":{"type":"string"},"```\nunclosed":{"type":"string"},"- a\nlazy\n1. b\nlazy":{"type":"string"},"$crate::x!()":{"type":"string"},"\u0000\u0007":{"type":"string"},"\ufeff":{"type":"string"},"🦀":{"type":"string"},"r#type":{"type":"string"},"..":{"type":"string"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"},"\"]":{"type":"string"},"#[derive(X)]":{"type":"string"},"\"#":{"type":"string"},"\"###; x!(); r###\"":{"type":"string"},"../../src/main":{"type":"string"},"/etc/passwd":{"type":"string"},"C:\\x\\..\\y":{"type":"string"},"\u2069\u202d\u200fevil\u2028":{"type":"string"},"${env}":{"type":"string"},"%00%0a":{"type":"string"},"b'\\":{"type":"string"},"--><x>":{"type":"string"},"\u001b[31m":{"type":"string"},"*/ fn main() {} /*_cookie":{"type":"string"},"\"; compile_error!(\"x\"); \"_cookie":{"type":"string"},"\"##; fn x() {} r##\"_cookie":{"type":"string"},"]] } }_cookie":{"type":"string"},"\\_cookie":{"type":"string"},"\\\"_cookie":{"type":"string"},"\n#![allow(x)]\n_cookie":{"type":"string"},"\r_cookie":{"type":"string"},"\u202e\u2066evil_cookie":{"type":"string"},"{}{0}{x:?}_cookie":{"type":"string"},"'static_cookie":{"type":"string"},"//! x_cookie":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie":{"type":"string"},"    indented\n    code\n_cookie":{"type":"string"},"```\nunclosed_cookie":{"type":"string"},"- a\nlazy\n1. b\nlazy_cookie":{"type":"string"},"$crate::x!()_cookie":{"type":"string"},"\u0000\u0007_cookie":{"type":"string"},"\ufeff_cookie":{"type":"string"},"🦀_cookie":{"type":"string"},"r#type_cookie":{"type":"string"},".._cookie":{"type":"string"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie":{"type":"string"},"\"]_cookie":{"type":"string"},"#[derive(X)]_cookie":{"type":"string"},"\"#_cookie":{"type":"string"},"\"###; x!(); r###\"_cookie":{"type":"string"},"../../src/main_cookie":{"type":"string"},"/etc/passwd_cookie":{"type":"string"},"C:\\x\\..\\y_cookie":{"type":"string"},"\u2069\u202d\u200fevil\u2028_cookie":{"type":"string"},"${env}_cookie":{"type":"string"},"%00%0a_cookie":{"type":"string"},"b'\\_cookie":{"type":"string"},"--><x>_cookie":{"type":"string"},"\u001b[31m_cookie":{"type":"string"},"deep":{"type":"object"},"\"*/":{"type":"string"},"a\u202eb":{"type":"string"},"body":{"oneOf":[{"title":"Json","$ref":"#/$defs/Evil"},{"title":"Multipart","type":"object","properties":{"*/ fn main() {} /*":{"type":"string","format":"binary"},"\"; compile_error!(\"x\"); \"":{"type":"string","format":"binary"},"\"##; fn x() {} r##\"":{"type":"string","format":"binary"},"]] } }":{"type":"string","format":"binary"},"\\":{"type":"string","format":"binary"},"\\\"":{"type":"string","format":"binary"},"\n#![allow(x)]\n":{"type":"string","format":"binary"},"\r":{"type":"string","format":"binary"},"\u202e\u2066evil":{"type":"string","format":"binary"},"{}{0}{x:?}":{"type":"string","format":"binary"},"'static":{"type":"string","format":"binary"},"//! x":{"type":"string","format":"binary"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","format":"binary"},"    indented\n    code\n":{"type":"string","format":"binary"},"```\nunclosed":{"type":"string","format":"binary"},"- a\nlazy\n1. b\nlazy":{"type":"string","format":"binary"},"$crate::x!()":{"type":"string","format":"binary"},"\u0000\u0007":{"type":"string","format":"binary"},"\ufeff":{"type":"string","format":"binary"},"🦀":{"type":"string","format":"binary"},"r#type":{"type":"string","format":"binary"},"..":{"type":"string","format":"binary"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","format":"binary"},"\"]":{"type":"string","format":"binary"},"#[derive(X)]":{"type":"string","format":"binary"},"\"#":{"type":"string","format":"binary"},"\"###; x!(); r###\"":{"type":"string","format":"binary"},"../../src/main":{"type":"string","format":"binary"},"/etc/passwd":{"type":"string","format":"binary"},"C:\\x\\..\\y":{"type":"string","format":"binary"},"\u2069\u202d\u200fevil\u2028":{"type":"string","format":"binary"},"${env}":{"type":"string","format":"binary"},"%00%0a":{"type":"string","format":"binary"},"b'\\":{"type":"string","format":"binary"},"--><x>":{"type":"string","format":"binary"},"\u001b[31m":{"type":"string","format":"binary"}}},{"title":"Text","type":"string"},{"title":"Bytes","type":"string","format":"binary"}],"description":"*/ fn main() {} /*"},"contentType":{"type":"string","description":"The content type of the body.","enum":["application/json","multipart/form-data","text/\"; compile_error!(\"x\"); \"","text/\"##; fn x() {} r##\"","text/]] } }","text/\\","text/\\\"","text/\n#![allow(x)]\n","text/\u202e\u2066evil","text/{}{0}{x:?}","text/'static","text///! x","text/`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","text/    indented\n    code\n","text/```\nunclosed","text/- a\nlazy\n1. b\nlazy","text/$crate::x!()","text/\u0000\u0007","text/\ufeff","text/🦀","text/r#type","text/..","text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","text/\"]","text/#[derive(X)]","text/\"#","text/\"###; x!(); r###\"","text/../../src/main","text//etc/passwd","text/C:\\x\\..\\y","text/\u2069\u202d\u200fevil\u2028","text/${env}","text/%00%0a","text/b'\\","text/--><x>","text/\u001b[31m","text/\r"],"default":"application/json"}},"required":["\"*/","a\u202eb"]}"####))
+    .with_input(ops::Schema::text(r####"{"type":"object","properties":{"*/ fn main() {} /*":{"type":"string"},"\"; compile_error!(\"x\"); \"":{"type":"string"},"\"##; fn x() {} r##\"":{"type":"string"},"]] } }":{"type":"string"},"\\":{"type":"string"},"\\\"":{"type":"string"},"\n#![allow(x)]\n":{"type":"string"},"\r":{"type":"string"},"\u202e\u2066evil":{"type":"string"},"{}{0}{x:?}":{"type":"string"},"'static":{"type":"string"},"//! x":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"},"    indented\n    code\n":{"type":"string"},"```\nunclosed":{"type":"string"},"- a\nlazy\n1. b\nlazy":{"type":"string"},"$crate::x!()":{"type":"string"},"\u0000\u0007":{"type":"string"},"\ufeff":{"type":"string"},"🦀":{"type":"string"},"r#type":{"type":"string"},"..":{"type":"string"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"},"\"]":{"type":"string"},"#[derive(X)]":{"type":"string"},"\"#":{"type":"string"},"\"###; x!(); r###\"":{"type":"string"},"../../src/main":{"type":"string"},"/etc/passwd":{"type":"string"},"C:\\dir\\..\\file":{"type":"string"},"\u2069\u202d\u200fevil\u2028":{"type":"string"},"${env}":{"type":"string"},"%00%0a":{"type":"string"},"b'\\":{"type":"string"},"--><x>":{"type":"string"},"\u001b[31m":{"type":"string"},"*/ fn main() {} /*_cookie":{"type":"string"},"\"; compile_error!(\"x\"); \"_cookie":{"type":"string"},"\"##; fn x() {} r##\"_cookie":{"type":"string"},"]] } }_cookie":{"type":"string"},"\\_cookie":{"type":"string"},"\\\"_cookie":{"type":"string"},"\n#![allow(x)]\n_cookie":{"type":"string"},"\r_cookie":{"type":"string"},"\u202e\u2066evil_cookie":{"type":"string"},"{}{0}{x:?}_cookie":{"type":"string"},"'static_cookie":{"type":"string"},"//! x_cookie":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie":{"type":"string"},"    indented\n    code\n_cookie":{"type":"string"},"```\nunclosed_cookie":{"type":"string"},"- a\nlazy\n1. b\nlazy_cookie":{"type":"string"},"$crate::x!()_cookie":{"type":"string"},"\u0000\u0007_cookie":{"type":"string"},"\ufeff_cookie":{"type":"string"},"🦀_cookie":{"type":"string"},"r#type_cookie":{"type":"string"},".._cookie":{"type":"string"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie":{"type":"string"},"\"]_cookie":{"type":"string"},"#[derive(X)]_cookie":{"type":"string"},"\"#_cookie":{"type":"string"},"\"###; x!(); r###\"_cookie":{"type":"string"},"../../src/main_cookie":{"type":"string"},"/etc/passwd_cookie":{"type":"string"},"C:\\dir\\..\\file_cookie":{"type":"string"},"\u2069\u202d\u200fevil\u2028_cookie":{"type":"string"},"${env}_cookie":{"type":"string"},"%00%0a_cookie":{"type":"string"},"b'\\_cookie":{"type":"string"},"--><x>_cookie":{"type":"string"},"\u001b[31m_cookie":{"type":"string"},"deep":{"type":"object"},"\"*/":{"type":"string"},"a\u202eb":{"type":"string"},"body":{"oneOf":[{"title":"Json","$ref":"#/$defs/Evil"},{"title":"Multipart","type":"object","properties":{"*/ fn main() {} /*":{"type":"string","format":"binary"},"\"; compile_error!(\"x\"); \"":{"type":"string","format":"binary"},"\"##; fn x() {} r##\"":{"type":"string","format":"binary"},"]] } }":{"type":"string","format":"binary"},"\\":{"type":"string","format":"binary"},"\\\"":{"type":"string","format":"binary"},"\n#![allow(x)]\n":{"type":"string","format":"binary"},"\r":{"type":"string","format":"binary"},"\u202e\u2066evil":{"type":"string","format":"binary"},"{}{0}{x:?}":{"type":"string","format":"binary"},"'static":{"type":"string","format":"binary"},"//! x":{"type":"string","format":"binary"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","format":"binary"},"    indented\n    code\n":{"type":"string","format":"binary"},"```\nunclosed":{"type":"string","format":"binary"},"- a\nlazy\n1. b\nlazy":{"type":"string","format":"binary"},"$crate::x!()":{"type":"string","format":"binary"},"\u0000\u0007":{"type":"string","format":"binary"},"\ufeff":{"type":"string","format":"binary"},"🦀":{"type":"string","format":"binary"},"r#type":{"type":"string","format":"binary"},"..":{"type":"string","format":"binary"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","format":"binary"},"\"]":{"type":"string","format":"binary"},"#[derive(X)]":{"type":"string","format":"binary"},"\"#":{"type":"string","format":"binary"},"\"###; x!(); r###\"":{"type":"string","format":"binary"},"../../src/main":{"type":"string","format":"binary"},"/etc/passwd":{"type":"string","format":"binary"},"C:\\dir\\..\\file":{"type":"string","format":"binary"},"\u2069\u202d\u200fevil\u2028":{"type":"string","format":"binary"},"${env}":{"type":"string","format":"binary"},"%00%0a":{"type":"string","format":"binary"},"b'\\":{"type":"string","format":"binary"},"--><x>":{"type":"string","format":"binary"},"\u001b[31m":{"type":"string","format":"binary"}}},{"title":"Text","type":"string"},{"title":"Bytes","type":"string","format":"binary"}],"description":"*/ fn main() {} /*"},"contentType":{"type":"string","description":"The content type of the body.","enum":["application/json","multipart/form-data","text/\"; compile_error!(\"x\"); \"","text/\"##; fn x() {} r##\"","text/]] } }","text/\\","text/\\\"","text/\n#![allow(x)]\n","text/\u202e\u2066evil","text/{}{0}{x:?}","text/'static","text///! x","text/`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","text/    indented\n    code\n","text/```\nunclosed","text/- a\nlazy\n1. b\nlazy","text/$crate::x!()","text/\u0000\u0007","text/\ufeff","text/🦀","text/r#type","text/..","text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","text/\"]","text/#[derive(X)]","text/\"#","text/\"###; x!(); r###\"","text/../../src/main","text//etc/passwd","text/C:\\dir\\..\\file","text/\u2069\u202d\u200fevil\u2028","text/${env}","text/%00%0a","text/b'\\","text/--><x>","text/\u001b[31m","text/\r"],"default":"application/json"}},"required":["\"*/","a\u202eb"]}"####))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Names"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_4XX").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"integer","default":"\"##; fn x() {} r##\""}}}"###))] })
     .with_http(ops::HttpBinding::new("POST", "/every/{\"*/}/{a\u{202e}b}/")
@@ -1065,7 +1065,7 @@ static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.e
             ops::HttpParameter::header("\"###; x!(); r###\""),
             ops::HttpParameter::header("../../src/main"),
             ops::HttpParameter::header("/etc/passwd"),
-            ops::HttpParameter::header("C:\\x\\..\\y"),
+            ops::HttpParameter::header("C:\\dir\\..\\file"),
             ops::HttpParameter::header("\u{2069}\u{202d}\u{200f}evil\u{2028}"),
             ops::HttpParameter::header("${env}"),
             ops::HttpParameter::header("%00%0a"),
@@ -1101,7 +1101,7 @@ static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.e
             ops::HttpParameter::cookie("\"###; x!(); r###\"").with_property("\"###; x!(); r###\"_cookie"),
             ops::HttpParameter::cookie("../../src/main").with_property("../../src/main_cookie"),
             ops::HttpParameter::cookie("/etc/passwd").with_property("/etc/passwd_cookie"),
-            ops::HttpParameter::cookie("C:\\x\\..\\y").with_property("C:\\x\\..\\y_cookie"),
+            ops::HttpParameter::cookie("C:\\dir\\..\\file").with_property("C:\\dir\\..\\file_cookie"),
             ops::HttpParameter::cookie("\u{2069}\u{202d}\u{200f}evil\u{2028}").with_property("\u{2069}\u{202d}\u{200f}evil\u{2028}_cookie"),
             ops::HttpParameter::cookie("${env}").with_property("${env}_cookie"),
             ops::HttpParameter::cookie("%00%0a").with_property("%00%0a_cookie"),
@@ -1144,7 +1144,7 @@ static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.e
                 ops::HttpField::new("\"###; x!(); r###\"").with_content_type("\"###; x!(); r###\"").with_style(ops::ParameterStyle::Form, true),
                 ops::HttpField::new("../../src/main").with_content_type("../../src/main").with_style(ops::ParameterStyle::Form, true),
                 ops::HttpField::new("/etc/passwd").with_content_type("/etc/passwd").with_style(ops::ParameterStyle::Form, true),
-                ops::HttpField::new("C:\\x\\..\\y").with_content_type("C:\\x\\..\\y").with_style(ops::ParameterStyle::Form, true),
+                ops::HttpField::new("C:\\dir\\..\\file").with_content_type("C:\\dir\\..\\file").with_style(ops::ParameterStyle::Form, true),
                 ops::HttpField::new("\u{2069}\u{202d}\u{200f}evil\u{2028}").with_content_type("\u{2069}\u{202d}\u{200f}evil").with_style(ops::ParameterStyle::Form, true),
                 ops::HttpField::new("${env}").with_content_type("${env}").with_style(ops::ParameterStyle::Form, true),
                 ops::HttpField::new("%00%0a").with_content_type("%00%0a").with_style(ops::ParameterStyle::Form, true),
@@ -1163,7 +1163,7 @@ static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.e
             ops::HttpBody::new("text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
             ops::HttpBody::new("text/\"]"), ops::HttpBody::new("text/#[derive(X)]"), ops::HttpBody::new("text/\"#"),
             ops::HttpBody::new("text/\"###; x!(); r###\""), ops::HttpBody::new("text/../../src/main"), ops::HttpBody::new("text//etc/passwd"),
-            ops::HttpBody::new("text/C:\\x\\..\\y"), ops::HttpBody::new("text/\u{2069}\u{202d}\u{200f}evil\u{2028}"), ops::HttpBody::new("text/${env}"),
+            ops::HttpBody::new("text/C:\\dir\\..\\file"), ops::HttpBody::new("text/\u{2069}\u{202d}\u{200f}evil\u{2028}"), ops::HttpBody::new("text/${env}"),
             ops::HttpBody::new("text/%00%0a"), ops::HttpBody::new("text/b'\\"), ops::HttpBody::new("text/--><x>"), ops::HttpBody::new("text/\u{1b}[31m"),
             ops::HttpBody::new("text/\r"),
         ] })
@@ -1233,7 +1233,7 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
         <XR as ops::Operation>::SPEC,
         <SrcMain as ops::Operation>::SPEC,
         <EtcPasswd as ops::Operation>::SPEC,
-        <CXY as ops::Operation>::SPEC,
+        <CDirFile as ops::Operation>::SPEC,
         <Evil5 as ops::Operation>::SPEC,
         <Env as ops::Operation>::SPEC,
         <N00_0a as ops::Operation>::SPEC,
@@ -2100,8 +2100,8 @@ pub struct SrcMainInput {}
 /// The input of `hostile./etc/passwd`.
 pub struct EtcPasswdInput {}
 
-/// The input of `hostile.C:\x\..\y`.
-pub struct CxyInput {}
+/// The input of `hostile.C:\dir\..\file`.
+pub struct CDirFileInput {}
 
 /// The input of `hostile....evil.`.
 pub struct EvilInput2 {}
@@ -2183,8 +2183,8 @@ pub struct EveryPlaceInput {
     pub src_main: Option<String>,
     /// The property `/etc/passwd`.
     pub etc_passwd: Option<String>,
-    /// The property `C:\x\..\y`.
-    pub c_x_y: Option<String>,
+    /// The property `C:\dir\..\file`.
+    pub c_dir_file: Option<String>,
     /// The property `...evil.`.
     pub evil_2: Option<String>,
     /// The property `${env}`.
@@ -2257,8 +2257,8 @@ pub struct EveryPlaceInput {
     pub src_main_cookie: Option<String>,
     /// The property `/etc/passwd_cookie`.
     pub etc_passwd_cookie: Option<String>,
-    /// The property `C:\x\..\y_cookie`.
-    pub c_x_y_cookie: Option<String>,
+    /// The property `C:\dir\..\file_cookie`.
+    pub c_dir_file_cookie: Option<String>,
     /// The property `...evil._cookie`.
     pub evil_cookie_2: Option<String>,
     /// The property `${env}_cookie`.
@@ -2359,8 +2359,8 @@ pub struct EveryPlaceInputBodyMultipart {
     pub src_main: Option<ops::Body>,
     /// The property `/etc/passwd`.
     pub etc_passwd: Option<ops::Body>,
-    /// The property `C:\x\..\y`.
-    pub c_x_y: Option<ops::Body>,
+    /// The property `C:\dir\..\file`.
+    pub c_dir_file: Option<ops::Body>,
     /// The property `...evil.`.
     pub evil_2: Option<ops::Body>,
     /// The property `${env}`.
@@ -2436,8 +2436,8 @@ pub enum EveryPlaceInputContentType {
     TextSrcMain,
     /// The value `text//etc/passwd`.
     TextEtcPasswd,
-    /// The value `text/C:\x\..\y`.
-    TextCXY,
+    /// The value `text/C:\dir\..\file`.
+    TextCDirFile,
     /// The value `text/...evil.`.
     TextEvil2,
     /// The value `text/${env}`.
@@ -2519,7 +2519,7 @@ pub struct Names {
     /// The property `n28`.
     pub n28: Option<EtcPasswd2>,
     /// The property `n29`.
-    pub n29: Option<CXY2>,
+    pub n29: Option<CDirFile2>,
     /// The property `n30`.
     pub n30: Option<Evil7>,
     /// The property `n31`.
@@ -2932,8 +2932,8 @@ pub enum EtcPasswdItemE {
     Other(String),
 }
 
-/// The definition `C:\x\..\y`.
-pub type CXY2 = ::std::collections::BTreeMap<String, String>;
+/// The definition `C:\dir\..\file`.
+pub type CDirFile2 = ::std::collections::BTreeMap<String, String>;
 
 /// U+2069U+202DU+200Fevil
 pub struct Evil7 {
@@ -3083,7 +3083,7 @@ mod impls {
         ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"###; x!(); r###\"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\"###; x!(); r###\"") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"###; x!(); r###\"")] })] }),
         ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("../../src/main", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("../../src/main"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("../../src/main")] })] }),
         ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("/etc/passwd", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x//etc/passwd")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("/etc/passwd")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("C:\\x\\..\\y", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("C:\\x\\..\\y") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("C:\\x\\..\\y")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("C:\\dir\\..\\file", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("C:\\dir\\..\\file") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("C:\\dir\\..\\file")] })] }),
         ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{2069}\u{202d}\u{200f}evil\u{2028}", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}")] })] }),
         ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("${env}", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("${env}") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("${env}")] })] }),
         ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("%00%0a", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("%00%0a"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("%00%0a")] })] }),
@@ -4400,8 +4400,8 @@ mod impls {
     }
     ops::table!(super::EtcPasswdInput, Default);
 
-    impl Record for super::CxyInput {
-        const NAME: &'static str = "CxyInput";
+    impl Record for super::CDirFileInput {
+        const NAME: &'static str = "CDirFileInput";
         const FIELDS: &'static [&'static str] = &[];
         type Slots = ();
         fn make((): Values<Self>) -> Self {
@@ -4409,7 +4409,7 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::CxyInput, Default);
+    ops::table!(super::CDirFileInput, Default);
 
     impl Record for super::EvilInput2 {
         const NAME: &'static str = "EvilInput2";
@@ -4485,7 +4485,7 @@ mod impls {
             "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed",
             "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-            "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\x\\..\\y",
+            "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\dir\\..\\file",
             "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a", "b'\\", "--><x>", "\u{1b}[31m",
             "*/ fn main() {} /*_cookie", "\"; compile_error!(\"x\"); \"_cookie", "\"##; fn x() {} r##\"_cookie",
             "]] } }_cookie", "\\_cookie", "\\\"_cookie", "\n#![allow(x)]\n_cookie", "\r_cookie",
@@ -4495,9 +4495,9 @@ mod impls {
             "\u{feff}_cookie", "🦀_cookie", "r#type_cookie", ".._cookie",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie",
             "\"]_cookie", "#[derive(X)]_cookie", "\"#_cookie", "\"###; x!(); r###\"_cookie", "../../src/main_cookie",
-            "/etc/passwd_cookie", "C:\\x\\..\\y_cookie", "\u{2069}\u{202d}\u{200f}evil\u{2028}_cookie", "${env}_cookie",
-            "%00%0a_cookie", "b'\\_cookie", "--><x>_cookie", "\u{1b}[31m_cookie", "deep", "\"*/", "a\u{202e}b", "body",
-            "contentType",
+            "/etc/passwd_cookie", "C:\\dir\\..\\file_cookie", "\u{2069}\u{202d}\u{200f}evil\u{2028}_cookie",
+            "${env}_cookie", "%00%0a_cookie", "b'\\_cookie", "--><x>_cookie", "\u{1b}[31m_cookie", "deep", "\"*/",
+            "a\u{202e}b", "body", "contentType",
         ];
         type Slots = (
             (
@@ -4561,7 +4561,7 @@ mod impls {
                 quotes_right,
             ),
                 (
-                derive_x, quotes_hash, x_r, src_main, etc_passwd, c_x_y, evil_2, env,
+                derive_x, quotes_hash, x_r, src_main, etc_passwd, c_dir_file, evil_2, env,
             ),
                 (
                 n00_0a, b, x_2, n31m, fn_main_cookie, compile_error_x_cookie, fn_x_r_cookie, cookie,
@@ -4581,7 +4581,7 @@ mod impls {
             ),
             (
                 (
-                etc_passwd_cookie, c_x_y_cookie, evil_cookie_2, env_cookie, n00_0a_cookie, b_cookie, x_cookie_2,
+                etc_passwd_cookie, c_dir_file_cookie, evil_cookie_2, env_cookie, n00_0a_cookie, b_cookie, x_cookie_2,
                 n31m_cookie,
             ),
                 (deep, quotes_star_slash, a_b, body, content_type),
@@ -4592,13 +4592,13 @@ mod impls {
                 ud, evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
                 a_lazy_1_b_lazy, crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
                 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-                quotes_right, derive_x, quotes_hash, x_r, src_main, etc_passwd, c_x_y, evil_2, env, n00_0a, b, x_2, n31m,
-                fn_main_cookie, compile_error_x_cookie, fn_x_r_cookie, cookie, cookie_2, cookie_3, allow_x_cookie,
+                quotes_right, derive_x, quotes_hash, x_r, src_main, etc_passwd, c_dir_file, evil_2, env, n00_0a, b, x_2,
+                n31m, fn_main_cookie, compile_error_x_cookie, fn_x_r_cookie, cookie, cookie_2, cookie_3, allow_x_cookie,
                 cookie_4, evil_cookie, n0_x_cookie, static_cookie, x_cookie,
                 code_link_pet_crate_pet_script_alert_1_script_cookie, indented_code_cookie, unclosed_cookie,
                 a_lazy_1_b_lazy_cookie, crate_x_cookie, cookie_5, cookie_6, cookie_7, r_type_cookie, cookie_8,
                 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
-                cookie_9, derive_x_cookie, cookie_10, x_r_cookie, src_main_cookie, etc_passwd_cookie, c_x_y_cookie,
+                cookie_9, derive_x_cookie, cookie_10, x_r_cookie, src_main_cookie, etc_passwd_cookie, c_dir_file_cookie,
                 evil_cookie_2, env_cookie, n00_0a_cookie, b_cookie, x_cookie_2, n31m_cookie, deep, quotes_star_slash, a_b,
                 body, content_type: content_type.unwrap_or(super::EveryPlaceInputContentType::ApplicationJson),
             }
@@ -4620,7 +4620,7 @@ mod impls {
                     &self.quotes_right,
                 ),
                     (
-                    &self.derive_x, &self.quotes_hash, &self.x_r, &self.src_main, &self.etc_passwd, &self.c_x_y,
+                    &self.derive_x, &self.quotes_hash, &self.x_r, &self.src_main, &self.etc_passwd, &self.c_dir_file,
                     &self.evil_2, &self.env,
                 ),
                     (
@@ -4644,7 +4644,7 @@ mod impls {
                 ),
                 (
                     (
-                    &self.etc_passwd_cookie, &self.c_x_y_cookie, &self.evil_cookie_2, &self.env_cookie,
+                    &self.etc_passwd_cookie, &self.c_dir_file_cookie, &self.evil_cookie_2, &self.env_cookie,
                     &self.n00_0a_cookie, &self.b_cookie, &self.x_cookie_2, &self.n31m_cookie,
                 ),
                     (
@@ -4658,7 +4658,7 @@ mod impls {
 
     ops::untagged!(super::EveryPlaceInputBody {
         Object["*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\""; "]] } }", "\\", "\\\"", "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static", "//! x", "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed", "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bad", "worse"] => Json,
-        Object[; "*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"", "]] } }", "\\", "\\\"", "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static", "//! x", "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed", "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\x\\..\\y", "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a", "b'\\", "--><x>", "\u{1b}[31m"] => Multipart,
+        Object[; "*/ fn main() {} /*", "\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"", "]] } }", "\\", "\\\"", "\n#![allow(x)]\n", "\r", "\u{202e}\u{2066}evil", "{}{0}{x:?}", "'static", "//! x", "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed", "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\dir\\..\\file", "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a", "b'\\", "--><x>", "\u{1b}[31m"] => Multipart,
         String => Text,
         String => Bytes,
     });
@@ -4671,7 +4671,7 @@ mod impls {
             "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "    indented\n    code\n", "```\nunclosed",
             "- a\nlazy\n1. b\nlazy", "$crate::x!()", "\0\u{7}", "\u{feff}", "🦀", "r#type", "..",
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-            "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\x\\..\\y",
+            "\"]", "#[derive(X)]", "\"#", "\"###; x!(); r###\"", "../../src/main", "/etc/passwd", "C:\\dir\\..\\file",
             "\u{2069}\u{202d}\u{200f}evil\u{2028}", "${env}", "%00%0a", "b'\\", "--><x>", "\u{1b}[31m",
         ];
         type Slots = (
@@ -4710,7 +4710,7 @@ mod impls {
                 quotes_right,
             ),
             (
-                derive_x, quotes_hash, x_r, src_main, etc_passwd, c_x_y, evil_2, env,
+                derive_x, quotes_hash, x_r, src_main, etc_passwd, c_dir_file, evil_2, env,
             ),
             (n00_0a, b, x_2, n31m),
         ): Values<Self>) -> Self {
@@ -4719,7 +4719,8 @@ mod impls {
                 ud, evil, n0_x, static_, x, code_link_pet_crate_pet_script_alert_1_script, indented_code, unclosed,
                 a_lazy_1_b_lazy, crate_x, u0_u7, ufeff, u1f980, r_type, dot_dot,
                 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-                quotes_right, derive_x, quotes_hash, x_r, src_main, etc_passwd, c_x_y, evil_2, env, n00_0a, b, x_2, n31m,
+                quotes_right, derive_x, quotes_hash, x_r, src_main, etc_passwd, c_dir_file, evil_2, env, n00_0a, b, x_2,
+                n31m,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -4738,7 +4739,7 @@ mod impls {
                     &self.quotes_right,
                 ),
                 (
-                    &self.derive_x, &self.quotes_hash, &self.x_r, &self.src_main, &self.etc_passwd, &self.c_x_y,
+                    &self.derive_x, &self.quotes_hash, &self.x_r, &self.src_main, &self.etc_passwd, &self.c_dir_file,
                     &self.evil_2, &self.env,
                 ),
                 (&self.n00_0a, &self.b, &self.x_2, &self.n31m),
@@ -4777,7 +4778,7 @@ mod impls {
         "text/\"###; x!(); r###\"" => TextXR,
         "text/../../src/main" => TextSrcMain,
         "text//etc/passwd" => TextEtcPasswd,
-        "text/C:\\x\\..\\y" => TextCXY,
+        "text/C:\\dir\\..\\file" => TextCDirFile,
         "text/\u{2069}\u{202d}\u{200f}evil\u{2028}" => TextEvil2,
         "text/${env}" => TextEnv,
         "text/%00%0a" => Text00_0a,
@@ -4814,7 +4815,7 @@ mod impls {
             ),
             (
                 Optional<super::DeriveX2>, Optional<super::QuotesHash2>, Optional<super::XR2>, Optional<super::SrcMain2>,
-                Optional<super::EtcPasswd2>, Optional<super::CXY2>, Optional<super::Evil7>, Optional<super::Env2>,
+                Optional<super::EtcPasswd2>, Optional<super::CDirFile2>, Optional<super::Evil7>, Optional<super::Env2>,
             ),
             (
                 Optional<super::N00_0a2>, Optional<super::B2>, Optional<super::X6>, Optional<super::N31m2>,
@@ -5473,9 +5474,9 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("//! x", r#"{"enum":["//! x","`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","    indented\n    code\n","//! x"],"description":"//! x","title":"//! x"}"#),
     ops::Definition::new("/etc/passwd", r#"{"type":"array","items":{"type":"object","title":"/etc/passwd","properties":{"d":{"type":"object","default":{"/etc/passwd":["/etc/passwd"]}},"e":{"const":"/etc/passwd"}}}}"#),
     ops::Definition::new("Bad", "{}"),
-    ops::Definition::new("C:\\x\\..\\y", r#"{"type":"object","additionalProperties":{"type":"string","format":"C:\\x\\..\\y"},"patternProperties":{"C:\\x\\..\\y":{}}}"#),
+    ops::Definition::new("C:\\dir\\..\\file", r#"{"type":"object","additionalProperties":{"type":"string","format":"C:\\dir\\..\\file"},"patternProperties":{"C:\\dir\\..\\file":{}}}"#),
     ops::Definition::new("Evil", r###"{"type":"object","description":"*/ fn main() {} /*\n\"; compile_error!(\"x\"); \"\n\"##; fn x() {} r##\"\n]] } }\n\\\n\\\"\n\n#![allow(x)]\n\n\r\n\u202e\u2066evil\n{}{0}{x:?}\n'static\n//! x\n`code` [link] [Pet](crate::Pet) <script>alert(1)</script>\n    indented\n    code\n\n```\nunclosed\n- a\nlazy\n1. b\nlazy\n$crate::x!()\n\u0000\u0007\n\ufeff\n🦀\nr#type\n..\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","properties":{"*/ fn main() {} /*":{"description":"*/ fn main() {} /*","title":"*/ fn main() {} /*","type":"object","properties":{"x":{"enum":["*/ fn main() {} /*","y"],"default":"*/ fn main() {} /*"},"*/ fn main() {} /*":{"const":"*/ fn main() {} /*"}},"required":["*/ fn main() {} /*"]},"\"; compile_error!(\"x\"); \"":{"description":"\"; compile_error!(\"x\"); \"","title":"\"; compile_error!(\"x\"); \"","type":"object","properties":{"x":{"enum":["\"; compile_error!(\"x\"); \"","y"],"default":"\"; compile_error!(\"x\"); \""},"\"; compile_error!(\"x\"); \"":{"const":"\"; compile_error!(\"x\"); \""}},"required":["\"; compile_error!(\"x\"); \""]},"\"##; fn x() {} r##\"":{"description":"\"##; fn x() {} r##\"","title":"\"##; fn x() {} r##\"","type":"object","properties":{"x":{"enum":["\"##; fn x() {} r##\"","y"],"default":"\"##; fn x() {} r##\""},"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""}},"required":["\"##; fn x() {} r##\""]},"]] } }":{"description":"]] } }","title":"]] } }","type":"object","properties":{"x":{"enum":["]] } }","y"],"default":"]] } }"},"]] } }":{"const":"]] } }"}},"required":["]] } }"]},"\\":{"description":"\\","title":"\\","type":"object","properties":{"x":{"enum":["\\","y"],"default":"\\"},"\\":{"const":"\\"}},"required":["\\"]},"\\\"":{"description":"\\\"","title":"\\\"","type":"object","properties":{"x":{"enum":["\\\"","y"],"default":"\\\""},"\\\"":{"const":"\\\""}},"required":["\\\""]},"\n#![allow(x)]\n":{"description":"\n#![allow(x)]\n","title":"\n#![allow(x)]\n","type":"object","properties":{"x":{"enum":["\n#![allow(x)]\n","y"],"default":"\n#![allow(x)]\n"},"\n#![allow(x)]\n":{"const":"\n#![allow(x)]\n"}},"required":["\n#![allow(x)]\n"]},"\r":{"description":"\r","title":"\r","type":"object","properties":{"x":{"enum":["\r","y"],"default":"\r"},"\r":{"const":"\r"}},"required":["\r"]},"\u202e\u2066evil":{"description":"\u202e\u2066evil","title":"\u202e\u2066evil","type":"object","properties":{"x":{"enum":["\u202e\u2066evil","y"],"default":"\u202e\u2066evil"},"\u202e\u2066evil":{"const":"\u202e\u2066evil"}},"required":["\u202e\u2066evil"]},"{}{0}{x:?}":{"description":"{}{0}{x:?}","title":"{}{0}{x:?}","type":"object","properties":{"x":{"enum":["{}{0}{x:?}","y"],"default":"{}{0}{x:?}"},"{}{0}{x:?}":{"const":"{}{0}{x:?}"}},"required":["{}{0}{x:?}"]},"'static":{"description":"'static","title":"'static","type":"object","properties":{"x":{"enum":["'static","y"],"default":"'static"},"'static":{"const":"'static"}},"required":["'static"]},"//! x":{"description":"//! x","title":"//! x","type":"object","properties":{"x":{"enum":["//! x","y"],"default":"//! x"},"//! x":{"const":"//! x"}},"required":["//! x"]},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object","properties":{"x":{"enum":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","y"],"default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},"    indented\n    code\n":{"description":"    indented\n    code\n","title":"    indented\n    code\n","type":"object","properties":{"x":{"enum":["    indented\n    code\n","y"],"default":"    indented\n    code\n"},"    indented\n    code\n":{"const":"    indented\n    code\n"}},"required":["    indented\n    code\n"]},"```\nunclosed":{"description":"```\nunclosed","title":"```\nunclosed","type":"object","properties":{"x":{"enum":["```\nunclosed","y"],"default":"```\nunclosed"},"```\nunclosed":{"const":"```\nunclosed"}},"required":["```\nunclosed"]},"- a\nlazy\n1. b\nlazy":{"description":"- a\nlazy\n1. b\nlazy","title":"- a\nlazy\n1. b\nlazy","type":"object","properties":{"x":{"enum":["- a\nlazy\n1. b\nlazy","y"],"default":"- a\nlazy\n1. b\nlazy"},"- a\nlazy\n1. b\nlazy":{"const":"- a\nlazy\n1. b\nlazy"}},"required":["- a\nlazy\n1. b\nlazy"]},"$crate::x!()":{"description":"$crate::x!()","title":"$crate::x!()","type":"object","properties":{"x":{"enum":["$crate::x!()","y"],"default":"$crate::x!()"},"$crate::x!()":{"const":"$crate::x!()"}},"required":["$crate::x!()"]},"\u0000\u0007":{"description":"\u0000\u0007","title":"\u0000\u0007","type":"object","properties":{"x":{"enum":["\u0000\u0007","y"],"default":"\u0000\u0007"},"\u0000\u0007":{"const":"\u0000\u0007"}},"required":["\u0000\u0007"]},"\ufeff":{"description":"\ufeff","title":"\ufeff","type":"object","properties":{"x":{"enum":["\ufeff","y"],"default":"\ufeff"},"\ufeff":{"const":"\ufeff"}},"required":["\ufeff"]},"🦀":{"description":"🦀","title":"🦀","type":"object","properties":{"x":{"enum":["🦀","y"],"default":"🦀"},"🦀":{"const":"🦀"}},"required":["🦀"]},"r#type":{"description":"r#type","title":"r#type","type":"object","properties":{"x":{"enum":["r#type","y"],"default":"r#type"},"r#type":{"const":"r#type"}},"required":["r#type"]},"..":{"description":"..","title":"..","type":"object","properties":{"x":{"enum":["..","y"],"default":".."},"..":{"const":".."}},"required":[".."]},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","type":"object","properties":{"x":{"enum":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","y"],"default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},"bad":{"$ref":"#/$defs/Bad"},"worse":{"$ref":"#/$defs/Worse"}},"required":["*/ fn main() {} /*","\"; compile_error!(\"x\"); \"","\"##; fn x() {} r##\""]}"###),
-    ops::Definition::new("Names", r####"{"type":"object","properties":{"n0":{"$ref":"#/$defs/*~1 fn main() {} ~1*"},"n1":{"$ref":"#/$defs/\"; compile_error!(\"x\"); \""},"n2":{"$ref":"#/$defs/\"##; fn x() {} r##\""},"n3":{"$ref":"#/$defs/]] } }"},"n4":{"$ref":"#/$defs/\\"},"n5":{"$ref":"#/$defs/\\\""},"n6":{"$ref":"#/$defs/\n#![allow(x)]\n"},"n7":{"$ref":"#/$defs/\r"},"n8":{"$ref":"#/$defs/\u202e\u2066evil"},"n9":{"$ref":"#/$defs/{}{0}{x:?}"},"n10":{"$ref":"#/$defs/'static"},"n11":{"$ref":"#/$defs/~1~1! x"},"n12":{"$ref":"#/$defs/`code` [link] [Pet](crate::Pet) <script>alert(1)<~1script>"},"n13":{"$ref":"#/$defs/    indented\n    code\n"},"n14":{"$ref":"#/$defs/```\nunclosed"},"n15":{"$ref":"#/$defs/- a\nlazy\n1. b\nlazy"},"n16":{"$ref":"#/$defs/$crate::x!()"},"n17":{"$ref":"#/$defs/\u0000\u0007"},"n18":{"$ref":"#/$defs/\ufeff"},"n19":{"$ref":"#/$defs/🦀"},"n20":{"$ref":"#/$defs/r#type"},"n21":{"$ref":"#/$defs/.."},"n22":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},"n23":{"$ref":"#/$defs/\"]"},"n24":{"$ref":"#/$defs/#[derive(X)]"},"n25":{"$ref":"#/$defs/\"#"},"n26":{"$ref":"#/$defs/\"###; x!(); r###\""},"n27":{"$ref":"#/$defs/..~1..~1src~1main"},"n28":{"$ref":"#/$defs/~1etc~1passwd"},"n29":{"$ref":"#/$defs/C:\\x\\..\\y"},"n30":{"$ref":"#/$defs/\u2069\u202d\u200fevil\u2028"},"n31":{"$ref":"#/$defs/${env}"},"n32":{"$ref":"#/$defs/%00%0a"},"n33":{"$ref":"#/$defs/b'\\"},"n34":{"$ref":"#/$defs/--><x>"},"n35":{"$ref":"#/$defs/\u001b[31m"}}}"####),
+    ops::Definition::new("Names", r####"{"type":"object","properties":{"n0":{"$ref":"#/$defs/*~1 fn main() {} ~1*"},"n1":{"$ref":"#/$defs/\"; compile_error!(\"x\"); \""},"n2":{"$ref":"#/$defs/\"##; fn x() {} r##\""},"n3":{"$ref":"#/$defs/]] } }"},"n4":{"$ref":"#/$defs/\\"},"n5":{"$ref":"#/$defs/\\\""},"n6":{"$ref":"#/$defs/\n#![allow(x)]\n"},"n7":{"$ref":"#/$defs/\r"},"n8":{"$ref":"#/$defs/\u202e\u2066evil"},"n9":{"$ref":"#/$defs/{}{0}{x:?}"},"n10":{"$ref":"#/$defs/'static"},"n11":{"$ref":"#/$defs/~1~1! x"},"n12":{"$ref":"#/$defs/`code` [link] [Pet](crate::Pet) <script>alert(1)<~1script>"},"n13":{"$ref":"#/$defs/    indented\n    code\n"},"n14":{"$ref":"#/$defs/```\nunclosed"},"n15":{"$ref":"#/$defs/- a\nlazy\n1. b\nlazy"},"n16":{"$ref":"#/$defs/$crate::x!()"},"n17":{"$ref":"#/$defs/\u0000\u0007"},"n18":{"$ref":"#/$defs/\ufeff"},"n19":{"$ref":"#/$defs/🦀"},"n20":{"$ref":"#/$defs/r#type"},"n21":{"$ref":"#/$defs/.."},"n22":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},"n23":{"$ref":"#/$defs/\"]"},"n24":{"$ref":"#/$defs/#[derive(X)]"},"n25":{"$ref":"#/$defs/\"#"},"n26":{"$ref":"#/$defs/\"###; x!(); r###\""},"n27":{"$ref":"#/$defs/..~1..~1src~1main"},"n28":{"$ref":"#/$defs/~1etc~1passwd"},"n29":{"$ref":"#/$defs/C:\\dir\\..\\file"},"n30":{"$ref":"#/$defs/\u2069\u202d\u200fevil\u2028"},"n31":{"$ref":"#/$defs/${env}"},"n32":{"$ref":"#/$defs/%00%0a"},"n33":{"$ref":"#/$defs/b'\\"},"n34":{"$ref":"#/$defs/--><x>"},"n35":{"$ref":"#/$defs/\u001b[31m"}}}"####),
     ops::Definition::new("Worse", r#"{"type":"object","properties":{"x":true,"y":{},"z":{},"w":{"items":true}}}"#),
     ops::Definition::new("\\", r#"{"type":"object","additionalProperties":{"type":"string","format":"\\"},"patternProperties":{"\\":{}}}"#),
     ops::Definition::new("\\\"", r#"{"type":"object","description":"\\\"","properties":{"\\\"":{"type":"string","description":"\\\"","format":"\\\""}},"required":["\\\""]}"#),
