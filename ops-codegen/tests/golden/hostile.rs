@@ -2168,9 +2168,7 @@ pub struct EveryPlaceInput {
     /// The property `..`.
     pub dot_dot: Option<String>,
     /// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
-    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<
-        String,
-    >,
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<String>,
     /// The property `"]`.
     pub quotes_right: Option<String>,
     /// The property `#[derive(X)]`.
@@ -2242,9 +2240,7 @@ pub struct EveryPlaceInput {
     /// The property `.._cookie`.
     pub cookie_8: Option<String>,
     /// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
-    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2: Option<
-        String,
-    >,
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2: Option<String>,
     /// The property `"]_cookie`.
     pub cookie_9: Option<String>,
     /// The property `#[derive(X)]_cookie`.
@@ -2344,9 +2340,7 @@ pub struct EveryPlaceInputBodyMultipart {
     /// The property `..`.
     pub dot_dot: Option<ops::Body>,
     /// The property `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
-    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<
-        ops::Body,
-    >,
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<ops::Body>,
     /// The property `"]`.
     pub quotes_right: Option<ops::Body>,
     /// The property `#[derive(X)]`.
@@ -2503,9 +2497,7 @@ pub struct Names {
     /// The property `n21`.
     pub n21: Option<DotDot2>,
     /// The property `n22`.
-    pub n22: Option<
-        Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2,
-    >,
+    pub n22: Option<Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2>,
     /// The property `n23`.
     pub n23: Option<QuotesRight2>,
     /// The property `n24`.
@@ -2686,13 +2678,9 @@ pub enum X4 {
 #[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
 pub enum CodeLinkPetCratePetScriptAlert1Script2 {
     /// The variant `CodeLinkPetCratePetScriptAlert1Script`.
-    CodeLinkPetCratePetScriptAlert1Script(
-        CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script,
-    ),
+    CodeLinkPetCratePetScriptAlert1Script(CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1Script),
     /// The variant `CodeLinkPetCratePetScriptAlert1ScriptX`.
-    CodeLinkPetCratePetScriptAlert1ScriptX(
-        CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1ScriptX,
-    ),
+    CodeLinkPetCratePetScriptAlert1ScriptX(CodeLinkPetCratePetScriptAlert1ScriptCodeLinkPetCratePetScriptAlert1ScriptX),
     /// An object with any other tag.
     Other(ops::Value),
 }
@@ -2825,13 +2813,9 @@ pub enum DotDot2 {
 #[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
 pub enum Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2 {
     /// The variant `Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
-    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa(
-        Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa3,
-    ),
+    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa(Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa3),
     /// The variant `Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2`.
-    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2(
-        Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4,
-    ),
+    Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2(Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4),
     /// An object with any other tag.
     Other(ops::Value),
 }
