@@ -23,9 +23,9 @@ struct Pet {
     tag: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     weight: Option<Option<f64>>,
-    #[serde(default = "twenty")]
+    #[serde(default = "twenty", deserialize_with = "or_twenty")]
     limit: u32,
-    #[serde(default = "paid")]
+    #[serde(default = "paid", deserialize_with = "or_paid")]
     status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parent: Option<Box<Pet>>,
@@ -35,7 +35,7 @@ struct Pet {
     map: (),
 }
 
-/// A property that is optional but not nullable.
+/// A property that is optional and nullable.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(d: D) -> Result<Option<T>, D::Error> {
     T::deserialize(d).map(Some)
 }
@@ -46,6 +46,15 @@ fn twenty() -> u32 {
 
 fn paid() -> Status {
     Status::Paid
+}
+
+/// `null` stands for nothing where there is a default.
+fn or_twenty<'de, D: Deserializer<'de>>(d: D) -> Result<u32, D::Error> {
+    Ok(Option::deserialize(d)?.unwrap_or_else(twenty))
+}
+
+fn or_paid<'de, D: Deserializer<'de>>(d: D) -> Result<Status, D::Error> {
+    Ok(Option::deserialize(d)?.unwrap_or_else(paid))
 }
 
 #[derive(Debug, Serialize, Deserialize)]
