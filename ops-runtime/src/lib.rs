@@ -46,6 +46,8 @@ mod access;
 mod binding;
 mod body;
 #[cfg(feature = "registry")]
+pub mod call;
+#[cfg(feature = "registry")]
 mod caller;
 mod content;
 #[cfg(feature = "registry")]
@@ -77,6 +79,8 @@ mod text;
 pub mod formats;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "mcp-schema")]
+pub mod mcp;
 #[cfg(feature = "registry")]
 pub mod mock;
 #[cfg(feature = "registry")]

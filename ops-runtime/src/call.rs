@@ -1,0 +1,1 @@
+//! The call protocol: operations across processes.

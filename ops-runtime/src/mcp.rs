@@ -1,0 +1,1 @@
+//! The Model Context Protocol: tools of servers as operations, and a registry as a server.
