@@ -30,11 +30,13 @@
 // An error ends the reading of a list, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
 
+mod change;
 mod list;
 mod read;
 #[cfg(feature = "registry")]
 mod result;
 
+pub use self::change::{Change, changes, tool_changes};
 pub use self::list::is_tool_list;
 pub use self::read::{load, read};
 #[cfg(feature = "registry")]
