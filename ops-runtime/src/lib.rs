@@ -98,8 +98,8 @@ pub mod wire;
 
 pub use access::{AccessControl, Identity};
 pub use binding::{
-    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle,
-    SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
+    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, McpBinding, McpOutput, ParameterLocation,
+    ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
 };
 pub use body::Body;
 #[cfg(feature = "registry")]
