@@ -30,11 +30,25 @@
 // An error ends the reading of a list, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
 
+#[cfg(feature = "mcp")]
+mod client;
+#[cfg(feature = "mcp")]
+mod clients;
+#[cfg(feature = "mcp")]
+mod config;
 mod list;
 mod read;
 #[cfg(feature = "registry")]
 mod result;
 
+#[cfg(feature = "mcp")]
+pub use self::client::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
+#[cfg(feature = "mcp")]
+pub use self::client::{McpClient, McpServerInfo};
+#[cfg(feature = "mcp")]
+pub use self::clients::McpClients;
+#[cfg(feature = "mcp")]
+pub use self::config::{McpConfig, McpServerConfig};
 pub use self::list::is_tool_list;
 pub use self::read::{load, read};
 #[cfg(feature = "registry")]

@@ -8,13 +8,11 @@ mod session;
 mod stdio;
 mod wire;
 
-#[cfg(feature = "mcp-auth")]
-pub(super) mod auth;
 #[cfg(feature = "mcp-http")]
 mod http;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -26,8 +24,8 @@ use super::config::McpServerConfig;
 use crate::handler::BoxFuture;
 use crate::registry::WeakRegistry;
 use crate::{
-    CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, Payload, Registration, Registry, RegistryError,
-    ResponseEnvelope, SpecRef,
+    CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, Registration, Registry,
+    RegistryError, ResponseEnvelope, SpecRef,
 };
 use catalog::Catalog;
 use link::Link;
@@ -64,7 +62,6 @@ pub struct McpClient {
     typed: Registry,
     /// The tools of the server, run by their id.
     dynamic: Registry,
-    _refresher: Arc<AbortOnDropHandle<()>>,
 }
 
 /// The server as an endpoint: what a registration holds.
@@ -82,6 +79,8 @@ struct Inner {
     /// The registries that have the tools, to be changed with them.
     registries: Mutex<Vec<WeakRegistry>>,
     changed: Arc<Notify>,
+    /// What lists the tools again when they have changed.
+    refresher: OnceLock<AbortOnDropHandle<()>>,
 }
 
 impl McpClient {
@@ -117,6 +116,7 @@ impl McpClient {
             unfit: Mutex::default(),
             registries: Mutex::new(vec![dynamic.downgrade()]),
             changed: Arc::default(),
+            refresher: OnceLock::new(),
         });
         let session = inner.open().await?;
         *lock(&inner.link) = Link::up(session);
@@ -129,8 +129,8 @@ impl McpClient {
                 inner.refresh().await;
             }
         });
-        let refresher = Arc::new(AbortOnDropHandle::new(refresher));
-        Ok(Self { remote: Remote(inner), typed, dynamic, _refresher: refresher })
+        let _ = inner.refresher.set(AbortOnDropHandle::new(refresher));
+        Ok(Self { remote: Remote(inner), typed, dynamic })
     }
 
     /// The server's name in errors and logs.
@@ -241,7 +241,10 @@ impl Inner {
         let taken = match tokio::time::timeout(self.config.connect_timeout, loading).await {
             Ok(catalog) => catalog.and_then(|catalog| self.take_over(catalog)),
             Err(_) => {
-                let message = format!("the MCP server `{}` did not list its tools within {:?}", self.name, self.config.connect_timeout);
+                let message = format!(
+                    "the MCP server `{}` did not list its tools within {:?}",
+                    self.name, self.config.connect_timeout
+                );
                 Err(CallError::new(crate::ErrorCode::Timeout, message))
             }
         };
@@ -281,13 +284,35 @@ impl Inner {
         self.config.operations.iter().try_for_each(|spec| self.expect(spec))
     }
 
+    /// Checks that the server has an operation that the program knows, and as it knows it.
+    fn expect(&self, spec: &SpecRef) -> Result<(), CallError> {
+        let catalog = self.catalog();
+        let Some(binding) = spec.mcp() else { return Ok(()) };
+        let tool = |live: &&SpecRef| live.mcp().is_some_and(|live| live.tool == binding.tool);
+        let mut unfit = lock(&self.unfit);
+        unfit.retain(|(id, _)| *id != spec.id);
+        let message = match catalog.operations.iter().find(tool) {
+            None => format!("`{}`: the MCP server `{}` has no tool `{}`", spec.id, self.name, binding.tool),
+            Some(_) => return Ok(()),
+        };
+        if self.config.policy == OutputPolicy::Strict {
+            return Err(CallError::execution(message));
+        }
+        tracing::warn!(server = %self.name, operation = %spec.id, "{message}");
+        unfit.push((spec.id.clone().into_owned(), Diagnostic::error("", message)));
+        Ok(())
+    }
+
     fn update(self: &Arc<Self>, registry: &Registry, before: &Catalog, now: &Catalog) {
         for gone in before.operations.iter().filter(|old| !now.operations.iter().any(|new| new.id == old.id)) {
-            if self.runs(registry, &gone.id) && registry.spec(&gone.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_))) {
+            if self.runs(registry, &gone.id)
+                && registry.spec(&gone.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_)))
+            {
                 registry.remove(&gone.id);
             }
         }
-        for (spec, registration) in now.operations.iter().zip(Remote(self.clone()).bind(now.operations.iter().cloned())) {
+        for (spec, registration) in now.operations.iter().zip(Remote(self.clone()).bind(now.operations.iter().cloned()))
+        {
             let changed = match registry.spec(&spec.id) {
                 None => true,
                 // Operations of generated code stay.
@@ -347,7 +372,10 @@ fn arguments(spec: &OperationSpec, input: Value) -> Result<Map<String, Value>, C
     match input {
         Value::Object(arguments) => Ok(arguments),
         Value::Null => Ok(Map::new()),
-        _ => Err(super::config::invalid(format!("the input of `{}` is not an object, as the arguments of a tool are", spec.id))),
+        _ => Err(super::config::invalid(format!(
+            "the input of `{}` is not an object, as the arguments of a tool are",
+            spec.id
+        ))),
     }
 }
 

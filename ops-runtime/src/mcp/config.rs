@@ -137,8 +137,6 @@ pub struct McpServerConfig {
     pub(super) operations: Vec<SpecRef>,
     pub(super) asks: Asks,
     pub(super) extra: Map<String, Value>,
-    #[cfg(feature = "mcp-auth")]
-    pub(super) oauth: Option<super::client::auth::OAuth>,
 }
 
 /// Where a server is.
@@ -182,8 +180,6 @@ impl McpServerConfig {
             operations: Vec::new(),
             asks: Asks::default(),
             extra: Map::new(),
-            #[cfg(feature = "mcp-auth")]
-            oauth: None,
         }
     }
 
@@ -243,14 +239,6 @@ impl McpServerConfig {
         if let Target::Http(http) = &mut self.target {
             http.bearer = Some(token.into());
         }
-        self
-    }
-
-    /// Gets tokens by OAuth 2.1.
-    #[cfg(feature = "mcp-auth")]
-    #[must_use]
-    pub fn with_oauth(mut self, oauth: super::client::auth::OAuth) -> Self {
-        self.oauth = Some(oauth);
         self
     }
 

@@ -62,9 +62,10 @@ impl Elicitation {
     pub fn defaults(&self) -> Value {
         let ElicitationMode::Form(schema) = &self.mode else { return Value::Null };
         let properties = schema.get("properties").and_then(Value::as_object);
-        let defaults = properties.into_iter().flatten().filter_map(|(name, property)| {
-            Some((name.clone(), property.get("default")?.clone()))
-        });
+        let defaults = properties
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone())));
         Value::Object(defaults.collect())
     }
 }
@@ -114,7 +115,9 @@ impl Asks {
     pub(super) async fn answer(&self, method: &str, params: Value) -> Result<Value, (i32, String)> {
         match method {
             "elicitation/create" => {
-                let Value::Object(params) = params else { return Err((-32602, "`params` is not an object".to_owned())) };
+                let Value::Object(params) = params else {
+                    return Err((-32602, "`params` is not an object".to_owned()));
+                };
                 match &self.elicitation {
                     Some(answer) => Ok((answer.0)(Elicitation::read(params)).await.into_json()),
                     None => Ok(ElicitationAnswer::Decline.into_json()),
@@ -140,8 +143,11 @@ impl Asks {
             let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
             let answer = self.answer(method, params).await.map_err(|(_, message)| {
                 let details = json!({ "request": name, "method": method });
-                CallError::new(ErrorCode::ExecutionError, format!("the tool needs an answer that there is not: {message}"))
-                    .with_details(details)
+                CallError::new(
+                    ErrorCode::ExecutionError,
+                    format!("the tool needs an answer that there is not: {message}"),
+                )
+                .with_details(details)
             })?;
             answers.insert(name.clone(), answer);
         }
@@ -156,7 +162,10 @@ mod tests {
     #[tokio::test]
     async fn what_nobody_answers_is_declined() {
         let asks = Asks::default();
-        assert_eq!(asks.answer("elicitation/create", json!({ "message": "?" })).await, Ok(json!({ "action": "decline" })));
+        assert_eq!(
+            asks.answer("elicitation/create", json!({ "message": "?" })).await,
+            Ok(json!({ "action": "decline" }))
+        );
         assert_eq!(asks.answer("roots/list", Value::Null).await, Ok(json!({ "roots": [] })));
         assert_eq!(asks.answer("sampling/createMessage", json!({})).await.unwrap_err().0, -32601);
         assert_eq!(asks.answer("tasks/get", json!({})).await.unwrap_err().0, -32601);
@@ -167,11 +176,15 @@ mod tests {
     #[test]
     fn elicitations_are_read() {
         let schema = json!({ "type": "object", "properties": { "n": { "type": "integer", "default": 7 }, "t": { "type": "string" } } });
-        let Value::Object(params) = json!({ "message": "How many?", "requestedSchema": schema }) else { unreachable!() };
+        let Value::Object(params) = json!({ "message": "How many?", "requestedSchema": schema }) else {
+            unreachable!()
+        };
         let form = Elicitation::read(params);
         assert_eq!((form.message.as_str(), &form.mode), ("How many?", &ElicitationMode::Form(schema)));
         assert_eq!(form.defaults(), json!({ "n": 7 }));
-        let Value::Object(params) = json!({ "message": "Visit", "mode": "url", "url": "https://a.example" }) else { unreachable!() };
+        let Value::Object(params) = json!({ "message": "Visit", "mode": "url", "url": "https://a.example" }) else {
+            unreachable!()
+        };
         assert_eq!(Elicitation::read(params).mode, ElicitationMode::Url("https://a.example".to_owned()));
     }
 }

@@ -60,13 +60,19 @@ async fn list(session: &Session) -> Result<Vec<Value>, CallError> {
         };
         match page.get_mut("tools").map(Value::take) {
             Some(Value::Array(page)) => tools.extend(page),
-            _ => return Err(CallError::execution(format!("the MCP server `{server}` sent a list of tools without `tools`"))),
+            _ => {
+                return Err(CallError::execution(format!(
+                    "the MCP server `{server}` sent a list of tools without `tools`"
+                )));
+            }
         }
         // An empty string is a cursor, too.
         let next = match page.get_mut("nextCursor").map(Value::take) {
             None | Some(Value::Null) => return Ok(tools),
             Some(Value::String(next)) => next,
-            Some(_) => return Err(CallError::execution(format!("the MCP server `{server}` sent a cursor that is no text"))),
+            Some(_) => {
+                return Err(CallError::execution(format!("the MCP server `{server}` sent a cursor that is no text")));
+            }
         };
         if !seen.insert(next.clone()) {
             let message = format!("the MCP server `{server}` never ends its list of tools: it sent a cursor twice");

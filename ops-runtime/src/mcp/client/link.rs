@@ -26,11 +26,17 @@ type Recovery = Shared<BoxFuture<'static, Result<Arc<Session>, CallError>>>;
 /// The connection of a client.
 #[derive(Default)]
 pub(super) enum Link {
-    Up { session: Arc<Session>, since: Instant, failures: u32 },
+    Up {
+        session: Arc<Session>,
+        since: Instant,
+        failures: u32,
+    },
     /// Somebody connects, and everybody waits.
     Recovering(Recovery),
     /// A recovery failed; the next call starts another.
-    Down { failures: u32 },
+    Down {
+        failures: u32,
+    },
     /// For good.
     #[default]
     Closed,
@@ -54,31 +60,39 @@ impl Link {
     }
 }
 
+/// What a call finds.
+enum Now {
+    Up(Arc<Session>),
+    Recovering(Recovery),
+}
+
 impl Inner {
     /// The connection; if it has ended, the next one.
     pub(super) async fn session(self: &Arc<Self>) -> Result<Arc<Session>, CallError> {
-        let recovery = {
-            let mut link = lock(&self.link);
-            let failures = match &*link {
-                Link::Up { session, .. } if session.is_open() => return Ok(session.clone()),
-                Link::Up { since, .. } if since.elapsed() >= STABLE => 0,
-                Link::Up { failures, .. } => failures + 1,
-                Link::Down { failures } => *failures,
-                Link::Closed => return Err(self.closed()),
-                Link::Recovering(recovery) => {
-                    let recovery = recovery.clone();
-                    drop(link);
-                    return recovery.await;
-                }
-            };
-            // A task of its own: the call that starts it may be dropped, and others wait for it.
-            let task = tokio::spawn(recover(self.clone(), failures));
-            let ended = |error: tokio::task::JoinError| CallError::from_error(&error);
-            let recovery = async move { task.await.unwrap_or_else(|error| Err(ended(error))) }.boxed().shared();
-            *link = Link::Recovering(recovery.clone());
-            recovery
+        let recovery = match self.now()? {
+            Now::Up(session) => return Ok(session),
+            Now::Recovering(recovery) => recovery,
         };
         recovery.await
+    }
+
+    /// The connection as it is now, on its way back if it has ended.
+    fn now(self: &Arc<Self>) -> Result<Now, CallError> {
+        let mut link = lock(&self.link);
+        let failures = match &*link {
+            Link::Up { session, .. } if session.is_open() => return Ok(Now::Up(session.clone())),
+            Link::Up { since, .. } if since.elapsed() >= STABLE => 0,
+            Link::Up { failures, .. } => failures + 1,
+            Link::Down { failures } => *failures,
+            Link::Closed => return Err(self.closed()),
+            Link::Recovering(recovery) => return Ok(Now::Recovering(recovery.clone())),
+        };
+        // A task of its own: the call that starts it may be dropped, and others wait for it.
+        let task = tokio::spawn(recover(self.clone(), failures));
+        let recovery =
+            task.map(|ended| ended.unwrap_or_else(|error| Err(CallError::from_error(&error)))).boxed().shared();
+        *link = Link::Recovering(recovery.clone());
+        Ok(Now::Recovering(recovery))
     }
 
     fn closed(&self) -> CallError {

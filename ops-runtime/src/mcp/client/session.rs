@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ClientResult, CustomResult, ErrorCode as RpcCode,
-    ErrorData, GetExtensions, Implementation, ListToolsRequest, NumberOrString, PaginatedRequestParams, ProtocolVersion,
-    ServerNotification, ServerRequest, ServerResult, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ClientResult, CustomResult,
+    ErrorCode as RpcCode, ErrorData, GetExtensions, Implementation, ListToolsRequest, NumberOrString,
+    PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerRequest, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle,
@@ -65,7 +65,11 @@ struct CallLimits {
 
 impl Session {
     /// Connects: by the newest revision if the server knows it, or else by `initialize`.
-    pub(super) async fn connect(config: &McpServerConfig, server: &str, changed: Arc<Notify>) -> Result<Self, CallError> {
+    pub(super) async fn connect(
+        config: &McpServerConfig,
+        server: &str,
+        changed: Arc<Notify>,
+    ) -> Result<Self, CallError> {
         let wire = Wire::new(server);
         let connected = timeout(config.connect_timeout, start(config, &wire, changed)).await;
         let failure = match connected {
@@ -148,12 +152,19 @@ impl Session {
         if let (ServerResult::ListToolsResult(kept), Some(Value::Array(tools))) = (read, result.get_mut("tools"))
             && kept.tools.len() != tools.len()
         {
-            tools.retain(|tool| kept.tools.iter().any(|kept| tool.get("name") == Some(&Value::from(kept.name.as_ref()))));
+            tools.retain(|tool| {
+                kept.tools.iter().any(|kept| tool.get("name") == Some(&Value::from(kept.name.as_ref())))
+            });
         }
         Ok(result)
     }
 
-    async fn request(&self, request: ClientRequest, slot: Arc<Slot>, until: Option<Instant>) -> Result<Value, CallError> {
+    async fn request(
+        &self,
+        request: ClientRequest,
+        slot: Arc<Slot>,
+        until: Option<Instant>,
+    ) -> Result<Value, CallError> {
         self.request_shared(request, slot, until).await.map(|(result, _)| result)
     }
 
@@ -171,14 +182,16 @@ impl Session {
         // If it comes to an error here, dropping `waiting` tells the server.
         let received = waiting.answer(&slot, until).await?;
         waiting.over();
-        let read = received.map_err(|error| self.failure(error))?;
-        match slot.take() {
-            Some(Answer::Result(result)) => match serde_json::from_str(result.get()) {
+        match (slot.take(), received) {
+            (Some(Answer::Error(error)), _) => Err(rpc_failure(&self.wire.server, &error)),
+            (_, Err(error)) => Err(self.failure(error)),
+            (Some(Answer::Result(result)), Ok(read)) => match serde_json::from_str(result.get()) {
                 Ok(result) => Ok((result, read)),
-                Err(error) => Err(CallError::execution(format!("the answer of the MCP server `{}`: {error}", self.wire.server))),
+                Err(error) => {
+                    Err(CallError::execution(format!("the answer of the MCP server `{}`: {error}", self.wire.server)))
+                }
             },
-            Some(Answer::Error(error)) => Err(rpc_failure(&self.wire.server, &error)),
-            None => Err(CallError::execution(format!("the MCP server `{}` sent no result", self.wire.server))),
+            (None, Ok(_)) => Err(CallError::execution(format!("the MCP server `{}` sent no result", self.wire.server))),
         }
     }
 
@@ -211,31 +224,40 @@ impl Session {
         }
     }
 
+    /// The error of a request that the server did not answer.
     fn failure(&self, error: ServiceError) -> CallError {
         let server = &self.wire.server;
         match error {
-            ServiceError::McpError(error) => {
-                let error = RpcError {
-                    code: error.code.0.into(),
-                    message: Value::String(error.message.into_owned()),
-                    data: error.data.unwrap_or_default(),
-                };
-                rpc_failure(server, &error)
-            }
-            ServiceError::TransportClosed => self.interrupted(),
-            ServiceError::TransportSend(_) if self.wire.reason().is_some() => self.interrupted(),
-            #[cfg(feature = "mcp-http")]
-            ServiceError::TransportSend(error) => super::http::failure(server, &*error.error),
+            ServiceError::TransportClosed => self.interrupted(None),
+            ServiceError::TransportSend(_) if self.wire.reason().is_some() => self.interrupted(None),
+            ServiceError::TransportSend(error) => transport_failure(server, &*error.error),
+            // What a server answers is taken out before it comes here: rmcp says why there is no answer.
+            ServiceError::McpError(error) => self.interrupted(Some(&error.message)),
             error => CallError::execution(format!("the MCP server `{server}`: {error}")),
         }
     }
 
-    /// The error of a call that the end of the connection interrupted.
-    fn interrupted(&self) -> CallError {
-        let reason = self.wire.reason().map_or_else(|| format!("the connection to the MCP server `{}` ended", self.wire.server), str::to_owned);
-        CallError::execution(format!("{reason}; the call may have been carried out, so it is not repeated"))
-            .with_details(json!({ "server": &*self.wire.server, "interrupted": true }))
+    /// The error of a call that was interrupted.
+    fn interrupted(&self, why: Option<&str>) -> CallError {
+        let server = &self.wire.server;
+        let why = match (self.wire.reason(), why) {
+            (Some(reason), _) => reason.to_owned(),
+            (None, Some(why)) => format!("the MCP server `{server}` did not answer: {why}"),
+            (None, None) => format!("the connection to the MCP server `{server}` broke off before the answer"),
+        };
+        CallError::execution(format!("{why}; the call may have been carried out, so it is not repeated"))
+            .with_details(json!({ "server": &**server, "interrupted": true }))
     }
+}
+
+/// What a transport says, with the name of the server.
+fn transport_failure(server: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> CallError {
+    #[cfg(feature = "mcp-http")]
+    if let Some(failure) = super::http::failure(error) {
+        let message = format!("the MCP server `{server}`: {}", failure.message());
+        return CallError::new(failure.code().clone(), message).with_details(failure.details().clone());
+    }
+    CallError::execution(format!("the MCP server `{server}`: {}", CallError::from_error(error).message()))
 }
 
 /// A request whose answer is waited for; dropped before that, the server is told.
@@ -265,7 +287,9 @@ impl Waiting<'_> {
             let progressed = slot.last_progress().filter(|last| *last > sign_of_life);
             match (progressed, until) {
                 (Some(last), until) if until.is_none_or(|until| next < until) => sign_of_life = last,
-                (_, Some(until)) if next >= until => return Err(self.session.timed_out("did not answer", self.session.limits.total)),
+                (_, Some(until)) if next >= until => {
+                    return Err(self.session.timed_out("did not answer", self.session.limits.total));
+                }
                 _ => return Err(self.session.timed_out("neither answered nor reported progress", idle)),
             }
         }
@@ -315,7 +339,8 @@ fn rpc_failure(server: &str, error: &RpcError) -> CallError {
     if let (Value::Object(details), false) = (&mut details, error.data.is_null()) {
         details.insert("data".to_owned(), error.data.clone());
     }
-    CallError::execution(format!("the MCP server `{server}` answered with error {}: {message}", error.code)).with_details(details)
+    CallError::execution(format!("the MCP server `{server}` answered with error {}: {message}", error.code))
+        .with_details(details)
 }
 
 async fn start(
@@ -336,10 +361,6 @@ async fn start(
         }
         #[cfg(feature = "mcp-http")]
         Target::Http(http) => {
-            #[cfg(feature = "mcp-auth")]
-            if let Some(oauth) = config.oauth.as_ref() {
-                return super::auth::connect(oauth, http, config, wire, host, lifecycle).await;
-            }
             if http.oauth {
                 let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
                 return Err(crate::mcp::config::invalid(message));
@@ -367,8 +388,7 @@ pub(super) fn start_failure(server: &str, error: &ClientInitializeError) -> Call
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => start_failure(server, fallback),
         ClientInitializeError::ConnectionClosed(what) => CallError::execution(format!("no {what} came")),
-        #[cfg(feature = "mcp-http")]
-        ClientInitializeError::TransportError { error, .. } => super::http::failure(server, &*error.error),
+        ClientInitializeError::TransportError { error, .. } => transport_failure(server, &*error.error),
         error => CallError::from_error(error),
     }
 }

@@ -26,8 +26,26 @@ const EXIT: Duration = Duration::from_secs(2);
 
 /// What a child gets of the environment: what programs need to run.
 const INHERITED: [&str; 20] = [
-    "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "APPDATA", "HOMEDRIVE",
-    "HOMEPATH", "LOCALAPPDATA", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "APPDATA",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PROCESSOR_ARCHITECTURE",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERNAME",
+    "USERPROFILE",
 ];
 
 /// The transport of a child process.
@@ -108,7 +126,10 @@ impl Stdio {
             LineError::TooLong => {
                 // It may still be writing, and would not see that its input ends.
                 self.child.signal(Signal::Terminate);
-                format!("the MCP server `{server}` sent a line of more than {} bytes: raise `with_max_message`", self.output.max)
+                format!(
+                    "the MCP server `{server}` sent a line of more than {} bytes: raise `with_max_message`",
+                    self.output.max
+                )
             }
             LineError::Io(error) => format!("the MCP server `{server}` cannot be read: {error}"),
             LineError::End => match timeout(Duration::from_secs(1), self.child.0.wait()).await {
@@ -283,7 +304,8 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             self.inner.consume(read);
             if at_end || end.is_some() {
                 let line = std::mem::take(&mut self.line);
-                return Ok(String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()));
+                return Ok(String::from_utf8(line)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()));
             }
         }
     }
@@ -309,7 +331,10 @@ mod tests {
     async fn lines_come_whole_and_no_longer_than_they_may_be() {
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(read(b"", 10).await, []);
-        assert_eq!(read(b"one\n\nthree is long\r\nlast", 20).await, [text("one"), text(""), text("three is long\r"), text("last")]);
+        assert_eq!(
+            read(b"one\n\nthree is long\r\nlast", 20).await,
+            [text("one"), text(""), text("three is long\r"), text("last")]
+        );
         assert_eq!(read(b"\xff\xfe\n", 10).await, [text("\u{fffd}\u{fffd}")]);
         assert_eq!(read(b"12345", 5).await, [text("12345")]);
         assert!(read(b"123456789\nok\n", 5).await.contains(&None));

@@ -17,7 +17,8 @@ const VARIABLE: [&str; 11] =
     ["command", "args", "env", "cwd", "url", "serverUrl", "baseUrl", "headers", "auth", "type", "transport"];
 
 pub(super) fn read(text: &str, look_up: LookUp<'_>) -> Result<McpConfig, CallError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| invalid(format!("the configuration is not JSON: {error}")))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| invalid(format!("the configuration is not JSON: {error}")))?;
     let servers = ["mcpServers", "servers"].iter().find_map(|key| value.get(key));
     let Some(Value::Object(servers)) = servers else {
         return Err(invalid("the configuration has no object `mcpServers` or `servers`"));
@@ -58,12 +59,18 @@ impl Keys {
         let target = match (kind.as_deref(), command, url) {
             (None | Some("stdio"), Some(command), None) => Target::Stdio(self.stdio(command)?),
             // `sse` was the transport before; servers of today that are so configured speak streamable HTTP.
-            (None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse"), None, Some(url)) => {
-                Target::Http(self.http(url)?)
-            }
+            (
+                None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse"),
+                None,
+                Some(url),
+            ) => Target::Http(self.http(url)?),
             (_, Some(_), Some(_)) => return Err("it has both `command` and `url`: one of them must go".to_owned()),
             (_, None, None) => return Err("it has neither `command` nor `url`".to_owned()),
-            (Some(kind), ..) => return Err(format!("the transport `{kind}` does not fit, or is not known: `stdio` goes with `command`, `http` with `url`")),
+            (Some(kind), ..) => {
+                return Err(format!(
+                    "the transport `{kind}` does not fit, or is not known: `stdio` goes with `command`, `http` with `url`"
+                ));
+            }
         };
         let mut server = McpServerConfig::new(target);
         server.timeout = self.timeout()?;
@@ -79,9 +86,10 @@ impl Keys {
     fn stdio(&mut self, command: String) -> Result<Stdio, String> {
         let args = match self.0.shift_remove("args") {
             None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(args)) => {
-                args.into_iter().map(|arg| scalar(arg).ok_or("`args` is not a list of strings")).collect::<Result<_, _>>()?
-            }
+            Some(Value::Array(args)) => args
+                .into_iter()
+                .map(|arg| scalar(arg).ok_or("`args` is not a list of strings"))
+                .collect::<Result<_, _>>()?,
             Some(_) => return Err("`args` is not a list of strings".to_owned()),
         };
         let env = self.texts("env")?;
@@ -103,7 +111,8 @@ impl Keys {
         match self.0.shift_remove("timeout") {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
-                let milliseconds = value.as_f64().filter(|ms| *ms > 0.0).map(|ms| Duration::try_from_secs_f64(ms / 1000.0));
+                let milliseconds =
+                    value.as_f64().filter(|ms| *ms > 0.0).map(|ms| Duration::try_from_secs_f64(ms / 1000.0));
                 match milliseconds {
                     Some(Ok(timeout)) => Ok(Some(timeout)),
                     _ => Err("`timeout` is not a number of milliseconds above 0".to_owned()),
@@ -142,7 +151,7 @@ fn scalar(value: Value) -> Option<String> {
     }
 }
 
-/// Puts the values of variables in their places, in strings at any depth; serde_json bounds the depth.
+/// Puts the values of variables in their places, in strings at any depth; the JSON parser bounds the depth.
 fn fill(value: &mut Value, look_up: LookUp<'_>) -> Result<(), String> {
     match value {
         Value::String(text) => *text = interpolate(text, look_up)?,

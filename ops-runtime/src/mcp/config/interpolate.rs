@@ -23,7 +23,9 @@ fn value(reference: &str, look_up: &dyn Fn(&str) -> Option<String>) -> Result<St
         None => (named, None),
     };
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Err(format!("`${{{reference}}}` is no variable: write `${{NAME}}`, `${{NAME:-default}}` or `${{env:NAME}}`"));
+        return Err(format!(
+            "`${{{reference}}}` is no variable: write `${{NAME}}`, `${{NAME:-default}}` or `${{env:NAME}}`"
+        ));
     }
     // As in a shell, a default stands in for an empty variable, too.
     match (look_up(name), default) {

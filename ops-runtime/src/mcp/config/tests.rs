@@ -31,7 +31,10 @@ fn a_command_has_arguments_and_variables() {
     let server = config.server("one").unwrap();
     assert_eq!(stdio(server).command, "npx");
     assert_eq!(stdio(server).args, ["-y", "server", "s3cret", "7"]);
-    assert_eq!(stdio(server).env.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(), ["ON=true", "PORT=80", "TOKEN=s3cret"]);
+    assert_eq!(
+        stdio(server).env.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(),
+        ["ON=true", "PORT=80", "TOKEN=s3cret"]
+    );
     assert_eq!(stdio(server).cwd.as_deref(), Some(Path::new("/tmp/s3cret")));
     assert_eq!(server.timeout, Some(Duration::from_millis(1500)));
     assert_eq!(Value::Object(server.extra().clone()), json!({ "description": "${UNSET}", "autoApprove": ["a"] }));
@@ -42,7 +45,11 @@ fn a_url_goes_by_several_names() {
     for (text, bearer, oauth) in [
         (r#"{ "url": "https://a.example/mcp" }"#, None, false),
         (r#"{ "serverUrl": "https://a.example/mcp", "transport": "sse", "auth": "oauth" }"#, None, true),
-        (r#"{ "baseUrl": "https://a.example/mcp", "type": "streamable-http", "auth": "${KEY}" }"#, Some("s3cret"), false),
+        (
+            r#"{ "baseUrl": "https://a.example/mcp", "type": "streamable-http", "auth": "${KEY}" }"#,
+            Some("s3cret"),
+            false,
+        ),
         (r#"{ "url": "https://a.example/mcp", "type": "http", "auth": "Bearer ${KEY}" }"#, Some("s3cret"), false),
     ] {
         let config = read(&format!(r#"{{ "servers": {{ "one": {text} }} }}"#));

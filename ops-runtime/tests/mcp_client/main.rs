@@ -1,0 +1,4 @@
+//! The MCP client with real servers, and with one that misbehaves.
+
+mod everything;
+mod peers;
