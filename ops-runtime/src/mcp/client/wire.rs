@@ -151,9 +151,9 @@ impl Wire {
         })
     }
 
-    /// How many requests the server has not answered.
+    /// How many calls and lists the server has not answered.
     pub(super) fn pending(&self) -> usize {
-        lock(&self.pending).len()
+        lock(&self.pending).values().filter(|pending| matches!(pending, Pending::Call(_))).count()
     }
 
     /// Says why the connection ended; the first reason counts.
@@ -223,11 +223,9 @@ impl Wire {
         if let Some(method) = &frame.method {
             return Ok(if method == "notifications/progress" { self.progress(frame.params) } else { Verdict::Pass });
         }
-        let Some(id) = frame.id.and_then(number) else {
-            // An error without an id answers the only question there is, while the client connects.
-            let connecting = lock(&self.pending).values().any(|pending| !matches!(pending, Pending::Call(_)));
-            return Ok(if frame.error.is_some() && connecting { Verdict::Pass } else { self.stray(text) });
-        };
+        // An error without an id answers the only question there is while the client connects.
+        let id = frame.id.and_then(number).or_else(|| frame.error.and_then(|_| self.connecting()));
+        let Some(id) = id else { return Ok(self.stray(text)) };
         let pending = lock(&self.pending).remove(&id);
         Ok(match pending {
             None => self.stray(text),
@@ -255,6 +253,12 @@ impl Wire {
     /// Whether the server has yet to say which revisions it knows.
     pub(super) fn discovering(&self) -> bool {
         lock(&self.pending).values().any(|pending| matches!(pending, Pending::Discover))
+    }
+
+    /// The request that is under way while the client connects.
+    fn connecting(&self) -> Option<i64> {
+        let pending = lock(&self.pending);
+        pending.iter().find(|(_, pending)| !matches!(pending, Pending::Call(_))).map(|(id, _)| *id)
     }
 
     fn progress(&self, params: Option<&RawValue>) -> Verdict {
