@@ -69,6 +69,8 @@ mod pipeline;
 #[cfg(all(feature = "macros", feature = "registry"))]
 mod private;
 #[cfg(feature = "registry")]
+mod progress;
+#[cfg(feature = "registry")]
 mod registry;
 mod schema;
 #[cfg(feature = "registry")]
@@ -123,6 +125,8 @@ pub use context::{CallOptions, CancelToken, Context, OutputPolicy};
 pub use handler::{BoxFuture, BoxStream, Endpoint, Handler, Payload, PayloadStream, Registration, Reply, SpecRef};
 #[cfg(feature = "registry")]
 pub use pipeline::EnvelopeStream;
+#[cfg(feature = "registry")]
+pub use progress::{Progress, ProgressSink, ProgressStream};
 #[cfg(feature = "registry")]
 pub use registry::{Registry, RegistryBuilder, RegistryError};
 

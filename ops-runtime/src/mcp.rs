@@ -31,12 +31,26 @@
 #![allow(clippy::result_large_err)]
 
 mod change;
+#[cfg(feature = "mcp")]
+mod client;
+#[cfg(feature = "mcp")]
+mod clients;
+#[cfg(feature = "mcp")]
+mod config;
 mod list;
 mod read;
 #[cfg(feature = "registry")]
 mod result;
 
 pub use self::change::{Change, changes, tool_changes};
+#[cfg(feature = "mcp")]
+pub use self::client::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
+#[cfg(feature = "mcp")]
+pub use self::client::{McpClient, McpServerInfo};
+#[cfg(feature = "mcp")]
+pub use self::clients::McpClients;
+#[cfg(feature = "mcp")]
+pub use self::config::{McpConfig, McpServerConfig};
 pub use self::list::is_tool_list;
 pub use self::read::{load, read};
 #[cfg(feature = "registry")]
