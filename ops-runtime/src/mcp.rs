@@ -41,6 +41,7 @@ mod list;
 mod read;
 #[cfg(feature = "registry")]
 mod result;
+mod snapshot;
 
 pub use self::change::{Change, changes, tool_changes};
 #[cfg(feature = "mcp")]
@@ -55,6 +56,7 @@ pub use self::list::is_tool_list;
 pub use self::read::{load, read};
 #[cfg(feature = "registry")]
 pub use self::result::decode;
+pub use self::snapshot::Snapshot;
 
 /// How a list of tools is read.
 #[derive(Debug, Clone, Default)]
