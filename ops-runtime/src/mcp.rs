@@ -43,6 +43,8 @@ mod result;
 
 #[cfg(feature = "mcp")]
 pub use self::client::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
+#[cfg(feature = "mcp-auth")]
+pub use self::client::auth::{McpOAuth, MemoryTokenStore, TokenStore};
 #[cfg(feature = "mcp")]
 pub use self::client::{McpClient, McpServerInfo};
 #[cfg(feature = "mcp")]

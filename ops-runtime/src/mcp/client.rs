@@ -8,6 +8,8 @@ mod session;
 mod stdio;
 mod wire;
 
+#[cfg(feature = "mcp-auth")]
+pub(super) mod auth;
 #[cfg(feature = "mcp-http")]
 mod http;
 
@@ -81,6 +83,9 @@ struct Inner {
     changed: Arc<Notify>,
     /// What lists the tools again when they have changed.
     refresher: OnceLock<AbortOnDropHandle<()>>,
+    /// The authorization at the server, made when it is first needed.
+    #[cfg(feature = "mcp-auth")]
+    authorization: tokio::sync::OnceCell<auth::Authorization>,
 }
 
 impl McpClient {
@@ -117,6 +122,8 @@ impl McpClient {
             registries: Mutex::new(vec![dynamic.downgrade()]),
             changed: Arc::default(),
             refresher: OnceLock::new(),
+            #[cfg(feature = "mcp-auth")]
+            authorization: tokio::sync::OnceCell::new(),
         });
         let session = inner.open().await?;
         *lock(&inner.link) = Link::up(session);
@@ -236,7 +243,11 @@ impl Remote {
 impl Inner {
     /// Connects, lists the tools and takes them over.
     async fn open(self: &Arc<Self>) -> Result<Arc<Session>, CallError> {
-        let session = Session::connect(&self.config, &self.name, self.changed.clone()).await?;
+        #[cfg(feature = "mcp-auth")]
+        let authorization = self.authorization().await?;
+        #[cfg(not(feature = "mcp-auth"))]
+        let authorization = None;
+        let session = Session::connect(&self.config, &self.name, self.changed.clone(), authorization).await?;
         let loading = Catalog::load(&session, self.namespace.as_deref());
         let taken = match tokio::time::timeout(self.config.connect_timeout, loading).await {
             Ok(catalog) => catalog.and_then(|catalog| self.take_over(catalog)),
@@ -254,6 +265,16 @@ impl Inner {
         }
         session.listen(self.changed.clone());
         Ok(Arc::new(session))
+    }
+
+    #[cfg(feature = "mcp-auth")]
+    async fn authorization(&self) -> Result<Option<&auth::Authorization>, CallError> {
+        match (&self.config.oauth, &self.config.target) {
+            (Some(oauth), super::config::Target::Http(http)) => {
+                self.authorization.get_or_try_init(|| auth::Authorization::new(oauth, http)).await.map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn catalog(&self) -> Arc<Catalog> {
