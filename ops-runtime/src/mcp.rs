@@ -30,6 +30,7 @@
 // An error ends the reading of a list, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
 
+mod change;
 #[cfg(feature = "mcp")]
 mod client;
 #[cfg(feature = "mcp")]
@@ -40,7 +41,9 @@ mod list;
 mod read;
 #[cfg(feature = "registry")]
 mod result;
+mod snapshot;
 
+pub use self::change::{Change, changes, tool_changes};
 #[cfg(feature = "mcp")]
 pub use self::client::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
 #[cfg(feature = "mcp-auth")]
@@ -55,6 +58,7 @@ pub use self::list::is_tool_list;
 pub use self::read::{load, read};
 #[cfg(feature = "registry")]
 pub use self::result::decode;
+pub use self::snapshot::Snapshot;
 
 /// How a list of tools is read.
 #[derive(Debug, Clone, Default)]

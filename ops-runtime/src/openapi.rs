@@ -56,7 +56,7 @@ mod media;
 mod name;
 mod operation;
 mod parameter;
-mod pointer;
+pub(crate) mod pointer;
 mod position;
 mod reader;
 mod schema;
