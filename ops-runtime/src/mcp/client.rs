@@ -314,7 +314,10 @@ impl Inner {
         unfit.retain(|(id, _)| *id != spec.id);
         let message = match catalog.operations.iter().find(tool) {
             None => format!("`{}`: the MCP server `{}` has no tool `{}`", spec.id, self.name, binding.tool),
-            Some(_) => return Ok(()),
+            Some(live) => match breaks(spec, live) {
+                Some(changes) => format!("`{}` is not as the MCP server `{}` has it: {changes}", spec.id, self.name),
+                None => return Ok(()),
+            },
         };
         if self.config.policy == OutputPolicy::Strict {
             return Err(CallError::execution(message));
@@ -386,6 +389,15 @@ impl Endpoint for McpClient {
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         Endpoint::call(&self.remote, spec, input, context)
     }
+}
+
+/// What of a live tool breaks callers of an operation that the program knows.
+fn breaks(known: &OperationSpec, live: &OperationSpec) -> Option<String> {
+    let mut changes = super::tool_changes(known, live);
+    // An operation that was written by hand need not say what it takes.
+    changes.retain(|change| change.breaks && !(known.input.is_any() && change.pointer.starts_with("/inputSchema")));
+    let said = changes.iter().map(|change| format!("{}: {}", change.pointer, change.message));
+    (!changes.is_empty()).then(|| said.collect::<Vec<_>>().join("; "))
 }
 
 /// The arguments of a tool: an object, and none is an empty one.
