@@ -1,0 +1,10 @@
+//! A registry as an MCP server, over pipes and over HTTP.
+
+mod calls;
+mod changes;
+mod client;
+mod document;
+mod fixture;
+mod http;
+mod streams;
+mod tools;
