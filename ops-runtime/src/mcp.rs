@@ -4,4 +4,4 @@
 mod server;
 
 #[cfg(feature = "mcp-server")]
-pub use self::server::{McpBody, McpServer, McpServerOptions, McpService, Unauthorized};
+pub use self::server::{McpBody, McpPeer, McpServer, McpServerOptions, McpService, Unauthorized};

@@ -26,6 +26,11 @@
 //! [`max_bytes`](McpServerOptions::max_bytes); where it stops short of the end it says so, in its text and by
 //! `ops/truncated` in its `_meta`.
 //!
+//! # Asking the client
+//!
+//! A handler reaches the client that called its tool by [`McpPeer::of`]: it can ask the user (elicitation) or the model
+//! (sampling), and tell progress.
+//!
 //! # Errors
 //!
 //! An unknown tool is an error of the protocol. All else that fails is a result with `isError`: `CODE: message`, then
@@ -50,6 +55,7 @@ mod catalogue;
 mod handler;
 mod http;
 mod name;
+mod peer;
 mod result;
 mod schema;
 mod tool;
@@ -66,10 +72,12 @@ use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::http::{McpBody, McpService, Unauthorized};
+pub use self::peer::McpPeer;
 
 use self::caller::Caller;
 use self::catalogue::{Cache, Catalogue, Filter};
 use self::handler::Connection;
+use self::peer::States;
 use crate::{Identity, OperationSpec, Registry};
 
 /// What a server says of itself, and its limits.
@@ -159,6 +167,7 @@ struct Shared {
     identity: Option<Arc<Identity>>,
     filters: Vec<Filter>,
     cache: Cache,
+    states: States,
 }
 
 impl McpServer {
@@ -170,6 +179,7 @@ impl McpServer {
             identity: None,
             filters: Vec::new(),
             cache: Cache::default(),
+            states: States::random(),
         })
     }
 
@@ -184,6 +194,14 @@ impl McpServer {
     #[must_use]
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.0.identity = Some(Arc::new(identity));
+        self
+    }
+
+    /// Gives the key that signs the state of calls which wait for answers ([`McpPeer`]): several servers that stand for
+    /// one, behind a balancer, need the same. Each makes its own by default.
+    #[must_use]
+    pub fn with_state_key(mut self, key: [u8; 32]) -> Self {
+        self.0.states = States::new(key);
         self
     }
 

@@ -71,6 +71,7 @@ async fn caption() -> ResponseEnvelope<String> {
 pub(crate) fn echo(id: &str, input: Value, output: Value) -> Registration {
     let (namespace, name) = id.split_once('.').unwrap();
     let mut spec = OperationSpec::new(OperationKind::Mutation, namespace, name).unwrap();
+    spec.description = "Gives back its input.".into();
     (spec.input, spec.output) = (input.into(), output.into());
     Registration::new(spec, Handler::dynamic(|input, _| async move { Ok(input) }))
 }

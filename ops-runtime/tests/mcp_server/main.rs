@@ -3,6 +3,7 @@
 mod calls;
 mod changes;
 mod client;
+mod conformance;
 mod document;
 mod fixture;
 mod http;

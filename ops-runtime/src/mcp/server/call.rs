@@ -1,10 +1,17 @@
 //! Running a tool: the call of its operation, its items told as they come, and its answer.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputResponses,
+    ProgressNotificationParam, ProgressToken,
+};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
 
+use super::caller::Caller;
+use super::peer::McpPeer;
 use super::tool::{Served, Structure};
 use super::{McpServerOptions, Shared, result};
 use crate::context::deadline_after;
@@ -15,18 +22,47 @@ use crate::{CallError, CallOptions, CancelToken};
 const RESERVED: &str = "io.modelcontextprotocol/";
 
 /// Calls a tool. That its operation fails is a result, too.
+///
+/// # Errors
+/// If the state of the request is not of this server, or if the client lacks what the tool needs.
 pub(super) async fn run(
     server: &Shared,
     tool: &Served,
-    arguments: Option<JsonObject>,
-    context: &RequestContext<RoleServer>,
+    mut params: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let caller = server.caller(&context.extensions);
+    let repeated = params.request_state.is_some() || params.input_responses.is_some();
+    // A call that asks is rare, so what it is about is kept for it only where it may be needed.
+    let asks = Structure::of(context.protocol_version().as_ref()) == Structure::Any;
+    let about = if asks { about(&caller, &params) } else { Vec::new() };
+    let answers = if repeated { server.states.answers(&mut params, &about)? } else { InputResponses::new() };
+    let peer = McpPeer::new(context, answers);
+    match peer.until_asked(answer(server, tool, &caller, params, &peer)).await {
+        Ok(result) => Ok(result.into()),
+        Err(question) => Ok(peer.question(question, &server.states, &about)?.into()),
+    }
+}
+
+/// What the state of a call is bound to: nobody else can use it, nor for anything else.
+fn about(caller: &Caller, params: &CallToolRequestParams) -> Vec<u8> {
+    serde_json::to_vec(&(caller.id(), &params.name, &params.arguments)).unwrap_or_default()
+}
+
+async fn answer(
+    server: &Shared,
+    tool: &Served,
+    caller: &Caller,
+    params: CallToolRequestParams,
+    peer: &McpPeer,
 ) -> CallToolResult {
-    let options = &server.options;
-    let invocation = server.caller(&context.extensions).invocation(&server.registry, call_options(options, context));
+    let (options, context) = (&server.options, peer.request());
+    let mut invocation = caller.invocation(&server.registry, call_options(options, context));
+    Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
     let (request, id) = (invocation.context.request, &tool.spec.id);
     let structure = Structure::of(context.protocol_version().as_ref());
     let failure = |error| result::failure(&result::public(error, &tool.spec, request, options.expose_errors));
-    let input = match tool.input_of(arguments) {
+    let input = match tool.input_of(params.arguments) {
         Ok(input) => input,
         Err(error) => return failure(error),
     };

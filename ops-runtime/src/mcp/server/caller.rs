@@ -34,7 +34,8 @@ impl Caller {
         self.id().is_some()
     }
 
-    fn id(&self) -> Option<&str> {
+    /// The id of the caller, if it is known.
+    pub(super) fn id(&self) -> Option<&str> {
         match self {
             Self::Checked(Some(identity)) => Some(&identity.id),
             _ => None,

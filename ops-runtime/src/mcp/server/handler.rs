@@ -88,14 +88,14 @@ impl ServerHandler for Connection {
 
     async fn call_tool(
         &self,
-        mut request: CallToolRequestParams,
+        request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let catalogue = self.server.catalogue();
         let Some(tool) = catalogue.find(&request.name) else {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
         };
-        Ok(call::run(&self.server, tool, request.arguments.take(), &context).await.into())
+        call::run(&self.server, tool, request, context).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -98,15 +98,19 @@ fn target<'a>(schema: &Object, root: &'a Object) -> Option<&'a Value> {
 
 /// Puts a definition in the place of the root's reference to it: hosts look for `type` and `properties` there.
 pub(super) fn inline_root(mut schema: Object) -> Object {
-    for _ in 0..CHAIN {
-        let Some(Value::Object(target)) = target(&schema, &schema).cloned() else { break };
+    for step in 0..=CHAIN {
+        let Some(Value::Object(target)) = target(&schema, &schema).cloned() else {
+            if step > 0 {
+                drop_unused(&mut schema);
+            }
+            break;
+        };
         schema.remove("$ref");
         // Members beside a reference hold together with it; of two alike the nearer one is meant.
         for (name, value) in target {
             schema.entry(name).or_insert(value);
         }
     }
-    drop_unused(&mut schema);
     schema
 }
 
