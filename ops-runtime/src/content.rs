@@ -148,7 +148,7 @@ pub struct Annotations {
 }
 
 /// What the schema of content blocks is called in the schemas that refer to it.
-#[cfg(any(feature = "macros", feature = "mcp-server"))]
+#[cfg(feature = "mcp-server")]
 pub(crate) const BLOCK_REFERENCE: &str = "#/$defs/mcp.ContentBlock";
 
 #[cfg(feature = "macros")]

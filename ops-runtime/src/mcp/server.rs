@@ -47,7 +47,7 @@
 //! Over stdio the caller is whoever started the process, the owner: access rules are not checked, unless
 //! [`with_identity`](McpServer::with_identity) says who it is. Over HTTP they are, against the identity that the
 //! authenticator of [`McpService`] finds; without one, callers may only run what asks for nothing. Tools that somebody
-//! may not call are not listed for them.
+//! may not call are not listed for them; called in spite of that, they answer `ACCESS_DENIED`.
 
 mod call;
 mod caller;

@@ -65,7 +65,10 @@ impl Client {
         if self.revision >= "2026-07-28" {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(self.revision);
             params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({ "name": "test", "version": "1" });
-            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            let capabilities = &mut params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+            if capabilities.is_null() {
+                *capabilities = json!({});
+            }
         }
         self.write(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
         id

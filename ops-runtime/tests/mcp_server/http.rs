@@ -15,6 +15,7 @@ use tower_service::Service;
 
 use crate::client::{PATIENCE, REVISIONS};
 use crate::fixture::{echo, registry, server};
+use crate::streams::{endless, soon};
 
 /// Users by their tokens.
 fn authenticated(server: McpServer) -> McpService {
@@ -214,6 +215,20 @@ async fn pages_of_other_hosts_are_refused() {
     ] {
         assert_eq!(status(&service, host, origin).await, expected, "{host}, {origin:?}");
     }
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_ends_its_call() {
+    let (server, begun, dropped) = endless(false);
+    let service = server.into_service();
+    let call = json!({ "name": "demo_run", "arguments": {} });
+    let mut asking = Box::pin(Ask::new(&service, REVISIONS[1]).send("tools/call", call));
+    tokio::select! {
+        answer = &mut asking => panic!("{}", answer.text),
+        () = soon(&begun) => {}
+    }
+    drop(asking);
+    soon(&dropped).await;
 }
 
 #[tokio::test]

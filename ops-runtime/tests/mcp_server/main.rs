@@ -1,5 +1,6 @@
 //! A registry as an MCP server, over pipes and over HTTP.
 
+mod asks;
 mod calls;
 mod changes;
 mod client;

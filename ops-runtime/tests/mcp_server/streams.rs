@@ -75,7 +75,7 @@ impl Drop for Tell {
 }
 
 /// A handler that never ends, and tells when it began and when it was dropped.
-fn endless(streams: bool) -> (McpServer, Arc<Notify>, Arc<Notify>) {
+pub(crate) fn endless(streams: bool) -> (McpServer, Arc<Notify>, Arc<Notify>) {
     let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let signals = (begun.clone(), dropped.clone());
     if streams {
@@ -99,7 +99,7 @@ fn endless(streams: bool) -> (McpServer, Arc<Notify>, Arc<Notify>) {
     (with(OperationKind::Query, handler), signals.0, signals.1)
 }
 
-async fn soon(notify: &Notify) {
+pub(crate) async fn soon(notify: &Notify) {
     tokio::time::timeout(PATIENCE, notify.notified()).await.expect("in time");
 }
 

@@ -33,12 +33,11 @@ pub(super) async fn run(
 ) -> Result<CallToolResponse, ErrorData> {
     let caller = server.caller(&context.extensions);
     let repeated = params.request_state.is_some() || params.input_responses.is_some();
-    // A call that asks is rare, so what it is about is kept for it only where it may be needed.
-    let asks = Structure::of(context.protocol_version().as_ref()) == Structure::Any;
-    let about = if asks { about(&caller, &params) } else { Vec::new() };
+    let structure = Structure::of(context.protocol_version().as_ref());
+    let about = if structure == Structure::Any { about(&caller, &params) } else { Vec::new() };
     let answers = if repeated { server.states.answers(&mut params, &about)? } else { InputResponses::new() };
     let peer = McpPeer::new(context, answers);
-    match peer.until_asked(answer(server, tool, &caller, params, &peer)).await {
+    match peer.until_asked(answer(server, tool, structure, &caller, params, &peer)).await {
         Ok(result) => Ok(result.into()),
         Err(question) => Ok(peer.question(question, &server.states, &about)?.into()),
     }
@@ -52,6 +51,7 @@ fn about(caller: &Caller, params: &CallToolRequestParams) -> Vec<u8> {
 async fn answer(
     server: &Shared,
     tool: &Served,
+    structure: Structure,
     caller: &Caller,
     params: CallToolRequestParams,
     peer: &McpPeer,
@@ -60,7 +60,6 @@ async fn answer(
     let mut invocation = caller.invocation(&server.registry, call_options(options, context));
     Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
     let (request, id) = (invocation.context.request, &tool.spec.id);
-    let structure = Structure::of(context.protocol_version().as_ref());
     let failure = |error| result::failure(&result::public(error, &tool.spec, request, options.expose_errors));
     let input = match tool.input_of(params.arguments) {
         Ok(input) => input,

@@ -1,5 +1,6 @@
 //! The server's side of one connection: what `rmcp` asks of it.
 
+use std::future::{Future, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -40,23 +41,10 @@ impl Connection {
         Self { server, seen, watched, _guard: closed.clone().drop_guard(), closed }
     }
 
-    fn changes(&self, extensions: &Extensions) -> Changes {
-        Changes { server: self.server.clone(), caller: self.server.caller(extensions), seen: self.seen.clone() }
-    }
-}
-
-impl ServerHandler for Connection {
-    fn get_info(&self) -> ServerConfig {
-        self.server.info()
-    }
-
-    async fn list_tools(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    /// A page of the list of tools.
+    fn page(&self, cursor: Option<String>, context: &RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
         let catalogue = self.server.catalogue();
-        let rest = match request.and_then(|request| request.cursor) {
+        let rest = match cursor {
             None => catalogue.tools(),
             Some(cursor) => match cursor.strip_prefix(CURSOR) {
                 Some(name) => catalogue.after(name),
@@ -82,20 +70,42 @@ impl ServerHandler for Connection {
         Ok(result)
     }
 
+    fn changes(&self, extensions: &Extensions) -> Changes {
+        Changes { server: self.server.clone(), caller: self.server.caller(extensions), seen: self.seen.clone() }
+    }
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        self.server.info()
+    }
+
+    fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<ListToolsResult, ErrorData>> + Send + '_ {
+        ready(self.page(request.and_then(|request| request.cursor), &context))
+    }
+
     fn get_tool(&self, name: &str) -> Option<Tool> {
         Some(self.server.catalogue().find(name)?.tool(Structure::Object).clone())
     }
 
-    async fn call_tool(
+    // In a box, like the other long ones: the SDK moves the future of a request several times, so a large one costs
+    // every request.
+    fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let catalogue = self.server.catalogue();
-        let Some(tool) = catalogue.find(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
-        };
-        call::run(&self.server, tool, request, context).await
+    ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send + '_ {
+        Box::pin(async move {
+            let catalogue = self.server.catalogue();
+            let Some(tool) = catalogue.find(&request.name) else {
+                return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
+            };
+            call::run(&self.server, tool, request, context).await
+        })
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -118,21 +128,23 @@ impl ServerHandler for Connection {
         Some(requested.intersection(&SubscriptionFilter::builder().tools_list_changed().build()))
     }
 
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.changes(&context.request_context().extensions);
-        let tell = async {
-            loop {
-                changes.next().await;
-                if context.sink().notify_tool_list_changed().await.is_err() {
-                    break;
+    fn listen(&self, context: SubscriptionContext) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
+        Box::pin(async move {
+            let mut changes = self.changes(&context.request_context().extensions);
+            let tell = async {
+                loop {
+                    changes.next().await;
+                    if context.sink().notify_tool_list_changed().await.is_err() {
+                        break;
+                    }
                 }
+            };
+            tokio::select! {
+                () = tell => {}
+                () = context.cancelled() => {}
             }
-        };
-        tokio::select! {
-            () = tell => {}
-            () = context.cancelled() => {}
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     // The SDK would answer with empty lists.
