@@ -83,6 +83,8 @@ pub mod formats;
 pub mod http;
 #[cfg(feature = "mcp-schema")]
 pub mod mcp;
+#[cfg(any(feature = "http", feature = "openapi"))]
+mod media;
 #[cfg(feature = "registry")]
 pub mod mock;
 #[cfg(feature = "registry")]

@@ -46,6 +46,8 @@ mod snapshot;
 pub use self::change::{Change, changes, tool_changes};
 #[cfg(feature = "mcp")]
 pub use self::client::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
+#[cfg(feature = "mcp-auth")]
+pub use self::client::auth::{McpOAuth, MemoryTokenStore, TokenStore};
 #[cfg(feature = "mcp")]
 pub use self::client::{McpClient, McpServerInfo};
 #[cfg(feature = "mcp")]
