@@ -146,3 +146,18 @@ pub struct Annotations {
     /// Fields that are not known.
     pub extra: Map<String, Value>,
 }
+
+/// What the schema of content blocks is called in the schemas that refer to it.
+#[cfg(feature = "mcp-server")]
+pub(crate) const BLOCK_REFERENCE: &str = "#/$defs/mcp.ContentBlock";
+
+#[cfg(feature = "macros")]
+impl schemars::JsonSchema for ContentBlock {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        crate::json_schema::schema_name("mcp", "ContentBlock")
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        crate::json_schema::json_schema(generator, "mcp", "ContentBlock", crate::wire::CONTENT_BLOCK_DEFINITIONS)
+    }
+}

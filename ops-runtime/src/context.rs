@@ -165,6 +165,9 @@ pub(crate) struct Extra {
     pub(crate) bodies: Parcels,
     /// Whether the caller takes a body as it comes.
     pub(crate) streams_output: bool,
+    /// The MCP client whose call this is part of.
+    #[cfg(feature = "mcp-server")]
+    pub(crate) mcp: Option<crate::mcp::McpPeer>,
 }
 
 /// The id of a request: a number of this process, turned into text only when somebody asks.
@@ -240,6 +243,8 @@ impl Context {
             trusted: !named,
             bodies: Parcels::default(),
             streams_output: false,
+            #[cfg(feature = "mcp-server")]
+            mcp: inherited.mcp,
         };
         let (registry, request) = (self.registry.clone(), RequestId::next());
         Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }

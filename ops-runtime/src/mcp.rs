@@ -1,4 +1,4 @@
-//! The Model Context Protocol: tools of servers as operations.
+//! The Model Context Protocol: tools of servers as operations, and a registry as a server.
 //!
 //! ```
 //! use ops_runtime::mcp::{self, ReadOptions};
@@ -41,6 +41,8 @@ mod list;
 mod read;
 #[cfg(feature = "registry")]
 mod result;
+#[cfg(feature = "mcp-server")]
+mod server;
 mod snapshot;
 
 pub use self::change::{Change, changes, tool_changes};
@@ -58,6 +60,8 @@ pub use self::list::is_tool_list;
 pub use self::read::{load, read};
 #[cfg(feature = "registry")]
 pub use self::result::decode;
+#[cfg(feature = "mcp-server")]
+pub use self::server::{McpBody, McpPeer, McpServer, McpServerOptions, McpService, Unauthorized};
 pub use self::snapshot::Snapshot;
 
 /// How a list of tools is read.

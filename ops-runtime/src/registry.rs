@@ -26,6 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use tokio::sync::Notify;
 
 pub(crate) use entry::{Entry, Table};
 
@@ -55,6 +56,7 @@ struct Inner {
     state: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     policy: OutputPolicy,
     definitions: DefinitionCache,
+    changed: Notify,
 }
 
 /// Collects what a registry is made with.
@@ -86,6 +88,7 @@ impl RegistryBuilder {
             state: self.state,
             policy: self.policy,
             definitions: DefinitionCache::default(),
+            changed: Notify::new(),
         }))
     }
 }
@@ -176,9 +179,10 @@ impl Registry {
         let mut removed = None;
         let changed = self.change(|table| {
             removed = table.remove(id).map(|entry| entry.spec.clone());
-            Ok(())
+            // Without a change nobody is told of one.
+            removed.as_ref().map(|_| ()).ok_or_else(|| RegistryError::NotFound { id: id.to_owned() })
         });
-        debug_assert!(changed.is_ok());
+        debug_assert_eq!(changed.is_ok(), removed.is_some());
         removed
     }
 
@@ -195,6 +199,35 @@ impl Registry {
     /// All operations, in the order of their ids.
     pub fn list(&self) -> Vec<SpecRef> {
         self.0.table.load().iter().map(|entry| entry.spec.clone()).collect()
+    }
+
+    /// Which state of the table this is: what was made of its operations is good as long as the number stays.
+    pub fn version(&self) -> u64 {
+        self.0.table.load().version
+    }
+
+    /// Waits until the table is another than at that version, and gives the version of then.
+    ///
+    /// ```
+    /// # use ops_runtime::{OperationSpec, Registry};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = Registry::new();
+    /// let version = registry.version();
+    /// registry.register_spec(OperationSpec::query("math.add"))?;
+    /// assert!(registry.changed(version).await > version);
+    /// # Ok(()) }
+    /// ```
+    pub async fn changed(&self, version: u64) -> u64 {
+        loop {
+            let mut notified = std::pin::pin!(self.0.changed.notified());
+            // Before the table is looked at, so that no change falls between the two.
+            notified.as_mut().enable();
+            let now = self.version();
+            if now != version {
+                return now;
+            }
+            notified.await;
+        }
     }
 
     /// The registry as somebody may use it: every call is checked against the identity.
@@ -237,9 +270,13 @@ impl Registry {
         // Run again if another thread was faster, hence `FnMut`.
         self.0.table.rcu(|table| {
             let mut changed = Table::clone(table);
+            changed.version += 1;
             result = change(&mut changed);
             if result.is_ok() { Arc::new(changed) } else { table.clone() }
         });
+        if result.is_ok() {
+            self.0.changed.notify_waiters();
+        }
         result
     }
 }

@@ -119,3 +119,11 @@ pub const CALL_EVENT_SCHEMA: &str = schema!(
     CallEvent CallRequested CallResponded CallCompleted CallAborted CallErrorEvent Identity ResponseEnvelope
     ResponseMeta LocalMeta HttpMeta McpMeta ContentBlock ResourceContent Annotations Warning
 );
+
+/// What the schema of a content block consists of, sorted by name.
+#[cfg(feature = "macros")]
+pub(crate) static CONTENT_BLOCK_DEFINITIONS: &[crate::Definition] = &[
+    crate::Definition::new("Annotations", definition!(Annotations)),
+    crate::Definition::new("ContentBlock", definition!(ContentBlock)),
+    crate::Definition::new("ResourceContent", definition!(ResourceContent)),
+];

@@ -409,3 +409,23 @@ async fn a_busy_handler_does_not_escape_its_deadline() {
     let error = registry.execute::<Slow>(json!({})).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::Timeout);
 }
+
+#[tokio::test]
+async fn whoever_waits_is_told_of_a_change() {
+    let registry = registry();
+    let version = registry.version();
+    // What fails changes nothing.
+    registry.register(double()).unwrap_err();
+    assert!(registry.remove("math.no_such").is_none());
+    assert_eq!(registry.version(), version);
+    let waiting = tokio::spawn({
+        let registry = registry.clone();
+        async move { registry.changed(version).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    registry.remove("math.double").unwrap();
+    assert_eq!(waiting.await.unwrap(), registry.version());
+    // A change that was before is not missed.
+    assert!(registry.changed(version).await > version);
+}

@@ -42,6 +42,8 @@ impl Entry {
 /// All entries, by id and, for those whose handler takes an operation's types, by the operation's type.
 #[derive(Clone, Default)]
 pub(crate) struct Table {
+    /// How often it was changed.
+    pub(crate) version: u64,
     by_id: BTreeMap<Text, Arc<Entry>>,
     by_type: HashMap<TypeId, Arc<Entry>, BuildHasherDefault<TypeIdHasher>>,
 }

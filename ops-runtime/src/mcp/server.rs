@@ -1,0 +1,291 @@
+//! A registry as an MCP server: its operations as tools of any host.
+//!
+//! Over stdio it is `McpServer::new(registry).serve_stdio().await?`; over HTTP, `into_service()` gives what `axum` and
+//! others mount. All revisions of the protocol from 2024-11-05 to 2026-07-28 are spoken.
+//!
+//! # Tools
+//!
+//! Every operation with a handler is a tool, unless it is filtered out. Its name is the id with `_` in the place of
+//! all but letters, digits, `_` and `-`, so `math.add` is `math_add`: MCP would allow a dot, but not what hosts hand to
+//! their models. Of ids that would be called alike, and of one longer than 64 characters, the name ends with a hash.
+//! Tools are listed in the order of their names.
+//!
+//! A tool's arguments are the operation's input; if that is no object, they are `{"input": X}`. Its output schema is
+//! the operation's, and with it come results as structured content. Before 2026-07-28 these had to be objects, so any
+//! other is `{"result": X}` there, with a schema that says so (and the mark `x-fastmcp-wrap-result`). An output that
+//! has no schema is structured content where the revision allows the value. The text of an answer is always the data
+//! itself: a string as it is, else JSON.
+//!
+//! An operation that gives content blocks, `Vec<ContentBlock>` or an envelope with [`McpMeta`](crate::McpMeta), answers
+//! with these. A query is `readOnlyHint: true`.
+//!
+//! # Subscriptions
+//!
+//! A subscription's items are progress notifications, for clients that ask for progress: the number of the item, and
+//! the item as text. The answer has all of them as a list, up to [`max_items`](McpServerOptions::max_items) and
+//! [`max_bytes`](McpServerOptions::max_bytes); where it stops short of the end it says so, in its text and by
+//! `ops/truncated` in its `_meta`.
+//!
+//! # Asking the client
+//!
+//! A handler reaches the client that called its tool by [`McpPeer::of`]: it can ask the user (elicitation) or the model
+//! (sampling), and tell progress.
+//!
+//! # Errors
+//!
+//! An unknown tool is an error of the protocol. All else that fails is a result with `isError`: `CODE: message`, then
+//! the details as JSON, and all three as `ops/error` in its `_meta`. A failure without a code of its own
+//! (`EXECUTION_ERROR`, `UNKNOWN_ERROR`) may hold anything, a path or a password. It goes to the log, and the caller gets
+//! the number of the request; [`expose_errors`](McpServerOptions::expose_errors) shows its message. What callers should
+//! read has a code that the operation declares, or a `CallError::new("OUT_OF_STOCK", ..)`. Of an HTTP error the status
+//! is shown, and its body if the operation declares that status.
+//!
+//! Repairs of a result (`warnings` of the envelope) are `ops/warnings` in its `_meta`.
+//!
+//! # Who may call what
+//!
+//! Over stdio the caller is whoever started the process, the owner: access rules are not checked, unless
+//! [`with_identity`](McpServer::with_identity) says who it is. Over HTTP they are, against the identity that the
+//! authenticator of [`McpService`] finds; without one, callers may only run what asks for nothing. Tools that somebody
+//! may not call are not listed for them; called in spite of that, they answer `ACCESS_DENIED`.
+
+mod call;
+mod caller;
+mod catalogue;
+mod handler;
+mod http;
+mod name;
+mod peer;
+mod result;
+mod schema;
+mod tool;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::request::Parts;
+use rmcp::ServiceExt;
+use rmcp::model::{Extensions, Implementation, ServerCapabilities, ServerConfig};
+use rmcp::service::ServerInitializeError;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use self::http::{McpBody, McpService, Unauthorized};
+pub use self::peer::McpPeer;
+
+use self::caller::Caller;
+use self::catalogue::{Cache, Catalogue, Filter};
+use self::handler::Connection;
+use self::peer::States;
+use crate::{Identity, OperationSpec, Registry};
+
+/// What a server says of itself, and its limits.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct McpServerOptions {
+    /// The name of the server; `ops` by default.
+    pub name: String,
+    /// The version of the server; that of this crate by default.
+    pub version: String,
+    /// How to use the server, for the model.
+    pub instructions: Option<String>,
+    /// How many tools a page of the list has. Many at a time by default, 1,000: not every client asks for more pages.
+    pub page_size: usize,
+    /// How long clients may take the list of tools for the present one; a minute by default. Those that listen for
+    /// changes are told of each.
+    pub list_ttl: Duration,
+    /// How long a call may take; as long as the operation allows by default.
+    pub timeout: Option<Duration>,
+    /// How many items of a subscription are collected; 1,000 by default.
+    pub max_items: usize,
+    /// How long the JSON of the items of a subscription may be, in bytes; 1 MiB by default.
+    pub max_bytes: usize,
+    /// Whether callers see the messages of failures that have no code of their own, such as those of `io::Error`.
+    pub expose_errors: bool,
+}
+
+impl McpServerOptions {
+    /// The defaults under that name and version.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { name: name.into(), version: version.into(), ..Self::default() }
+    }
+
+    /// Says how to use the server, for the model.
+    #[must_use]
+    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+}
+
+impl Default for McpServerOptions {
+    fn default() -> Self {
+        Self {
+            name: "ops".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: None,
+            page_size: 1_000,
+            list_ttl: Duration::from_secs(60),
+            timeout: None,
+            max_items: 1_000,
+            max_bytes: 1 << 20,
+            expose_errors: false,
+        }
+    }
+}
+
+/// A registry as an MCP server.
+///
+#[cfg_attr(
+    feature = "macros",
+    doc = r#"
+```no_run
+use ops_runtime::mcp::{McpServer, McpServerOptions};
+use ops_runtime::{Registry, operation};
+
+/// Adds two numbers.
+#[operation(namespace = "math", kind = query)]
+async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+# #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+let registry = Registry::new();
+registry.register(Add)?;
+McpServer::new(registry).with_options(McpServerOptions::new("calculator", "1.0.0")).serve_stdio().await?;
+# Ok(()) }
+```
+"#
+)]
+pub struct McpServer(Shared);
+
+/// What all connections share.
+struct Shared {
+    registry: Registry,
+    options: McpServerOptions,
+    identity: Option<Arc<Identity>>,
+    filters: Vec<Filter>,
+    cache: Cache,
+    states: States,
+}
+
+impl McpServer {
+    /// A server of all operations that the registry has, now and later.
+    pub fn new(registry: Registry) -> Self {
+        Self(Shared {
+            registry,
+            options: McpServerOptions::default(),
+            identity: None,
+            filters: Vec::new(),
+            cache: Cache::default(),
+            states: States::random(),
+        })
+    }
+
+    /// Sets the name, the version and the limits.
+    #[must_use]
+    pub fn with_options(mut self, options: McpServerOptions) -> Self {
+        self.0.options = options;
+        self
+    }
+
+    /// Says who calls, where the transport does not: every call is checked against that identity.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.0.identity = Some(Arc::new(identity));
+        self
+    }
+
+    /// Gives the key that signs the state of calls which wait for answers ([`McpPeer`]): several servers that stand for
+    /// one, behind a balancer, need the same. Each makes its own by default.
+    #[must_use]
+    pub fn with_state_key(mut self, key: [u8; 32]) -> Self {
+        self.0.states = States::new(key);
+        self
+    }
+
+    /// Serves the operations of these namespaces only.
+    #[must_use]
+    pub fn with_namespaces<N: Into<String>>(self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        let namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
+        self.with_filter(move |spec| namespaces.iter().any(|namespace| namespace == spec.namespace()))
+    }
+
+    /// Serves only what the filter says yes to; of several, what all say yes to.
+    #[must_use]
+    pub fn with_filter(mut self, filter: impl Fn(&OperationSpec) -> bool + Send + Sync + 'static) -> Self {
+        self.0.filters.push(Box::new(filter));
+        self
+    }
+
+    /// Serves the process that started this one, until it closes stdin.
+    ///
+    /// The protocol has stdout for itself: whatever else prints there breaks it. The runtime must drive I/O, as that of
+    /// `#[tokio::main]` does.
+    ///
+    /// # Errors
+    /// If the client does not begin as the protocol says, or if the pipe breaks.
+    pub async fn serve_stdio(self) -> io::Result<()> {
+        let (read, write) = rmcp::transport::stdio_pipes();
+        self.serve(read, write).await
+    }
+
+    /// Serves one client over a pair of pipes, until it closes its end: messages are lines of JSON.
+    ///
+    /// # Errors
+    /// If the client does not begin as the protocol says, or if the pipe breaks.
+    pub async fn serve<R, W>(self, read: R, write: W) -> io::Result<()>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let running = match Connection::new(Arc::new(self.0)).serve((read, write)).await {
+            Ok(running) => running,
+            // Somebody looked whether there is a server, and went away.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        running.waiting().await.map(|_| ()).map_err(io::Error::other)
+    }
+
+    /// The server over streamable HTTP, to be mounted.
+    pub fn into_service(self) -> McpService {
+        McpService::new(self.0)
+    }
+}
+
+impl Shared {
+    fn catalogue(&self) -> Arc<Catalogue> {
+        self.cache.load(&self.registry, &self.filters)
+    }
+
+    fn info(&self) -> ServerConfig {
+        let McpServerOptions { name, version, instructions, .. } = &self.options;
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let mut info = ServerConfig::new(capabilities).with_server_info(Implementation::new(name, version));
+        info.instructions.clone_from(instructions);
+        info
+    }
+
+    /// Who sent a request: over HTTP, whoever the service found.
+    fn caller(&self, extensions: &Extensions) -> Caller {
+        let remote = extensions.get::<Parts>().map(|parts| parts.extensions.get::<Caller>().cloned());
+        match (remote, &self.identity) {
+            (Some(caller), _) => caller.unwrap_or(Caller::Checked(None)),
+            (None, Some(identity)) => Caller::Checked(Some(identity.clone())),
+            (None, None) => Caller::Owner,
+        }
+    }
+
+    /// Who sends HTTP requests that nobody authenticates.
+    fn remote_caller(&self) -> Caller {
+        Caller::Checked(self.identity.clone())
+    }
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}

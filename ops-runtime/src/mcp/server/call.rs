@@ -1,0 +1,155 @@
+//! Running a tool: the call of its operation, its items told as they come, and its answer.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputResponses,
+    ProgressNotificationParam, ProgressToken,
+};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use serde_json::{Map, Value};
+
+use super::caller::Caller;
+use super::peer::McpPeer;
+use super::tool::{Served, Structure};
+use super::{McpServerOptions, Shared, result};
+use crate::context::deadline_after;
+use crate::pipeline::{self, EnvelopeStream};
+use crate::{CallError, CallOptions, CancelToken};
+
+/// What the protocol itself says in the metadata of a request, which is not for handlers.
+const RESERVED: &str = "io.modelcontextprotocol/";
+
+/// Calls a tool. That its operation fails is a result, too.
+///
+/// # Errors
+/// If the state of the request is not of this server, or if the client lacks what the tool needs.
+pub(super) async fn run(
+    server: &Shared,
+    tool: &Served,
+    mut params: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let caller = server.caller(&context.extensions);
+    let repeated = params.request_state.is_some() || params.input_responses.is_some();
+    let structure = Structure::of(context.protocol_version().as_ref());
+    let about = if structure == Structure::Any { about(&caller, &params) } else { Vec::new() };
+    let answers = if repeated { server.states.answers(&mut params, &about)? } else { InputResponses::new() };
+    let peer = McpPeer::new(context, answers);
+    match peer.until_asked(answer(server, tool, structure, &caller, params, &peer)).await {
+        Ok(result) => Ok(result.into()),
+        Err(question) => Ok(peer.question(question, &server.states, &about)?.into()),
+    }
+}
+
+/// What the state of a call is bound to: nobody else can use it, nor for anything else.
+fn about(caller: &Caller, params: &CallToolRequestParams) -> Vec<u8> {
+    serde_json::to_vec(&(caller.id(), &params.name, &params.arguments)).unwrap_or_default()
+}
+
+async fn answer(
+    server: &Shared,
+    tool: &Served,
+    structure: Structure,
+    caller: &Caller,
+    params: CallToolRequestParams,
+    peer: &McpPeer,
+) -> CallToolResult {
+    let (options, context) = (&server.options, peer.request());
+    let mut invocation = caller.invocation(&server.registry, call_options(options, context));
+    Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
+    let (request, id) = (invocation.context.request, &tool.spec.id);
+    let failure = |error| result::failure(&result::public(error, &tool.spec, request, options.expose_errors));
+    let input = match tool.input_of(params.arguments) {
+        Ok(input) => input,
+        Err(error) => return failure(error),
+    };
+    if !tool.is_stream() {
+        return match pipeline::call(invocation, id, input).await {
+            Ok(envelope) => result::success(tool, structure, envelope),
+            Err(error) => failure(error),
+        };
+    }
+    let stream = match pipeline::stream(invocation, id, input).await {
+        Ok(stream) => stream,
+        Err(error) => return failure(error),
+    };
+    let progress = context.meta.get_progress_token().map(|token| (&context.peer, token));
+    let Items { items, text, errors, complete } = collect(stream, progress, options).await;
+    let mut errors = errors.into_iter();
+    let Some(first) = errors.next() else { return result::collected(tool, structure, items, text, !complete) };
+    let mut result = failure(first);
+    // Neither the other errors nor the items are lost.
+    result.content.extend(errors.flat_map(|error| failure(error).content));
+    if !items.is_empty() {
+        result.content.push(ContentBlock::text(text));
+    }
+    result
+}
+
+fn call_options(options: &McpServerOptions, context: &RequestContext<RoleServer>) -> CallOptions {
+    let for_handlers = |(key, _): &(&String, &Value)| *key != "progressToken" && !key.starts_with(RESERVED);
+    let metadata = context.meta.iter().filter(for_handlers).map(|(key, value)| (key.clone(), value.clone()));
+    CallOptions {
+        deadline: options.timeout.and_then(deadline_after),
+        // Cancelled by the client's notification, and by the end of its connection.
+        cancel: Some(CancelToken(context.ct.clone())),
+        metadata: metadata.collect::<Map<_, _>>(),
+        ..CallOptions::default()
+    }
+}
+
+/// What a subscription gave.
+struct Items {
+    items: Vec<Value>,
+    /// Their JSON, as a list.
+    text: String,
+    /// An error is not always the end.
+    errors: Vec<CallError>,
+    /// Whether these are all.
+    complete: bool,
+}
+
+/// Collects items up to the limits, and tells each to who asked for progress.
+async fn collect(
+    mut stream: EnvelopeStream<Value>,
+    progress: Option<(&Peer<RoleServer>, ProgressToken)>,
+    options: &McpServerOptions,
+) -> Items {
+    let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
+    while let Some(item) = stream.next().await {
+        if all.items.len().saturating_add(all.errors.len()) >= options.max_items {
+            all.complete = false;
+            break;
+        }
+        let data = match item {
+            Ok(envelope) => envelope.data,
+            Err(error) => {
+                all.errors.push(error);
+                continue;
+            }
+        };
+        let json = data.to_string();
+        // With a comma before it, and the bracket behind all.
+        if json.len().saturating_add(2) > options.max_bytes.saturating_sub(all.text.len()) {
+            all.complete = false;
+            break;
+        }
+        if !all.items.is_empty() {
+            all.text.push(',');
+        }
+        all.text.push_str(&json);
+        if let Some((peer, token)) = &progress {
+            let count = u32::try_from(all.items.len()).map_or(f64::MAX, f64::from) + 1.0;
+            let told = ProgressNotificationParam::new(token.clone(), count).with_message(result::text(&data));
+            if peer.notify_progress(told).await.is_err() {
+                // Nobody is there any longer.
+                break;
+            }
+        }
+        all.items.push(data);
+    }
+    all.text.push(']');
+    all
+}

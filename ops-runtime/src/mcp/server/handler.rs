@@ -1,0 +1,214 @@
+//! The server's side of one connection: what `rmcp` asks of it.
+
+use std::future::{Future, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    ErrorData, Extensions, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ServerConfig, SubscriptionFilter, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::caller::Caller;
+use super::catalogue::Catalogue;
+use super::tool::{Served, Structure};
+use super::{Shared, call};
+
+/// What a cursor begins with; the rest is the name of the last tool of the page before.
+const CURSOR: &str = "after:";
+
+/// One connection to the server: a pipe, an HTTP session, or one request without a session.
+pub(super) struct Connection {
+    server: Arc<Shared>,
+    /// The tools when the connection began, so that no change since is missed.
+    seen: Arc<Catalogue>,
+    watched: AtomicBool,
+    /// Ends what was started for the connection, when it is dropped.
+    closed: CancellationToken,
+    _guard: DropGuard,
+}
+
+impl Connection {
+    pub(super) fn new(server: Arc<Shared>) -> Self {
+        let closed = CancellationToken::new();
+        let (seen, watched) = (server.catalogue(), AtomicBool::new(false));
+        Self { server, seen, watched, _guard: closed.clone().drop_guard(), closed }
+    }
+
+    /// A page of the list of tools.
+    fn page(&self, cursor: Option<String>, context: &RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+        let catalogue = self.server.catalogue();
+        let rest = match cursor {
+            None => catalogue.tools(),
+            Some(cursor) => match cursor.strip_prefix(CURSOR) {
+                Some(name) => catalogue.after(name),
+                None => return Err(ErrorData::invalid_params(format!("Unknown cursor: {cursor}"), None)),
+            },
+        };
+        let caller = self.server.caller(&context.extensions);
+        let structure = Structure::of(context.protocol_version().as_ref());
+        let size = self.server.options.page_size.max(1);
+        let mut page: Vec<_> =
+            rest.iter().filter(|tool| caller.sees(&tool.spec)).take(size.saturating_add(1)).collect();
+        let more = page.len() > size;
+        page.truncate(size);
+        let mut result =
+            ListToolsResult::with_all_items(page.iter().map(|tool| tool.tool(structure).clone()).collect());
+        if more {
+            result.next_cursor = page.last().map(|tool| format!("{CURSOR}{}", tool.name));
+        }
+        if structure == Structure::Any {
+            result.ttl_ms = Some(millis(self.server.options.list_ttl));
+            result.cache_scope = Some(if caller.is_known() { CacheScope::Private } else { CacheScope::Public });
+        }
+        Ok(result)
+    }
+
+    fn changes(&self, extensions: &Extensions) -> Changes {
+        Changes { server: self.server.clone(), caller: self.server.caller(extensions), seen: self.seen.clone() }
+    }
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        self.server.info()
+    }
+
+    fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<ListToolsResult, ErrorData>> + Send + '_ {
+        ready(self.page(request.and_then(|request| request.cursor), &context))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        Some(self.server.catalogue().find(name)?.tool(Structure::Object).clone())
+    }
+
+    // In a box, like the other long ones: the SDK moves the future of a request several times, so a large one costs
+    // every request.
+    fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send + '_ {
+        Box::pin(async move {
+            let catalogue = self.server.catalogue();
+            let Some(tool) = catalogue.find(&request.name) else {
+                return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
+            };
+            call::run(&self.server, tool, request, context).await
+        })
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.watched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (mut changes, peer) = (self.changes(&context.extensions), context.peer);
+        let tell = async move {
+            loop {
+                changes.next().await;
+                if peer.notify_tool_list_changed().await.is_err() {
+                    break;
+                }
+            }
+        };
+        tokio::spawn(self.closed.clone().run_until_cancelled_owned(tell));
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.intersection(&SubscriptionFilter::builder().tools_list_changed().build()))
+    }
+
+    fn listen(&self, context: SubscriptionContext) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
+        Box::pin(async move {
+            let mut changes = self.changes(&context.request_context().extensions);
+            let tell = async {
+                loop {
+                    changes.next().await;
+                    if context.sink().notify_tool_list_changed().await.is_err() {
+                        break;
+                    }
+                }
+            };
+            tokio::select! {
+                () = tell => {}
+                () = context.cancelled() => {}
+            }
+            Ok(())
+        })
+    }
+
+    // The SDK would answer with empty lists.
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The changes of the tools that somebody sees.
+struct Changes {
+    server: Arc<Shared>,
+    caller: Caller,
+    /// What was there at the last look.
+    seen: Arc<Catalogue>,
+}
+
+impl Changes {
+    /// Waits for the next change.
+    async fn next(&mut self) {
+        loop {
+            self.server.registry.changed(self.seen.version()).await;
+            let now = self.server.catalogue();
+            let before = std::mem::replace(&mut self.seen, now);
+            if !self.visible(&before).eq(self.visible(&self.seen)) {
+                return;
+            }
+        }
+    }
+
+    fn visible<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Tool> {
+        let seen = |tool: &&Served| self.caller.sees(&tool.spec);
+        catalogue.tools().iter().filter(seen).map(|tool| tool.tool(Structure::Any))
+    }
+}

@@ -1,0 +1,60 @@
+//! The names of tools.
+//!
+//! MCP allows letters, digits, `_`, `-` and `.`, up to 128 of them; what hosts pass on to models allows no dots and 64.
+//! So an id becomes the name that everybody takes: every other character is `_`, and `math.add` is `math_add`.
+
+use std::collections::BTreeSet;
+
+/// The longest name that hosts pass on.
+const MAX: usize = 64;
+
+/// Gives names to ids, no two the same.
+#[derive(Default)]
+pub(super) struct Names(BTreeSet<String>);
+
+impl Names {
+    /// The name of an operation: made of its id alone, unless an earlier one has it already or it would be too long;
+    /// then it ends with a hash of the id.
+    pub(super) fn give(&mut self, id: &str) -> String {
+        let plain: String = id.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
+        let mut name = plain.clone();
+        let mut attempt = 0;
+        while name.len() > MAX || self.0.contains(&name) {
+            let hash = hash(id, attempt);
+            name = format!("{}_{hash:08x}", plain.chars().take(MAX - 9).collect::<String>());
+            attempt += 1;
+        }
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// FNV-1a: the same in every build, unlike the standard library's.
+fn hash(id: &str, attempt: u8) -> u32 {
+    let fold = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    fold(id.bytes().fold(0x811c_9dc5, fold), attempt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_legal_and_unlike() {
+        let long = "x".repeat(100);
+        let mut names = Names::default();
+        let mut give = |id: &str| names.give(id);
+        assert_eq!(give("math.add"), "math_add");
+        assert_eq!(give("github.repos/list-for-org"), "github_repos_list-for-org");
+        assert_eq!(give("a.b_c"), "a_b_c");
+        let second = give("a_b.c");
+        assert!(second.starts_with("a_b_c_") && second.len() == 14, "{second}");
+        assert_eq!(give("größe.ändern"), "gr__e__ndern");
+        let cut = [give(&format!("a.{long}1")), give(&format!("a.{long}2"))];
+        assert!(cut[0] != cut[1] && cut.iter().all(|name| name.len() == MAX), "{cut:?}");
+    }
+}

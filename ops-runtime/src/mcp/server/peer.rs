@@ -1,0 +1,254 @@
+//! What a handler may ask of the client that called its tool.
+//!
+//! Before 2026-07-28 that is a request of the server to the client. Since then servers send none: the call ends with what
+//! is to be asked, and the client repeats it with the answers. So the handler is dropped where it asks, and runs again
+//! from its start with the answers at hand. Those of earlier rounds are in the request's state, which the client echoes;
+//! it is signed, for one caller, tool and arguments.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::task::AtomicWaker;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ElicitResult, ErrorData, InputRequest, InputRequests,
+    InputRequiredResult, InputResponses, ProgressNotificationParam, RequestStateCodec, SealOptions, ServerRequest,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_core::Deserialize;
+use serde_json::{Value, json};
+
+use super::tool::Structure;
+use crate::{CallError, Context};
+
+/// How long a client may take to answer.
+const STATE_TTL: Duration = Duration::from_secs(3_600);
+
+/// The client that called a tool: what a handler can ask of it while the call lasts.
+///
+/// A client of 2026-07-28 answers by calling the tool again, so whatever the handler does before it asks is done once
+/// more: ask first. An answer is found again by its key.
+///
+/// ```
+/// use ops_runtime::mcp::McpPeer;
+/// use ops_runtime::{CallError, Context};
+/// use serde_json::json;
+///
+/// async fn delete(context: &Context) -> Result<&'static str, CallError> {
+///     if let Some(peer) = McpPeer::of(context).filter(|peer| peer.supports("elicitation")) {
+///         let schema = json!({ "type": "object", "properties": { "sure": { "type": "boolean" } } });
+///         let params = json!({ "message": "Delete everything?", "requestedSchema": schema });
+///         let answer = peer.ask("sure", "elicitation/create", params).await?;
+///         if answer["content"]["sure"] != true {
+///             return Ok("nothing was deleted");
+///         }
+///     }
+///     Ok("all is gone")
+/// }
+/// ```
+#[derive(Clone)]
+pub struct McpPeer(Arc<Inner>);
+
+struct Inner {
+    request: RequestContext<RoleServer>,
+    answers: InputResponses,
+    asked: Mutex<Asked>,
+    /// Wakes the call, to see what was asked.
+    call: AtomicWaker,
+}
+
+/// What a call waits for.
+#[derive(Default)]
+struct Asked {
+    requests: InputRequests,
+    missing: Option<ClientCapabilities>,
+}
+
+impl McpPeer {
+    /// The client that called the tool whose handler this is, or that of the handler which called it.
+    pub fn of(context: &Context) -> Option<Self> {
+        context.extra.as_ref()?.mcp.clone()
+    }
+
+    pub(super) fn new(request: RequestContext<RoleServer>, answers: InputResponses) -> Self {
+        Self(Arc::new(Inner { request, answers, asked: Mutex::default(), call: AtomicWaker::new() }))
+    }
+
+    pub(super) fn request(&self) -> &RequestContext<RoleServer> {
+        &self.0.request
+    }
+
+    /// Whether the client declared that capability: `elicitation`, `sampling` or `roots`.
+    pub fn supports(&self, capability: &str) -> bool {
+        let declared = self.0.request.client_capabilities().and_then(|all| serde_json::to_value(all).ok());
+        declared.is_some_and(|all| all.get(capability).is_some_and(|value| !value.is_null()))
+    }
+
+    /// Asks the client, and waits for its answer: `elicitation/create`, `sampling/createMessage` or `roots/list`, with
+    /// parameters and result as the protocol describes them. The key tells this question from others of the call.
+    ///
+    /// # Errors
+    /// If the client does not support that, if the parameters are not those of the method, or if the client refuses.
+    pub async fn ask(&self, key: &str, method: &str, params: Value) -> Result<Value, CallError> {
+        let Some(capability) = capability(method) else {
+            return Err(CallError::execution(format!("`{method}` is nothing that a client can be asked")));
+        };
+        let request = InputRequest::deserialize(json!({ "method": method, "params": params })).map_err(|error| {
+            CallError::execution(format!("the parameters of `{method}` are not what the protocol asks for: {error}"))
+        })?;
+        let repeats = Structure::of(self.0.request.protocol_version().as_ref()) == Structure::Any;
+        if !self.supports(capability) && !repeats {
+            return Err(CallError::new("UNSUPPORTED", format!("the client does not support {capability}")));
+        }
+        if !repeats {
+            return self.send(request).await;
+        }
+        if let Some(answer) = self.0.answers.get(key).filter(|answer| is_answer(method, answer)) {
+            return Ok(answer.clone());
+        }
+        {
+            let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.supports(capability) {
+                asked.requests.insert(key.to_owned(), request);
+            } else {
+                asked.missing = serde_json::from_value(json!({ capability: {} })).ok();
+            }
+        }
+        self.0.call.wake();
+        // The call ends, and this with it.
+        std::future::pending().await
+    }
+
+    /// Tells how far the call has come, if the client asked for that; `total` is how far it goes, if that is known.
+    pub async fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
+        let Some(token) = self.0.request.meta.get_progress_token() else { return };
+        let mut told = ProgressNotificationParam::new(token, progress).with_message(message);
+        told.total = total;
+        if let Err(error) = self.0.request.peer.notify_progress(told).await {
+            tracing::debug!(%error, "progress could not be told");
+        }
+    }
+
+    async fn send(&self, request: InputRequest) -> Result<Value, CallError> {
+        let request = match request {
+            InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
+            InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
+            InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
+            _ => return Err(CallError::execution("the client can't be asked that")),
+        };
+        let answer = self.0.request.peer.send_request(request).await.map_err(|error| CallError::from_error(&error))?;
+        serde_json::to_value(answer).map_err(|error| CallError::from_error(&error))
+    }
+
+    /// Runs a call until it is done, or until it waits for an answer that comes with another call.
+    pub(super) async fn until_asked<T>(&self, call: impl Future<Output = T>) -> Result<T, Question> {
+        let mut call = pin!(call);
+        poll_fn(|task| {
+            self.0.call.register(task.waker());
+            if let Poll::Ready(done) = call.as_mut().poll(task) {
+                return Poll::Ready(Ok(done));
+            }
+            let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let Asked { requests, missing } = std::mem::take(&mut *asked);
+            match missing {
+                Some(capabilities) => Poll::Ready(Err(Question::Unsupported(capabilities))),
+                None if requests.is_empty() => Poll::Pending,
+                None => Poll::Ready(Err(Question::Requests(requests))),
+            }
+        })
+        .await
+    }
+
+    /// The end of a call that waits for answers.
+    pub(super) fn question(
+        &self,
+        question: Question,
+        states: &States,
+        about: &[u8],
+    ) -> Result<InputRequiredResult, ErrorData> {
+        match question {
+            Question::Unsupported(capabilities) => Err(ErrorData::missing_required_client_capability(capabilities)),
+            Question::Requests(requests) => {
+                let mut result = InputRequiredResult::from_request_state(states.seal(&self.0.answers, about)?);
+                result.input_requests = Some(requests);
+                Ok(result)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for McpPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpPeer").field("request", &self.0.request.id).finish_non_exhaustive()
+    }
+}
+
+/// What a call ended with, for another to go on.
+pub(super) enum Question {
+    Requests(InputRequests),
+    Unsupported(ClientCapabilities),
+}
+
+fn capability(method: &str) -> Option<&'static str> {
+    match method {
+        "elicitation/create" => Some("elicitation"),
+        "sampling/createMessage" => Some("sampling"),
+        "roots/list" => Some("roots"),
+        _ => None,
+    }
+}
+
+/// Whether a value is an answer to that method; one that is not is asked for again.
+fn is_answer(method: &str, answer: &Value) -> bool {
+    match method {
+        "elicitation/create" => ElicitResult::deserialize(answer).is_ok(),
+        "sampling/createMessage" => answer.get("role").is_some() && answer.get("content").is_some(),
+        _ => answer.get("roots").is_some_and(Value::is_array),
+    }
+}
+
+/// The state of calls that wait for answers, which is with their clients.
+pub(super) struct States(RequestStateCodec);
+
+impl States {
+    pub(super) fn new(key: [u8; 32]) -> Self {
+        Self(RequestStateCodec::new_unchecked(key))
+    }
+
+    /// With a key that nobody knows.
+    pub(super) fn random() -> Self {
+        use std::hash::{BuildHasher, RandomState};
+        // The standard library's hash keys come from the operating system.
+        let part = |n: u64| RandomState::new().hash_one(n).to_le_bytes();
+        let mut key = [0; 32];
+        for (n, chunk) in (0..).zip(key.chunks_exact_mut(8)) {
+            chunk.copy_from_slice(&part(n));
+        }
+        Self::new(key)
+    }
+
+    fn seal(&self, answers: &InputResponses, about: &[u8]) -> Result<String, ErrorData> {
+        let options = SealOptions::new().associated_data(about).ttl(STATE_TTL);
+        self.0.seal_json_with(answers, &options).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    /// The answers that come with a call: those of its state, and its own.
+    pub(super) fn answers(
+        &self,
+        request: &mut CallToolRequestParams,
+        about: &[u8],
+    ) -> Result<InputResponses, ErrorData> {
+        let mut answers: InputResponses = match request.request_state.take() {
+            None => BTreeMap::new(),
+            Some(state) => self.0.open_json_with(&state, about).map_err(|error| {
+                ErrorData::invalid_params(format!("`requestState` is not what this server gave: {error}"), None)
+            })?,
+        };
+        answers.extend(request.input_responses.take().unwrap_or_default());
+        Ok(answers)
+    }
+}

@@ -1,0 +1,292 @@
+//! Schemas as tools declare them: one object each, with all that it refers to.
+
+use serde_json::{Map, Value, json};
+
+type Object = Map<String, Value>;
+
+/// Marks the schema of an object that stands for its property `result`; FastMCP, and clients of this crate, unwrap it.
+pub(super) const WRAPPED: &str = "x-fastmcp-wrap-result";
+
+/// How many references of a chain are followed.
+const CHAIN: usize = 16;
+
+/// How many parts of a schema are looked at, which may refer to each other in circles.
+const BUDGET: usize = 256;
+
+/// What kind of values a schema allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Objects only.
+    Object,
+    /// Objects, and other values.
+    MaybeObject,
+    /// `null` only.
+    Null,
+    /// No objects.
+    Other,
+}
+
+/// What kind of values a whole schema allows, as far as its types say.
+pub(super) fn kind(schema: &Object) -> Kind {
+    kind_of(schema, schema, &mut { BUDGET })
+}
+
+fn kind_of(schema: &Object, root: &Object, budget: &mut usize) -> Kind {
+    match budget.checked_sub(1) {
+        Some(left) => *budget = left,
+        None => return Kind::MaybeObject,
+    }
+    match schema.get("type") {
+        Some(Value::String(kind)) => return one(kind),
+        Some(Value::Array(kinds)) => return any(kinds.iter().filter_map(Value::as_str).map(one)),
+        _ => {}
+    }
+    if let Some(value) = schema.get("const") {
+        return of_value(value);
+    }
+    if let Some(Value::Array(values)) = schema.get("enum") {
+        return any(values.iter().map(of_value));
+    }
+    let mut nested = |schema: &Value| schema.as_object().map_or(Kind::MaybeObject, |s| kind_of(s, root, budget));
+    if let Some(target) = target(schema, root) {
+        return nested(target);
+    }
+    if let Some(Value::Array(members)) = schema.get("allOf") {
+        // All of them hold, so the narrowest counts.
+        if let Some(kind) = members.iter().map(&mut nested).find(|kind| *kind != Kind::MaybeObject) {
+            return kind;
+        }
+    }
+    if let Some(Value::Array(variants)) = schema.get("oneOf").or_else(|| schema.get("anyOf")) {
+        return any(variants.iter().map(nested));
+    }
+    // Strictly, `properties` allow other values, too; nobody means it.
+    if schema.contains_key("properties") { Kind::Object } else { Kind::MaybeObject }
+}
+
+fn one(kind: &str) -> Kind {
+    match kind {
+        "object" => Kind::Object,
+        "null" => Kind::Null,
+        _ => Kind::Other,
+    }
+}
+
+fn of_value(value: &Value) -> Kind {
+    match value {
+        Value::Object(_) => Kind::Object,
+        Value::Null => Kind::Null,
+        _ => Kind::Other,
+    }
+}
+
+fn any(kinds: impl Iterator<Item = Kind>) -> Kind {
+    kinds
+        .reduce(|a, b| match (a, b) {
+            (a, b) if a == b => a,
+            (Kind::Object | Kind::MaybeObject, _) | (_, Kind::Object | Kind::MaybeObject) => Kind::MaybeObject,
+            _ => Kind::Other,
+        })
+        .unwrap_or(Kind::MaybeObject)
+}
+
+/// The definition that a schema refers to.
+fn target<'a>(schema: &Object, root: &'a Object) -> Option<&'a Value> {
+    let name = schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+    root.get("$defs")?.get(name.replace("~1", "/").replace("~0", "~"))
+}
+
+/// Puts a definition in the place of the root's reference to it: hosts look for `type` and `properties` there.
+pub(super) fn inline_root(mut schema: Object) -> Object {
+    for step in 0..=CHAIN {
+        let Some(Value::Object(target)) = target(&schema, &schema).cloned() else {
+            if step > 0 {
+                drop_unused(&mut schema);
+            }
+            break;
+        };
+        schema.remove("$ref");
+        // Members beside a reference hold together with it; of two alike the nearer one is meant.
+        for (name, value) in target {
+            schema.entry(name).or_insert(value);
+        }
+    }
+    schema
+}
+
+/// Takes out definitions that nothing refers to any longer.
+fn drop_unused(schema: &mut Object) {
+    let Some(Value::Object(definitions)) = schema.remove("$defs") else { return };
+    let mut used = Object::new();
+    let mut queue = Vec::new();
+    for value in schema.values() {
+        references(value, &mut queue);
+    }
+    while let Some(name) = queue.pop() {
+        if let (false, Some(definition)) = (used.contains_key(&name), definitions.get(&name)) {
+            references(definition, &mut queue);
+            used.insert(name, definition.clone());
+        }
+    }
+    if !used.is_empty() {
+        used.sort_keys();
+        schema.insert("$defs".to_owned(), Value::Object(used));
+    }
+}
+
+fn references(value: &Value, names: &mut Vec<String>) {
+    visit(value, &mut |reference| {
+        if let Some(name) = reference.strip_prefix("#/$defs/") {
+            let name = name.split('/').next().unwrap_or(name);
+            names.push(name.replace("~1", "/").replace("~0", "~"));
+        }
+    });
+}
+
+/// Calls a function with every reference in a schema.
+fn visit(value: &Value, found: &mut impl FnMut(&str)) {
+    // An explicit stack: a schema may be nested deeper than the thread's stack allows.
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Object(object) => {
+                if let Some(Value::String(reference)) = object.get("$ref") {
+                    found(reference);
+                }
+                stack.extend(object.values());
+            }
+            Value::Array(items) => stack.extend(items),
+            _ => {}
+        }
+    }
+}
+
+/// Says what the schema says already, in the words that the protocol asks for.
+pub(super) fn typed_as_object(mut schema: Object) -> Object {
+    schema.remove("type");
+    schema.shift_insert(0, "type".to_owned(), json!("object"));
+    schema
+}
+
+/// The schema of an object with one property of that schema.
+pub(super) fn wrap(schema: Object, property: &str, mark: Option<&str>) -> Object {
+    let (schema, definitions) = nest(schema);
+    let mut wrapper = Object::from_iter([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), json!({ property: schema })),
+        ("required".to_owned(), json!([property])),
+    ]);
+    if let Some(mark) = mark {
+        wrapper.insert(mark.to_owned(), Value::Bool(true));
+    }
+    wrapper.extend(definitions.map(|definitions| ("$defs".to_owned(), definitions)));
+    wrapper
+}
+
+/// The schema of a list of such values.
+pub(super) fn list_of(items: Option<Object>) -> Object {
+    let mut list = Object::from_iter([("type".to_owned(), json!("array"))]);
+    if let Some(items) = items {
+        let (items, definitions) = nest(items);
+        list.insert("items".to_owned(), items);
+        list.extend(definitions.map(|definitions| ("$defs".to_owned(), definitions)));
+    }
+    list
+}
+
+/// A schema to be put into another, and the definitions to be put at its root; what refers to the root of the schema
+/// itself becomes one of them.
+fn nest(mut schema: Object) -> (Value, Option<Value>) {
+    let definitions = schema.remove("$defs");
+    let mut refers_to_root = false;
+    let schema = Value::Object(schema);
+    let mut look = |reference: &str| refers_to_root |= reference == "#";
+    visit(&schema, &mut look);
+    definitions.iter().for_each(|definitions| visit(definitions, &mut look));
+    if !refers_to_root {
+        return (schema, definitions);
+    }
+    let mut definitions = match definitions {
+        Some(Value::Object(definitions)) => definitions,
+        _ => Object::new(),
+    };
+    let mut name = "Self".to_owned();
+    while definitions.contains_key(&name) {
+        name.push('_');
+    }
+    let reference = format!("#/$defs/{name}");
+    definitions.insert(name, schema);
+    let mut definitions = Value::Object(definitions);
+    let mut stack = vec![&mut definitions];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Object(object) => {
+                if let Some(Value::String(root)) = object.get_mut("$ref")
+                    && root == "#"
+                {
+                    root.clone_from(&reference);
+                }
+                stack.extend(object.values_mut());
+            }
+            Value::Array(items) => stack.extend(items),
+            _ => {}
+        }
+    }
+    (json!({ "$ref": reference }), Some(definitions))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn kinds_are_told_by_types() {
+        for (schema, expected) in [
+            (json!({ "type": "object" }), Kind::Object),
+            (json!({ "properties": {} }), Kind::Object),
+            (json!({ "type": ["object", "null"] }), Kind::MaybeObject),
+            (json!({ "type": ["string", "null"] }), Kind::Other),
+            (json!({ "type": "null" }), Kind::Null),
+            (json!({ "const": 1 }), Kind::Other),
+            (json!({ "enum": [null] }), Kind::Null),
+            (json!({ "$ref": "#/$defs/A", "$defs": { "A": { "type": "integer" } } }), Kind::Other),
+            (json!({ "allOf": [{ "description": "?" }, { "type": "object" }] }), Kind::Object),
+            (json!({ "oneOf": [{ "type": "object" }, { "properties": {} }] }), Kind::Object),
+            (json!({ "anyOf": [{ "type": "object" }, { "type": "array" }] }), Kind::MaybeObject),
+            (json!({ "$ref": "#/$defs/A", "$defs": { "A": { "$ref": "#/$defs/A" } } }), Kind::MaybeObject),
+            (json!({ "description": "?" }), Kind::MaybeObject),
+        ] {
+            assert_eq!(kind(&object(schema.clone())), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_reference_at_the_root_is_inlined() {
+        let pet = json!({ "type": "object", "properties": { "of": { "$ref": "#/$defs/Cage" } } });
+        let cage = json!({ "type": "string" });
+        let schema = json!({ "$ref": "#/$defs/Pet", "description": "A pet.", "$defs": { "Pet": pet, "Cage": cage } });
+        let expected = json!({
+            "description": "A pet.",
+            "type": "object",
+            "properties": { "of": { "$ref": "#/$defs/Cage" } },
+            "$defs": { "Cage": { "type": "string" } },
+        });
+        assert_eq!(Value::Object(inline_root(object(schema))), expected);
+    }
+
+    #[test]
+    fn a_wrapped_schema_that_refers_to_itself_is_a_definition() {
+        let tree = json!({ "type": "array", "items": { "$ref": "#" } });
+        let expected = json!({
+            "type": "object",
+            "properties": { "input": { "$ref": "#/$defs/Self" } },
+            "required": ["input"],
+            "$defs": { "Self": { "type": "array", "items": { "$ref": "#/$defs/Self" } } },
+        });
+        assert_eq!(Value::Object(wrap(object(tree), "input", None)), expected);
+    }
+}

@@ -1,0 +1,188 @@
+//! A tool as it is listed, and how arguments and results become what the operation takes and gives.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, MetaObject, ProtocolVersion, Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+use super::schema::{self, Kind};
+use crate::{CallError, Definitions, ErrorCode, OperationKind, OperationSpec, Schema, SpecRef};
+
+/// What a revision of the protocol allows as structured content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Structure {
+    /// An object: before 2026-07-28.
+    Object,
+    /// Any JSON.
+    Any,
+}
+
+impl Structure {
+    pub(super) fn of(revision: Option<&ProtocolVersion>) -> Self {
+        // Revisions are dates, so their text is in order.
+        match revision {
+            Some(revision) if revision.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Self::Any,
+            _ => Self::Object,
+        }
+    }
+}
+
+/// How the arguments of a tool, always an object, become the input of its operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    /// They are the input.
+    Object,
+    /// Their property `input` is.
+    Wrapped,
+    /// There is none: the operation takes `null`.
+    Nothing,
+}
+
+/// What the output of an operation is to a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    /// Structured content without a schema, where the revision allows the value.
+    Undeclared,
+    /// Structured content that is an object.
+    Object,
+    /// Structured content that is not, so it is the property `result` of one where only objects are allowed.
+    Other,
+    /// The content blocks of the answer.
+    Blocks,
+}
+
+/// An operation that is served.
+pub(super) struct Served {
+    pub(super) spec: SpecRef,
+    pub(super) name: String,
+    pub(super) output: Output,
+    input: Input,
+    /// For the two values of [`Structure`].
+    object: Tool,
+    any: Tool,
+}
+
+impl Served {
+    pub(super) fn new(spec: SpecRef, name: String) -> Self {
+        let (input, input_schema) = input(&spec);
+        let (output, output_schema) = output(&spec);
+        let mut any = Tool::new_with_raw(name.clone(), description(&spec), input_schema);
+        any.title = spec.title.as_ref().map(|title| title.clone().into_owned());
+        any.annotations = annotations(&spec);
+        any.meta = Some(MetaObject(Map::from_iter([("ops/id".to_owned(), json!(spec.id))])));
+        let mut object = any.clone();
+        any.output_schema = output_schema.clone().map(Arc::new);
+        object.output_schema = output_schema.map(|schema| match output {
+            Output::Other => Arc::new(schema::wrap(schema, "result", Some(schema::WRAPPED))),
+            _ => Arc::new(schema),
+        });
+        Self { spec, name, output, input, object, any }
+    }
+
+    /// The tool as that revision knows it.
+    pub(super) fn tool(&self, structure: Structure) -> &Tool {
+        match structure {
+            Structure::Object => &self.object,
+            Structure::Any => &self.any,
+        }
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        self.spec.kind == OperationKind::Subscription
+    }
+
+    /// The input in the arguments of a call.
+    pub(super) fn input_of(&self, arguments: Option<JsonObject>) -> Result<Value, CallError> {
+        let mut arguments = arguments.unwrap_or_default();
+        match self.input {
+            Input::Object => Ok(Value::Object(arguments)),
+            Input::Nothing => Ok(Value::Null),
+            Input::Wrapped => arguments.remove("input").ok_or_else(|| {
+                let message = format!("the input of `{}` is invalid: the argument `input` is missing", self.spec.id);
+                let violation = json!({ "pointer": "", "message": "\"input\" is a required property" });
+                CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation] }))
+            }),
+        }
+    }
+
+    /// The structured content that stands for a result, if the revision allows it.
+    pub(super) fn structured(&self, data: Value, structure: Structure) -> Option<Value> {
+        match (self.output, structure) {
+            (Output::Blocks, _) => None,
+            (Output::Other, Structure::Object) => Some(json!({ "result": data })),
+            (_, Structure::Object) => data.is_object().then_some(data),
+            (_, Structure::Any) => Some(data),
+        }
+    }
+}
+
+fn description(spec: &OperationSpec) -> Option<Cow<'static, str>> {
+    match (spec.description.as_ref(), spec.deprecated) {
+        ("", false) => None,
+        ("", true) => Some(Cow::Borrowed("Deprecated.")),
+        (_, false) => Some(spec.description.clone()),
+        (text, true) => Some(Cow::Owned(format!("Deprecated. {text}"))),
+    }
+}
+
+/// What the kind of an operation, and for HTTP its method, says of it; the protocol's defaults assume the worst.
+fn annotations(spec: &OperationSpec) -> Option<ToolAnnotations> {
+    let hints = ToolAnnotations::new();
+    // RFC 9110, section 9.2.2.
+    let idempotent = spec.http().is_some_and(|http| matches!(http.method.as_ref(), "PUT" | "DELETE"));
+    match spec.kind {
+        OperationKind::Query => Some(hints.read_only(true)),
+        OperationKind::Mutation if idempotent => Some(hints.read_only(false).idempotent(true)),
+        OperationKind::Mutation => Some(hints.read_only(false)),
+        _ => None,
+    }
+}
+
+/// A schema with its definitions, or none that says anything.
+fn self_contained(spec: &OperationSpec, schema: &Schema, definitions: &Definitions) -> Option<Map<String, Value>> {
+    match schema.self_contained(definitions) {
+        Ok(Value::Object(schema)) if !schema.is_empty() => Some(schema::inline_root(schema)),
+        Ok(_) => None,
+        Err(error) => {
+            let operation = spec.id.as_ref();
+            tracing::warn!(operation, %error, "a schema is not JSON: the tool is served without it");
+            None
+        }
+    }
+}
+
+fn input(spec: &OperationSpec) -> (Input, Map<String, Value>) {
+    let nothing = || Map::from_iter([("type".to_owned(), json!("object"))]);
+    let Some(schema) = self_contained(spec, &spec.input, &spec.definitions) else { return (Input::Object, nothing()) };
+    match schema::kind(&schema) {
+        Kind::Object | Kind::MaybeObject => (Input::Object, schema::typed_as_object(schema)),
+        Kind::Null => (Input::Nothing, nothing()),
+        Kind::Other => (Input::Wrapped, schema::wrap(schema, "input", None)),
+    }
+}
+
+fn output(spec: &OperationSpec) -> (Output, Option<Map<String, Value>>) {
+    if is_blocks(spec) {
+        return (Output::Blocks, None);
+    }
+    let schema = self_contained(spec, &spec.output, &spec.definitions);
+    if spec.kind == OperationKind::Subscription {
+        return (Output::Other, Some(schema::list_of(schema)));
+    }
+    match schema {
+        None => (Output::Undeclared, None),
+        Some(schema) if schema::kind(&schema) == Kind::Object => {
+            (Output::Object, Some(schema::typed_as_object(schema)))
+        }
+        Some(schema) => (Output::Other, Some(schema)),
+    }
+}
+
+/// Whether an operation gives content blocks, to be served as such.
+fn is_blocks(spec: &OperationSpec) -> bool {
+    spec.kind != OperationKind::Subscription
+        && spec.output.to_value().is_ok_and(|schema| {
+            schema.pointer("/items/$ref").and_then(Value::as_str) == Some(crate::content::BLOCK_REFERENCE)
+        })
+}

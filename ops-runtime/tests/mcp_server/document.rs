@@ -1,0 +1,96 @@
+//! An HTTP API as tools, by its document and no code.
+
+use axum::extract::Path;
+use axum::http::{StatusCode, Uri};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use ops_runtime::mcp::McpServer;
+use ops_runtime::{HttpConfig, Registry, from_openapi};
+use serde_json::{Value, json};
+
+use crate::client::{Client, REVISIONS};
+use crate::tools::names;
+
+const DOCUMENT: &str = r##"{
+    "openapi": "3.1.0",
+    "info": { "title": "Shop", "version": "1" },
+    "paths": {
+        "/pets": {
+            "get": {
+                "operationId": "listPets",
+                "summary": "Lists pets",
+                "parameters": [{ "name": "limit", "in": "query", "schema": { "type": "integer" } }],
+                "responses": { "200": { "description": "", "content": { "application/json": {
+                    "schema": { "type": "array", "items": { "$ref": "#/components/schemas/Pet" } }
+                } } } }
+            }
+        },
+        "/pets/{petId}": {
+            "get": {
+                "operationId": "showPet",
+                "parameters": [{ "name": "petId", "in": "path", "required": true, "schema": { "type": "integer" } }],
+                "responses": {
+                    "200": { "description": "", "content": { "application/json": {
+                        "schema": { "$ref": "#/components/schemas/Pet" }
+                    } } },
+                    "404": { "description": "none", "content": { "application/json": { "schema": { "type": "object" } } } }
+                }
+            },
+            "put": {
+                "operationId": "replacePet",
+                "parameters": [{ "name": "petId", "in": "path", "required": true, "schema": { "type": "integer" } }],
+                "responses": { "204": { "description": "" } }
+            }
+        }
+    },
+    "components": { "schemas": { "Pet": {
+        "type": "object",
+        "properties": { "id": { "type": "integer" }, "name": { "type": "string" } },
+        "required": ["id", "name"]
+    } } }
+}"##;
+
+fn pet(id: i64) -> Value {
+    json!({ "id": id, "name": "Tom" })
+}
+
+async fn list(uri: Uri) -> Json<Value> {
+    let limit = uri.query().and_then(|query| query.strip_prefix("limit=")?.parse().ok()).unwrap_or(3);
+    Json((1..=limit).map(pet).collect())
+}
+
+async fn show(Path(id): Path<i64>) -> impl IntoResponse {
+    if id < 10 {
+        (StatusCode::OK, Json(pet(id)))
+    } else {
+        (StatusCode::NOT_FOUND, Json(json!({ "why": "no such pet" })))
+    }
+}
+
+#[tokio::test]
+async fn a_document_is_a_server() {
+    let app =
+        Router::new().route("/pets", get(list)).route("/pets/{id}", get(show).put(|| async { StatusCode::NO_CONTENT }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+
+    let registry = Registry::new();
+    let config = HttpConfig::new().with_namespace("shop").with_base_url(&url);
+    registry.register_all(from_openapi(DOCUMENT, config).unwrap()).unwrap();
+    for revision in REVISIONS {
+        let mut client = Client::connect(McpServer::new(registry.clone()), revision).await;
+        assert_eq!(names(&mut client).await, ["shop_listPets", "shop_replacePet", "shop_showPet"]);
+        let tools = client.request("tools/list", json!({})).await["result"]["tools"].clone();
+        assert_eq!(tools[0]["annotations"], json!({ "readOnlyHint": true }));
+        assert_eq!(tools[1]["annotations"], json!({ "readOnlyHint": false, "idempotentHint": true }));
+        assert_eq!(tools[2]["outputSchema"]["properties"]["name"]["type"], "string");
+        let pets = client.call("shop_listPets", json!({ "limit": 2 })).await;
+        assert_eq!(pets["content"][0]["text"], json!([pet(1), pet(2)]).to_string());
+        assert_eq!(client.call("shop_showPet", json!({ "petId": 7 })).await["structuredContent"], pet(7));
+        let error = client.call("shop_showPet", json!({ "petId": 70 })).await["_meta"]["ops/error"].clone();
+        let details = json!({ "statusCode": 404, "body": { "why": "no such pet" } });
+        assert_eq!(error, json!({ "code": "EXECUTION_ERROR", "message": "HTTP 404: Not Found", "details": details }));
+    }
+}

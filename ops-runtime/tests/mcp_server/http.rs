@@ -1,0 +1,240 @@
+//! The server over streamable HTTP.
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use futures_util::StreamExt;
+use ops_runtime::mcp::{McpServer, McpService, Unauthorized};
+use ops_runtime::{CancelToken, Identity};
+use rmcp::ServiceExt;
+use rmcp::model::CallToolRequestParams;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::{Value, json};
+use tower_service::Service;
+
+use crate::client::{PATIENCE, REVISIONS};
+use crate::fixture::{echo, registry, server};
+use crate::streams::{endless, soon};
+
+/// Users by their tokens.
+fn authenticated(server: McpServer) -> McpService {
+    server.into_service().with_authenticator(|request| {
+        let token = request.headers.get(header::AUTHORIZATION).and_then(|token| token.to_str().ok()).map(str::to_owned);
+        async move {
+            match token.as_deref() {
+                Some("Bearer ann") => Ok(Identity::new("ann").with_scope("shop:write")),
+                Some("Bearer bob") => Ok(Identity::new("bob")),
+                _ => Err(Unauthorized::challenge(r#"Bearer resource_metadata="https://shop.example/meta""#)),
+            }
+        }
+    })
+}
+
+/// One request to the service, without a network.
+struct Ask {
+    service: McpService,
+    revision: &'static str,
+    headers: Vec<(&'static str, String)>,
+}
+
+struct Answer {
+    status: StatusCode,
+    headers: axum::http::HeaderMap,
+    text: String,
+}
+
+impl Ask {
+    fn new(service: &McpService, revision: &'static str) -> Self {
+        Self { service: service.clone(), revision, headers: vec![("host", "localhost:8000".into())] }
+    }
+
+    fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.retain(|(known, _)| *known != name);
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    async fn send(mut self, method: &str, mut params: Value) -> Answer {
+        let mut request = Request::post("/mcp")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        if method != "initialize" {
+            request = request.header("mcp-protocol-version", self.revision);
+        }
+        if self.revision >= "2026-07-28" {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(self.revision);
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            request = request.header("mcp-method", method);
+            if let Some(name) = params["name"].as_str() {
+                request = request.header("mcp-name", name);
+            }
+        }
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let id = (!method.starts_with("notifications/")).then_some(1);
+        let mut message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        if let Some(id) = id {
+            message["id"] = json!(id);
+        }
+        let request = request.body(Body::from(message.to_string())).unwrap();
+        let response = self.service.call(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let mut text = String::new();
+        let mut body = Body::new(body).into_data_stream();
+        while let Some(bytes) = tokio::time::timeout(PATIENCE, body.next()).await.expect("in time") {
+            text.push_str(std::str::from_utf8(&bytes.unwrap()).unwrap());
+        }
+        Answer { status: parts.status, headers: parts.headers, text }
+    }
+
+    /// Begins a session, and gives its id.
+    async fn initialize(self) -> String {
+        let info = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": self.revision, "capabilities": {}, "clientInfo": info });
+        let answer = self.send("initialize", params).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+        answer.headers["mcp-session-id"].to_str().unwrap().to_owned()
+    }
+}
+
+impl Answer {
+    /// The last message of a JSON or an event stream answer.
+    fn message(&self) -> Value {
+        let data = self.text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+        let last = data.filter(|data| !data.is_empty()).last().unwrap_or(&self.text);
+        serde_json::from_str(last).unwrap_or_else(|_| panic!("{}", self.text))
+    }
+}
+
+#[tokio::test]
+async fn mounted_in_axum() {
+    let registry = registry();
+    let cancel = CancelToken::new();
+    let service = McpServer::new(registry.clone()).into_service().with_cancel(cancel.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let app = Router::new().route_service("/mcp", service);
+    let stop = cancel.clone();
+    let serving = tokio::spawn(async move {
+        axum::serve(listener, app).with_graceful_shutdown(async move { stop.cancelled().await }).await
+    });
+    let transport =
+        StreamableHttpClientTransport::from_config(StreamableHttpClientTransportConfig::with_uri(url.as_str()));
+    let client = ().serve(transport).await.unwrap();
+    assert_eq!(client.list_all_tools().await.unwrap().len(), 8);
+    let arguments = json!({ "a": 40, "b": 2 }).as_object().unwrap().clone();
+    let result = client.call_tool(CallToolRequestParams::new("math_add").with_arguments(arguments)).await.unwrap();
+    assert_eq!(result.content[0].as_text().unwrap().text, "42");
+    // A registry that has changed is there at once.
+    registry.register(echo("new.one", json!({}), json!({}))).unwrap();
+    assert_eq!(client.list_all_tools().await.unwrap().len(), 9);
+    // A shutdown waits for no client.
+    cancel.cancel();
+    tokio::time::timeout(PATIENCE, serving).await.expect("in time").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn who_calls_is_asked_every_time() {
+    let service = authenticated(server());
+    for revision in REVISIONS {
+        let answer = Ask::new(&service, revision).send("tools/list", json!({})).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+        let challenge = r#"Bearer resource_metadata="https://shop.example/meta""#;
+        assert_eq!(answer.headers["www-authenticate"], challenge);
+    }
+    let sell = json!({ "name": "shop_sell", "arguments": { "names": ["Tom"] } });
+    let ask = |token| Ask::new(&service, REVISIONS[1]).with("authorization", token);
+    let message = ask("Bearer ann").send("tools/call", sell.clone()).await.message();
+    assert_eq!(message["result"]["structuredContent"], json!(["Tom"]), "{message}");
+    let message = ask("Bearer bob").send("tools/call", sell.clone()).await.message();
+    assert_eq!(message["result"]["_meta"]["ops/error"]["code"], "ACCESS_DENIED", "{message}");
+    let list = ask("Bearer bob").send("tools/list", json!({})).await.message();
+    assert!(!list.to_string().contains("shop_sell") && list["result"]["cacheScope"] == "private");
+    let whoami = json!({ "name": "shop_whoami", "arguments": {} });
+    assert_eq!(ask("Bearer bob").send("tools/call", whoami).await.message()["result"]["structuredContent"], "bob");
+}
+
+#[tokio::test]
+async fn a_stranger_may_run_what_is_open() {
+    let service = server().into_service();
+    let ask = || Ask::new(&service, REVISIONS[1]);
+    let message = ask().send("tools/call", json!({ "name": "shop_whoami", "arguments": {} })).await.message();
+    assert_eq!(message["result"]["structuredContent"], Value::Null, "{message}");
+    let sell = json!({ "name": "shop_sell", "arguments": { "names": [] } });
+    let message = ask().send("tools/call", sell).await.message();
+    assert_eq!(message["result"]["_meta"]["ops/error"]["code"], "ACCESS_DENIED", "{message}");
+    let list = ask().send("tools/list", json!({})).await.message()["result"].clone();
+    assert!(!list.to_string().contains("shop_sell"));
+    assert_eq!((&list["cacheScope"], &list["ttlMs"]), (&json!("public"), &json!(60_000)));
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_who_began_it() {
+    let service = authenticated(server());
+    let ask = |token| Ask::new(&service, REVISIONS[0]).with("authorization", token);
+    let session = ask("Bearer ann").initialize().await;
+    let list = ask("Bearer ann").with("mcp-session-id", &session).send("tools/list", json!({})).await;
+    assert!(list.text.contains("shop_sell"), "{}", list.text);
+    let stolen = ask("Bearer bob").with("mcp-session-id", &session).send("tools/list", json!({})).await;
+    let unknown = ask("Bearer bob").with("mcp-session-id", "no-such-session").send("tools/list", json!({})).await;
+    assert_eq!((stolen.status, &stolen.text), (StatusCode::NOT_FOUND, &unknown.text));
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    // It is still there.
+    let list = ask("Bearer ann").with("mcp-session-id", &session).send("tools/list", json!({})).await;
+    assert_eq!(list.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn pages_of_other_hosts_are_refused() {
+    let service = server().into_service();
+    let status = async |service: &McpService, host: &str, origin: Option<&str>| {
+        let mut ask = Ask::new(service, REVISIONS[1]).with("host", host);
+        if let Some(origin) = origin {
+            ask = ask.with("origin", origin);
+        }
+        ask.send("tools/list", json!({})).await.status
+    };
+    for (host, origin, expected) in [
+        ("localhost:8000", None, StatusCode::OK),
+        ("[::1]:8000", Some("http://[::1]:3000"), StatusCode::OK),
+        ("127.0.0.1", Some("http://localhost:3000"), StatusCode::OK),
+        ("evil.example", None, StatusCode::FORBIDDEN),
+        ("localhost:8000", Some("http://evil.example"), StatusCode::FORBIDDEN),
+        ("localhost:8000", Some("null"), StatusCode::FORBIDDEN),
+    ] {
+        assert_eq!(status(&service, host, origin).await, expected, "{host}, {origin:?}");
+    }
+    let service = server().into_service().with_hosts(["api.example"]).with_origins(["https://app.example:443"]);
+    for (host, origin, expected) in [
+        ("api.example", Some("https://app.example"), StatusCode::OK),
+        ("api.example", Some("https://api.example"), StatusCode::OK),
+        ("localhost", None, StatusCode::FORBIDDEN),
+        ("api.example", Some("http://localhost"), StatusCode::FORBIDDEN),
+    ] {
+        assert_eq!(status(&service, host, origin).await, expected, "{host}, {origin:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_ends_its_call() {
+    let (server, begun, dropped) = endless(false);
+    let service = server.into_service();
+    let call = json!({ "name": "demo_run", "arguments": {} });
+    let mut asking = Box::pin(Ask::new(&service, REVISIONS[1]).send("tools/call", call));
+    tokio::select! {
+        answer = &mut asking => panic!("{}", answer.text),
+        () = soon(&begun) => {}
+    }
+    drop(asking);
+    soon(&dropped).await;
+}
+
+#[tokio::test]
+async fn requests_are_bounded() {
+    let service = server().into_service().with_max_request(1000);
+    let big = json!({ "name": "odd_anything", "arguments": { "x": "x".repeat(2000) } });
+    let answer = Ask::new(&service, REVISIONS[1]).send("tools/call", big).await;
+    assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+}

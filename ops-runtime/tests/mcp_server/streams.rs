@@ -1,0 +1,135 @@
+//! Subscriptions, and calls that are cancelled.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use ops_runtime::mcp::{McpServer, McpServerOptions};
+use ops_runtime::{CallError, Handler, OperationKind, OperationSpec, Registration, Registry};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::client::{Client, PATIENCE, REVISIONS};
+use crate::fixture::server;
+
+#[tokio::test]
+async fn items_are_progress_and_the_answer_has_them_all() {
+    for revision in REVISIONS {
+        let mut client = Client::connect(server(), revision).await;
+        let meta = json!({ "progressToken": "p" });
+        let params = json!({ "name": "math_count", "arguments": { "to": 3 }, "_meta": meta });
+        let result = client.request("tools/call", params).await["result"].clone();
+        let told: Vec<_> = client.notifications.drain(..).map(|message| message["params"].clone()).collect();
+        let expected = |n: u32| json!({ "progressToken": "p", "progress": f64::from(n), "message": n.to_string() });
+        assert_eq!(told, [expected(1), expected(2), expected(3)]);
+        let structured = if revision < "2026" { json!({ "result": [1, 2, 3] }) } else { json!([1, 2, 3]) };
+        assert_eq!(result["structuredContent"], structured);
+        assert_eq!(result["content"], json!([{ "type": "text", "text": "[1,2,3]" }]));
+        // Nobody asked.
+        client.call("math_count", json!({ "to": 3 })).await;
+        assert!(client.notifications.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn what_is_collected_is_bounded() {
+    for (items, bytes) in [(5, usize::MAX), (usize::MAX, 11)] {
+        let mut options = McpServerOptions::default();
+        (options.max_items, options.max_bytes) = (items, bytes);
+        let mut client = Client::connect(server().with_options(options), REVISIONS[1]).await;
+        let result = client.call("math_count", json!({ "to": u32::MAX })).await;
+        assert_eq!(result["structuredContent"], json!([1, 2, 3, 4, 5]));
+        assert_eq!(result["_meta"]["ops/truncated"], true);
+        assert_eq!(result["content"][1]["text"], "Stopped after 5 items; there may be more.");
+        assert_eq!(client.call("math_count", json!({ "to": 5 })).await["_meta"].get("ops/truncated"), None);
+    }
+}
+
+fn with(kind: OperationKind, handler: Handler) -> McpServer {
+    let registry = Registry::new();
+    let spec = OperationSpec::new(kind, "demo", "run").unwrap();
+    registry.register(Registration::new(spec, handler)).unwrap();
+    McpServer::new(registry)
+}
+
+#[tokio::test]
+async fn errors_among_the_items_hide_none_of_them() {
+    let items = |_, _| async {
+        let failed = || Err(CallError::new("BAD", "no item"));
+        Ok(stream::iter([Ok(json!(1)), failed(), Ok(json!(2)), failed()]))
+    };
+    let mut client =
+        Client::connect(with(OperationKind::Subscription, Handler::dynamic_stream(items)), REVISIONS[0]).await;
+    let result = client.call("demo_run", json!({})).await;
+    assert_eq!(result["isError"], true);
+    let texts: Vec<_> = result["content"].as_array().unwrap().iter().map(|block| &block["text"]).collect();
+    assert_eq!(texts, ["BAD: no item", "BAD: no item", "[1,2]"]);
+}
+
+/// Tells when it is dropped.
+struct Tell(Arc<Notify>);
+
+impl Drop for Tell {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// A handler that never ends, and tells when it began and when it was dropped.
+pub(crate) fn endless(streams: bool) -> (McpServer, Arc<Notify>, Arc<Notify>) {
+    let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let signals = (begun.clone(), dropped.clone());
+    if streams {
+        let handler = Handler::dynamic_stream(move |_, _| {
+            let (begun, tell) = (begun.clone(), Tell(dropped.clone()));
+            async move {
+                begun.notify_one();
+                Ok(stream::pending::<Result<Value, CallError>>().map(move |item| (&tell, item).1))
+            }
+        });
+        return (with(OperationKind::Subscription, handler), signals.0, signals.1);
+    }
+    let handler = Handler::dynamic(move |_, _| {
+        let (begun, tell) = (begun.clone(), Tell(dropped.clone()));
+        async move {
+            begun.notify_one();
+            let _tell = tell;
+            std::future::pending().await
+        }
+    });
+    (with(OperationKind::Query, handler), signals.0, signals.1)
+}
+
+pub(crate) async fn soon(notify: &Notify) {
+    tokio::time::timeout(PATIENCE, notify.notified()).await.expect("in time");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_drops_its_handler() {
+    for revision in REVISIONS {
+        for streams in [false, true] {
+            let (server, begun, dropped) = endless(streams);
+            let mut client = Client::connect(server, revision).await;
+            let id = client.send("tools/call", json!({ "name": "demo_run", "arguments": {} })).await;
+            soon(&begun).await;
+            client.notify("notifications/cancelled", json!({ "requestId": id })).await;
+            soon(&dropped).await;
+            // Nobody is told, and the connection goes on.
+            client.request("tools/list", json!({})).await;
+            assert!(client.notifications.is_empty());
+        }
+    }
+}
+
+// The SDK gives calls a few seconds to end; here, they pass at once.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_goes_away_ends_its_calls() {
+    for revision in REVISIONS {
+        let (server, begun, dropped) = endless(false);
+        let mut client = Client::connect(server, revision).await;
+        client.send("tools/call", json!({ "name": "demo_run", "arguments": {} })).await;
+        soon(&begun).await;
+        let running = client.close();
+        soon(&dropped).await;
+        running.await.unwrap().unwrap();
+    }
+}
