@@ -89,7 +89,7 @@ fn check(path: &Path, now: &Snapshot) -> Result<(), Failure> {
     let unreadable = |error: Diagnostic| Failure::Unreadable(vec![error.with_document(&label)]);
     let text = std::fs::read_to_string(path)
         .map_err(|error| unreadable(Diagnostic::error("", format!("the snapshot cannot be read: {error}"))))?;
-    let before = openapi::parse(&text).and_then(|value| Snapshot::of(&value)).map_err(unreadable)?;
+    let before = Snapshot::of(&openapi::parse(&text).map_err(unreadable)?).map_err(unreadable)?;
     let api = |snapshot: &Snapshot| -> Result<Api, Failure> {
         snapshot.read(&ReadOptions::new()).map(|(api, _)| api).map_err(unreadable)
     };
