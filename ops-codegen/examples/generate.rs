@@ -3,7 +3,7 @@
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let document = arguments.next().ok_or("name a document")?;
-    let modules = ops_codegen::Builder::new().openapi(&document).generate()?;
+    let modules = ops_codegen::Builder::new().document(&document).generate()?;
     let folder = arguments.next();
     for module in modules {
         for diagnostic in &module.generated.diagnostics {

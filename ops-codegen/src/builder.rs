@@ -43,10 +43,20 @@ struct Input {
 #[derive(Debug, Clone)]
 enum Kind {
     /// A document, by its location.
-    Document(String),
+    Document(String, Form),
     Directory(PathBuf),
     /// An API, and what its reader had to say.
     Api(Api, Vec<Diagnostic>),
+}
+
+/// What a document is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    OpenApi,
+    /// A list of an MCP server's tools.
+    Tools,
+    /// One of these, by its content.
+    Any,
 }
 
 impl Builder {
@@ -61,13 +71,42 @@ impl Builder {
     /// Its namespace is the name of the file without its ending.
     #[must_use]
     pub fn openapi(mut self, path: impl AsRef<Path>) -> Self {
-        let location = path.as_ref().to_string_lossy().replace('\\', "/");
-        self.inputs.push(Input { kind: Kind::Document(location), namespace: None });
+        self.add(path.as_ref(), Form::OpenApi);
         self
     }
 
-    /// Adds a directory: every OpenAPI document in it and in the folders below, and every spec of an operation (the JSON
-    /// of an [`OperationSpec`]).
+    /// Adds the tools of an MCP server, by the path of a snapshot that `ops snapshot` wrote, or of another list of tools:
+    /// what the server answers to `tools/list`.
+    ///
+    /// ```no_run
+    /// // build.rs
+    /// fn main() -> Result<(), ops_codegen::Error> {
+    ///     ops_codegen::Builder::new().mcp("filesystem.json").build()
+    /// }
+    /// ```
+    ///
+    /// Their namespace is the name of the file without its ending.
+    #[must_use]
+    pub fn mcp(mut self, path: impl AsRef<Path>) -> Self {
+        self.add(path.as_ref(), Form::Tools);
+        self
+    }
+
+    /// Adds an OpenAPI document or a list of tools, whichever its content is; see [`openapi`](Self::openapi) and
+    /// [`mcp`](Self::mcp).
+    #[must_use]
+    pub fn document(mut self, path: impl AsRef<Path>) -> Self {
+        self.add(path.as_ref(), Form::Any);
+        self
+    }
+
+    fn add(&mut self, path: &Path, form: Form) {
+        let location = path.to_string_lossy().replace('\\', "/");
+        self.inputs.push(Input { kind: Kind::Document(location, form), namespace: None });
+    }
+
+    /// Adds a directory: every OpenAPI document and every list of an MCP server's tools in it and in the folders below,
+    /// and every spec of an operation (the JSON of an [`OperationSpec`]).
     ///
     /// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
     /// `v1/pets.json` is `v1_pets`. A spec names its own. A file that cannot be read is skipped, and a diagnostic says
@@ -131,20 +170,20 @@ impl Builder {
     /// What there is to say about files of a directory that were skipped stands with the last module.
     ///
     /// # Errors
-    /// If a document cannot be read or is no OpenAPI document, if two have one namespace, or if a pattern matches
+    /// If a document cannot be read or is not what it is said to be, if two have one namespace, or if a pattern matches
     /// nothing.
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
         let mut run =
             Run { builder: self, selection: self.selection.clone(), modules: Vec::new(), skipped: Vec::new() };
         for input in &self.inputs {
             match &input.kind {
-                Kind::Document(location) => {
+                Kind::Document(location, form) => {
                     let namespace = match &input.namespace {
                         Some(namespace) => namespace.clone(),
                         None => stem(location.rsplit('/').next().unwrap_or(location)),
                     };
                     check_namespace(&namespace)?;
-                    run.document(location, FileSource::new(), &namespace)?;
+                    run.document(location, *form, FileSource::new(), &namespace)?;
                 }
                 Kind::Directory(path) => match &input.namespace {
                     None => run.directory(path)?,

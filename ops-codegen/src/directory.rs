@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ops_runtime::openapi;
 use ops_runtime::{Api, Definition, Definitions, Diagnostic, OperationSpec, Schema};
+use ops_runtime::{mcp, openapi};
 use serde_json::Value;
 
 use crate::Error;
+use crate::builder::Form;
 
 /// So deep may folders lie in each other.
 const DEPTH: usize = 32;
@@ -15,8 +16,8 @@ const DEPTH: usize = 32;
 /// What a directory holds.
 #[derive(Default)]
 pub(crate) struct Contents {
-    /// OpenAPI documents, each with its namespace.
-    pub(crate) documents: Vec<(PathBuf, String)>,
+    /// OpenAPI documents and lists of tools, each with its namespace.
+    pub(crate) documents: Vec<(PathBuf, Form, String)>,
     /// The operations of the spec files, by namespace.
     pub(crate) specs: BTreeMap<String, Specs>,
     /// Files that are neither; they may be parts of documents, which only reading those can tell.
@@ -109,13 +110,16 @@ fn look(directory: &Path, path: PathBuf, contents: &mut Contents) {
     let has = |key: &str| value.get(key).is_some();
     if has("openapi") || has("swagger") {
         let namespace = namespace(directory, &path);
-        contents.documents.push((path, namespace));
+        contents.documents.push((path, Form::OpenApi, namespace));
+    } else if mcp::is_tool_list(&value) {
+        let namespace = namespace(directory, &path);
+        contents.documents.push((path, Form::Tools, namespace));
     } else if has("namespace") && has("name") && has("inputSchema") {
         if let Err(message) = spec(&path, value, &mut contents.specs) {
             contents.skipped.push(skipped(Diagnostic::warning("", message)));
         }
     } else {
-        let message = "the file is neither an OpenAPI document nor the spec of an operation";
+        let message = "the file is neither an OpenAPI document nor a list of tools nor the spec of an operation";
         contents.unknown.push((path.clone(), skipped(Diagnostic::warning("", message))));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ops_runtime::{Api, Diagnostic, OperationSpec};
+use ops_runtime::{Api, Diagnostic, McpOutput, OperationSpec};
 use serde_json::Value;
 
 use crate::lower::{Lowering, Root, Roots, Site, Source, finish, parse};
@@ -46,7 +46,11 @@ pub(crate) fn module(api: &Api, formats: &[Format], diagnostics: &mut Vec<Diagno
         let output = parse(&mut spec.output, &at("output"), diagnostics);
         let mut root = Root {
             input: lowering.root_record(&input, &Site::new(format!("{name}Input"), at("input"))),
-            output: lowering.root(&output, &Site::new(format!("{name}Output"), at("output"))),
+            output: if spec.mcp().is_some_and(|tool| tool.output == McpOutput::Content) {
+                Type::List(Box::new(Type::Block))
+            } else {
+                lowering.root(&output, &Site::new(format!("{name}Output"), at("output")))
+            },
             errors: Vec::new(),
         };
         schemas.extend([input, output]);

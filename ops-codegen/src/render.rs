@@ -131,6 +131,7 @@ impl Renderer<'_> {
             Type::String => prelude("String").to_owned(),
             Type::Format(format) => format!("ops::formats::{}", format.type_name()),
             Type::Body => "ops::Body".to_owned(),
+            Type::Block => "ops::ContentBlock".to_owned(),
             Type::Value => "ops::Value".to_owned(),
             Type::List(items) => format!("{}<{}>", prelude("Vec"), inner(items)),
             Type::Map(values) => format!("::std::collections::BTreeMap<{}, {}>", prelude("String"), inner(values)),

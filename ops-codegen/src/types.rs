@@ -61,6 +61,8 @@ pub(crate) enum Type {
     Format(Format),
     /// Bytes: text of base64 in JSON, streamed where the binding can.
     Body,
+    /// A content block of MCP.
+    Block,
     /// Any JSON.
     Value,
     List(Box<Type>),

@@ -1,4 +1,4 @@
-//! How an operation is reached: in this process, or over HTTP.
+//! How an operation is reached: in this process, over HTTP, or as a tool of an MCP server.
 //!
 //! ```
 //! use ops_runtime::{HttpBinding, HttpParameter};
@@ -13,11 +13,13 @@ use std::borrow::Cow;
 use crate::text::{List, Text, set};
 
 mod body;
+mod mcp;
 mod parameter;
 mod response;
 mod security;
 
 pub use body::{HttpBody, HttpField};
+pub use mcp::{McpBinding, McpOutput};
 pub use parameter::{HttpParameter, ParameterLocation, ParameterStyle};
 pub use response::{HttpResponse, StatusRange};
 pub use security::{SecurityKind, SecurityRequirement, SecurityScheme};
@@ -33,6 +35,8 @@ pub enum Binding {
     Local,
     /// By an HTTP request.
     Http(HttpBinding),
+    /// By a call of an MCP server's tool.
+    Mcp(McpBinding),
 }
 
 /// The HTTP request of an operation and the answers that it can get.

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::body::handover::Parcels;
-use crate::{CallError, Env, Identity, Registry};
+use crate::{CallError, Env, Identity, Progress, ProgressSink, Registry};
 
 /// What a caller may say about a call beside its input.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +35,8 @@ pub struct CallOptions {
     pub policy: Option<OutputPolicy>,
     /// Anything that the handler should know.
     pub metadata: Map<String, Value>,
+    /// Where the handler reports how far it is.
+    pub progress: Option<ProgressSink>,
 }
 
 impl CallOptions {
@@ -75,6 +77,13 @@ impl CallOptions {
     #[must_use]
     pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = Some(policy);
+        self
+    }
+
+    /// Says where to report how far the call is: see [`Progress::channel`](crate::Progress::channel).
+    #[must_use]
+    pub fn with_progress(mut self, progress: ProgressSink) -> Self {
+        self.progress = Some(progress);
         self
     }
 }
@@ -149,6 +158,8 @@ pub(crate) struct Extra {
     pub(crate) parent: Option<RequestId>,
     pub(crate) cancel: Option<CancelToken>,
     pub(crate) metadata: Map<String, Value>,
+    /// Where the call, and none of those that its handler makes, reports how far it is.
+    pub(crate) progress: Option<ProgressSink>,
     pub(crate) trusted: bool,
     /// The bodies of the input, for an endpoint that sends them as they are.
     pub(crate) bodies: Parcels,
@@ -211,11 +222,9 @@ impl Context {
     /// The context of a call that comes from outside any handler.
     pub(crate) fn new(registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
         let identity = identity.or_else(|| options.identity.take().map(Arc::new));
-        let plain = identity.is_none() && options.cancel.is_none() && options.metadata.is_empty();
-        let extra = (!plain).then(|| {
-            let CallOptions { cancel, metadata, .. } = options;
-            Arc::new(Extra { identity, cancel, metadata, ..Extra::default() })
-        });
+        let CallOptions { cancel, metadata, progress, .. } = options;
+        let plain = identity.is_none() && cancel.is_none() && metadata.is_empty() && progress.is_none();
+        let extra = (!plain).then(|| Arc::new(Extra { identity, cancel, metadata, progress, ..Extra::default() }));
         Self { registry, request: RequestId::next(), deadline: options.deadline, timeout: None, extra }
     }
 
@@ -230,6 +239,7 @@ impl Context {
             // A nested call that its parent awaits is dropped with it, so a token of its own replaces the parent's.
             cancel: options.cancel.or(inherited.cancel),
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
+            progress: options.progress,
             trusted: !named,
             bodies: Parcels::default(),
             streams_output: false,
@@ -282,6 +292,18 @@ impl Context {
     /// What the caller wants the handler to know.
     pub fn metadata(&self) -> Option<&Map<String, Value>> {
         Some(&self.extra.as_ref()?.metadata).filter(|m| !m.is_empty())
+    }
+
+    /// Where the caller wants to know how far the call is, if it does.
+    pub fn progress(&self) -> Option<&ProgressSink> {
+        self.extra.as_ref()?.progress.as_ref()
+    }
+
+    /// Says how far the call is, if its caller wants to know.
+    pub fn report(&self, progress: Progress) {
+        if let Some(sink) = self.progress() {
+            sink.report(progress);
+        }
     }
 
     /// Whether the call was made by another handler of the same registry, so that access rules were not checked.

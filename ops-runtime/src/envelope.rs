@@ -206,6 +206,13 @@ impl McpMeta {
     pub fn new(is_error: bool, content: Vec<ContentBlock>) -> Self {
         Self { is_error, content, ..Self::default() }
     }
+
+    /// The content blocks as JSON, as they are the data of a tool without an output schema.
+    #[cfg(feature = "registry")]
+    pub(crate) fn content_as_json(&self) -> Result<Value, crate::CallError> {
+        serde_json::to_value(&self.content)
+            .map_err(|error| crate::CallError::execution(format!("the content of a tool's answer is no JSON: {error}")))
+    }
 }
 
 /// A place where a result did not match its schema.

@@ -102,6 +102,8 @@ use serde_json::json;
 pub use auth::{Auth, ClientCredentials, Secret, TokenRequest, TokenSource};
 pub use client::HttpClient;
 pub use config::HttpConfig;
+#[cfg(feature = "mcp-http")]
+pub(crate) use engine::builder;
 pub use engine::{HttpEngine, ResponseBody};
 #[cfg(feature = "openapi")]
 pub use import::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};

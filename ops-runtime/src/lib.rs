@@ -70,6 +70,8 @@ mod pipeline;
 #[cfg(all(feature = "macros", feature = "registry"))]
 mod private;
 #[cfg(feature = "registry")]
+mod progress;
+#[cfg(feature = "registry")]
 mod registry;
 mod schema;
 #[cfg(feature = "registry")]
@@ -82,6 +84,8 @@ pub mod formats;
 pub mod http;
 #[cfg(feature = "mcp-schema")]
 pub mod mcp;
+#[cfg(any(feature = "http", feature = "openapi"))]
+mod media;
 #[cfg(feature = "registry")]
 pub mod mock;
 #[cfg(feature = "registry")]
@@ -97,8 +101,8 @@ pub mod wire;
 
 pub use access::{AccessControl, Identity};
 pub use binding::{
-    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, ParameterLocation, ParameterStyle,
-    SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
+    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, McpBinding, McpOutput, ParameterLocation,
+    ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
 };
 pub use body::Body;
 #[cfg(feature = "registry")]
@@ -124,6 +128,8 @@ pub use context::{CallOptions, CancelToken, Context, OutputPolicy};
 pub use handler::{BoxFuture, BoxStream, Endpoint, Handler, Payload, PayloadStream, Registration, Reply, SpecRef};
 #[cfg(feature = "registry")]
 pub use pipeline::EnvelopeStream;
+#[cfg(feature = "registry")]
+pub use progress::{Progress, ProgressSink, ProgressStream};
 #[cfg(feature = "registry")]
 pub use registry::{Registry, RegistryBuilder, RegistryError};
 

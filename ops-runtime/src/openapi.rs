@@ -56,12 +56,13 @@ mod media;
 mod name;
 mod operation;
 mod parameter;
-mod pointer;
+pub(crate) mod pointer;
 mod position;
 mod reader;
 mod schema;
 mod security;
 mod server;
+pub(crate) mod standalone;
 mod swagger;
 mod text;
 mod version;
@@ -72,6 +73,8 @@ use serde_json::Value;
 
 pub use self::dir::{Directory, load_dir};
 use self::document::{Documents, Limits};
+#[cfg(feature = "mcp-schema")]
+pub(crate) use self::name::namespace;
 use self::reader::Reader;
 use self::version::Version;
 use crate::source::Source;

@@ -158,11 +158,14 @@ impl<Op: Operation> Future for Execution<Op> {
 }
 
 /// Runs a query or a mutation by its type. The call is admitted and its handler's future made at once, so that it need
-/// not be moved again; an `async fn` does nothing until it is polled.
+/// not be moved again; an `async fn` does nothing until it is polled. Inlined into the caller, which would otherwise write
+/// the call to memory only for it to be read at once.
+#[inline(always)]
 pub(crate) fn execute<Op: Call>(call: Result<Invocation, CallError>, input: Op::Input) -> Execution<Op> {
     call.and_then(|call| start::<Op>(call, input)).unwrap_or_else(|error| Execution::Refused(Some(error)))
 }
 
+#[inline(always)]
 fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<Op>, CallError> {
     let table = call.context.registry.table();
     if let Some(entry) = table.get_type(TypeId::of::<Op>()) {

@@ -206,6 +206,7 @@ pub trait Record: Sized {
     fn fields(&self) -> Fields<'_, Self>;
 
     /// Returns the position of the property `name` in [`FIELDS`](Self::FIELDS), or any larger number if there is none.
+    #[inline(always)]
     fn index(name: &str) -> usize {
         table::index::<Self>(name)
     }

@@ -40,6 +40,17 @@ use crate::{Handler, Identity, OutputPolicy, Registration, Scoped, SpecRef};
 #[derive(Clone)]
 pub struct Registry(Arc<Inner>);
 
+/// A registry that may be gone: what it holds may hold this without keeping it.
+#[cfg(feature = "mcp")]
+pub(crate) struct WeakRegistry(std::sync::Weak<Inner>);
+
+#[cfg(feature = "mcp")]
+impl WeakRegistry {
+    pub(crate) fn upgrade(&self) -> Option<Registry> {
+        self.0.upgrade().map(Registry)
+    }
+}
+
 struct Inner {
     table: ArcSwap<Table>,
     state: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
@@ -222,6 +233,12 @@ impl Registry {
     /// The registry as somebody may use it: every call is checked against the identity.
     pub fn scoped(&self, identity: Identity) -> Scoped {
         Scoped::new(self.clone(), identity)
+    }
+
+    /// The registry, as long as somebody else has it.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn downgrade(&self) -> WeakRegistry {
+        WeakRegistry(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn state<T: Send + Sync + 'static>(&self) -> Option<&T> {

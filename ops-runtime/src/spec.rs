@@ -21,7 +21,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::text::{List, Text, set};
-use crate::{AccessControl, Binding, Definitions, ErrorDefinition, HttpBinding, Schema};
+use crate::{AccessControl, Binding, Definitions, ErrorDefinition, HttpBinding, McpBinding, Schema};
 
 /// Whether an operation reads, writes or streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -144,6 +144,14 @@ impl OperationSpec {
         self.id.split_once('.').map_or(self.id.as_ref(), |(_, name)| name)
     }
 
+    /// The tool of an MCP server that the operation calls, if it does.
+    pub fn mcp(&self) -> Option<&McpBinding> {
+        match &self.binding {
+            Binding::Mcp(mcp) => Some(mcp),
+            _ => None,
+        }
+    }
+
     /// How the operation is reached over HTTP, if it is.
     pub fn http(&self) -> Option<&HttpBinding> {
         match &self.binding {
@@ -215,6 +223,13 @@ impl OperationSpec {
     #[must_use]
     pub const fn with_http(mut self, http: HttpBinding) -> Self {
         set(&mut self.binding, Binding::Http(http));
+        self
+    }
+
+    /// Binds the operation to a tool of an MCP server.
+    #[must_use]
+    pub const fn with_mcp(mut self, mcp: McpBinding) -> Self {
+        set(&mut self.binding, Binding::Mcp(mcp));
         self
     }
 

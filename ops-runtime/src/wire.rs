@@ -89,7 +89,7 @@ pub const IDENTITY_SCHEMA: &str = schema!(Identity);
 /// Schema of an [`OperationSpec`](crate::OperationSpec).
 #[doc(alias = "OperationSpecSchema")]
 pub const OPERATION_SPEC_SCHEMA: &str = schema!(
-    OperationSpec Schema ErrorDefinition AccessControl Binding HttpBinding ServerVariable SecurityRequirement
+    OperationSpec Schema ErrorDefinition AccessControl Binding HttpBinding McpBinding ServerVariable SecurityRequirement
     SecurityScheme HttpParameter HttpBody HttpField HttpResponse
 );
 

@@ -106,3 +106,17 @@ fn what_is_no_directory_is_refused() {
     assert!(openapi::load_dir(folder.0.join("gone"), &ReadOptions::new()).is_err());
     assert!(openapi::load_dir(folder.0.join("a.yaml"), &ReadOptions::new()).is_err());
 }
+
+#[cfg(feature = "mcp-schema")]
+#[test]
+fn lists_of_tools_are_read_as_well() {
+    let list = r#"{"serverInfo": {"name": "x"}, "tools": [{"name": "t", "inputSchema": {}}, {"inputSchema": {}}]}"#;
+    let folder = Folder::new("tools", &[("a.yaml", API), ("mcp/a b.json", list), ("other.json", r#"{"tools": []}"#)]);
+    let directory = openapi::load_dir(&folder.0, &ReadOptions::new()).unwrap();
+    let ids: Vec<_> = directory.apis.iter().flat_map(|(_, api)| &api.operations).map(|spec| spec.id.as_ref()).collect();
+    assert_eq!(ids, ["a.a", "mcp_a_b.t"]);
+    let told: Vec<_> =
+        directory.diagnostics.iter().map(|d| (d.document.as_deref().unwrap(), d.pointer.as_str())).collect();
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    assert_eq!(told, [(path("mcp/a b.json").as_str(), "/tools/1"), (path("other.json").as_str(), "")]);
+}

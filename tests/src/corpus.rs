@@ -129,6 +129,13 @@ pub fn is_document(value: &Value) -> bool {
     value.get("openapi").is_some() || value.get("swagger").is_some()
 }
 
+/// The tools of a value, if it is the list of an MCP server's tools, or an answer that holds one.
+pub fn tools(value: &Value) -> Option<&Vec<Value>> {
+    let tools = value.get("tools").or_else(|| value.get("result")?.get("tools")).unwrap_or(value).as_array()?;
+    let is_tool = |tool: &Value| tool.get("name").is_some() && tool.get("inputSchema").is_some();
+    tools.iter().any(is_tool).then_some(tools)
+}
+
 /// An operation as a document has it.
 pub struct Operation {
     /// The JSON pointer to it, by way of its path.

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ops_runtime::mcp;
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::source::FileSource;
 use ops_runtime::{Api, Diagnostic, Severity};
 
 use super::place::place;
-use super::{Builder, Module};
+use super::{Builder, Form, Module};
 use crate::Error;
 use crate::directory::contents;
 use crate::select::Selection;
@@ -22,10 +23,20 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    pub(super) fn document(&mut self, location: &str, source: FileSource, namespace: &str) -> Result<(), Error> {
-        let options = ReadOptions::new().with_namespace(namespace);
-        let (api, diagnostics) = openapi::load(location, &source, &options)
-            .map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
+    pub(super) fn document(
+        &mut self,
+        location: &str,
+        form: Form,
+        source: FileSource,
+        namespace: &str,
+    ) -> Result<(), Error> {
+        let is_list = form == Form::Tools || form == Form::Any && holds_tools(location);
+        let read = if is_list {
+            mcp::load(location, &source, &mcp::ReadOptions::new().with_namespace(namespace))
+        } else {
+            openapi::load(location, &source, &ReadOptions::new().with_namespace(namespace))
+        };
+        let (api, diagnostics) = read.map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
         let files = source.files();
         self.module(namespace.to_owned(), api, diagnostics, files)?;
         if let Some(module) = self.modules.last_mut() {
@@ -39,10 +50,10 @@ impl Run<'_> {
     pub(super) fn directory(&mut self, path: &Path) -> Result<(), Error> {
         let contents = contents(path)?;
         self.skipped.extend(contents.skipped);
-        for (file, namespace) in contents.documents {
+        for (file, form, namespace) in contents.documents {
             let location = file.to_string_lossy().replace('\\', "/");
             let result = check_namespace(&namespace)
-                .and_then(|()| self.document(&location, FileSource::new().within(path), &namespace));
+                .and_then(|()| self.document(&location, form, FileSource::new().within(path), &namespace));
             self.skip(result, &location)?;
         }
         for (namespace, specs) in contents.specs {
@@ -108,6 +119,13 @@ impl Run<'_> {
         self.selection.finish()?;
         Ok(self.modules)
     }
+}
+
+/// Whether a file is a list of tools.
+fn holds_tools(location: &str) -> bool {
+    // API documents are large, and few of them need to be parsed to tell.
+    let text = std::fs::read_to_string(location).unwrap_or_default();
+    text.contains("\"tools\"") && openapi::parse(&text).is_ok_and(|value| mcp::is_tool_list(&value))
 }
 
 /// A namespace names a file as well, so it may not lead out of a folder.

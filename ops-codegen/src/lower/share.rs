@@ -115,6 +115,7 @@ fn plain_name(types: &Types, type_: &Type) -> Option<String> {
         Type::String => "String".to_owned(),
         Type::Format(format) => format.type_name().to_owned(),
         Type::Body => "Bytes".to_owned(),
+        Type::Block => "Block".to_owned(),
         Type::List(inner) => format!("{}List", plain_name(types, inner)?),
         Type::Map(inner) => format!("{}Map", plain_name(types, inner)?),
         Type::Named(id) | Type::Boxed(id) => {

@@ -342,6 +342,7 @@ fn kind_name(type_: &Type) -> String {
         Type::String => "String",
         Type::Format(format) => format.type_name(),
         Type::Body => "Bytes",
+        Type::Block => "Block",
         Type::Value => "Any",
         Type::List(_) | Type::Tuple(_) => "List",
         Type::Map(_) => "Map",
@@ -376,7 +377,7 @@ pub(crate) fn kinds(types: &Types, type_: &Type, depth: usize) -> Vec<Kind> {
         Type::I32 | Type::I64 | Type::U32 | Type::U64 => vec![Kind::new("Integer")],
         Type::F64 => vec![Kind::new("Number")],
         Type::String | Type::Format(_) | Type::Body => vec![Kind::new("String")],
-        Type::Value => vec![Kind::new("Any")],
+        Type::Block | Type::Value => vec![Kind::new("Any")],
         Type::List(_) | Type::Tuple(_) => vec![Kind::new("Array")],
         Type::Map(_) => vec![Kind::new("Object")],
         Type::Option(inner) => {

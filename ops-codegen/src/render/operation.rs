@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ops_runtime::{
-    Binding, ErrorDefinition, HttpBinding, HttpField, HttpParameter, OperationKind, OperationSpec, ParameterLocation,
-    ParameterStyle, Schema, SecurityKind, SecurityScheme, StatusRange, Text,
+    Binding, ErrorDefinition, HttpBinding, HttpField, HttpParameter, McpBinding, McpOutput, OperationKind,
+    OperationSpec, ParameterLocation, ParameterStyle, Schema, SecurityKind, SecurityScheme, StatusRange, Text,
 };
 use serde_json::Value;
 
@@ -102,9 +102,16 @@ fn documentation(spec: &OperationSpec) -> String {
         text.push_str(&docs::line(""));
         text.push_str(&docs::text_or(Some(description), &fallback));
     }
-    if let Binding::Http(http) = &spec.binding {
-        text.push_str(&docs::line(""));
-        text.push_str(&docs::line(&docs::code(&format!("{} {}", http.method, http.path))));
+    match &spec.binding {
+        Binding::Http(http) => {
+            text.push_str(&docs::line(""));
+            text.push_str(&docs::line(&docs::code(&format!("{} {}", http.method, http.path))));
+        }
+        Binding::Mcp(mcp) => {
+            text.push_str(&docs::line(""));
+            text.push_str(&docs::line(&format!("The tool {}.", docs::code(&mcp.tool))));
+        }
+        _ => {}
     }
     if spec.deprecated {
         text.push_str(&docs::line(""));
@@ -146,8 +153,10 @@ fn expression(spec: &OperationSpec, bare: bool, tables: &mut Tables) -> String {
     if !access.is_empty() {
         step("access", &format!("ops::AccessControl::NONE{access}"));
     }
-    if let Binding::Http(http) = &spec.binding {
-        step("http", &binding(http, tables));
+    match &spec.binding {
+        Binding::Http(http) => step("http", &binding(http, tables)),
+        Binding::Mcp(mcp) => step("mcp", &tool(mcp)),
+        _ => {}
     }
     if let Some(timeout) = spec.timeout {
         let (seconds, nanos) = (timeout.as_secs(), timeout.subsec_nanos());
@@ -208,6 +217,15 @@ fn error(error: &ErrorDefinition) -> String {
         chain.push_str(&format!(".with_http_status({status})"));
     }
     chain
+}
+
+fn tool(mcp: &McpBinding) -> String {
+    let output = match mcp.output {
+        McpOutput::Structured => "Structured",
+        McpOutput::Wrapped => "Wrapped",
+        _ => "Content",
+    };
+    format!("ops::McpBinding::new({}, ops::McpOutput::{output})", string(&mcp.tool))
 }
 
 fn binding(http: &HttpBinding, tables: &mut Tables) -> String {

@@ -14,9 +14,10 @@ use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::{Map, Value};
 
-use super::media::{Form, charset, essence, form, is_range};
+use super::media::{Form, charset, form, is_range};
 use super::{RequestBody, invalid, pointer, style};
 use crate::body::handover::Parcels;
+use crate::media::essence;
 use crate::{Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
 /// Base64 with or without padding.
@@ -209,7 +210,7 @@ fn form_fields(body: &HttpBody, fields: &Map<String, Value>) -> String {
     for (name, value) in fields {
         let mut parameter = style::form_field(name, value);
         if let Some(field) = body.fields.iter().find(|field| field.name == *name) {
-            let json = field.content_type.as_deref().is_some_and(|kind| super::media::is_json(&essence(kind)));
+            let json = field.content_type.as_deref().is_some_and(super::media::is_json);
             match field.style {
                 Some((style, explode)) => (parameter.style, parameter.explode) = (style, explode),
                 None if json && (value.is_object() || value.is_array()) => parameter.style = ParameterStyle::Json,

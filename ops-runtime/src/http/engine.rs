@@ -126,20 +126,24 @@ pub(super) trait Engine: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct HttpEngine(reqwest::Client);
 
+/// What every HTTP client of this crate starts from.
+pub(crate) fn builder() -> reqwest::ClientBuilder {
+    // TLS needs cryptography, and the program may have chosen some; `ring` builds in a fraction of the time that the
+    // default of rustls takes. That another thread may be first is fine.
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    reqwest::Client::builder().connect_timeout(Duration::from_secs(30))
+}
+
 impl HttpEngine {
     /// An engine with a pool of connections of its own; a clone shares it.
     ///
     /// # Errors
     /// If TLS cannot be set up.
     pub fn new() -> Result<Self, CallError> {
-        // TLS needs cryptography, and the program may have chosen some; `ring` builds in a fraction of the time that
-        // the default of rustls takes. That another thread may be first is fine.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        }
-        reqwest::Client::builder()
+        builder()
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(30))
             .build()
             .map(Self)
             .map_err(|error| failure("the HTTP client cannot be set up", &error.without_url()))

@@ -14,9 +14,10 @@ use super::config::Settings;
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::exchange::Exchange;
 use super::lines::{self, Framing};
-use super::media::{self, Described, EVENT_STREAM, essence};
+use super::media::{self, Described, EVENT_STREAM};
 use super::response::{meta, read, status_error};
 use super::retry::{Reconnect, may_pass};
+use crate::media::essence;
 use crate::sse::{SseEvent, SseParser};
 use crate::{CallError, Definitions, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 

@@ -9,6 +9,7 @@ use serde_core::de::IgnoredAny;
 
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::response::meta;
+use crate::media::Media;
 use crate::{CallError, HttpMeta, Payload, PayloadStream, ResponseEnvelope};
 
 /// How many bytes an item may have, unless the configuration says so.
@@ -28,21 +29,10 @@ pub(super) enum Framing {
 
 impl Framing {
     /// What a content type stands for; none if it is no stream of JSON texts.
-    pub(super) fn of(essence: &str) -> Option<Self> {
-        match essence {
-            "application/ndjson"
-            | "application/x-ndjson"
-            | "application/jsonl"
-            | "application/x-jsonl"
-            | "application/jsonlines"
-            | "application/x-jsonlines"
-            | "application/json-lines"
-            | "application/stream+json"
-            | "application/x-json-stream"
-            | "text/jsonl"
-            | "text/x-jsonl"
-            | "text/x-ndjson" => Some(Self::Lines),
-            "application/json-seq" | "application/geo+json-seq" => Some(Self::Sequence),
+    pub(super) fn of(content_type: &str) -> Option<Self> {
+        match Media::of(content_type) {
+            Media::Lines => Some(Self::Lines),
+            Media::Sequence => Some(Self::Sequence),
             _ => None,
         }
     }

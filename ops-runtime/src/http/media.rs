@@ -2,7 +2,7 @@
 
 use http::HeaderValue;
 
-use super::lines::Framing;
+use crate::media::{Media, essence};
 use crate::{HttpBinding, HttpResponse, OperationKind, StatusRange};
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
@@ -18,11 +18,6 @@ pub(super) enum Form {
     Bytes,
 }
 
-/// `type/subtype` in lower case, without parameters.
-pub(super) fn essence(content_type: &str) -> String {
-    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
 /// The value of the parameter `charset`.
 pub(super) fn charset(content_type: &str) -> Option<&str> {
     content_type.split(';').skip(1).find_map(|parameter| {
@@ -31,41 +26,17 @@ pub(super) fn charset(content_type: &str) -> Option<&str> {
     })
 }
 
-pub(super) fn is_json(essence: &str) -> bool {
-    matches!(essence, "application/json" | "application/x-json" | "text/json") || essence.ends_with("+json")
+pub(super) fn is_json(content_type: &str) -> bool {
+    Media::of(content_type) == Media::Json && !is_range(content_type)
 }
 
-/// Types that are text though they are not called so.
-const TEXT: &[&str] = &[
-    "application/csv",
-    "application/ecmascript",
-    "application/graphql",
-    "application/javascript",
-    "application/jose",
-    "application/jsonl",
-    "application/jwt",
-    "application/ndjson",
-    "application/sql",
-    "application/toml",
-    "application/x-ndjson",
-    "application/x-pem-file",
-    "application/x-www-form-urlencoded",
-    "application/x-yaml",
-    "application/xml",
-    "application/yaml",
-];
-
-pub(super) fn form(essence: &str) -> Form {
-    if is_json(essence) {
-        Form::Json
-    } else if essence.starts_with("text/")
-        || essence.ends_with("+xml")
-        || essence.ends_with("+yaml")
-        || TEXT.contains(&essence)
-    {
-        Form::Text
-    } else {
-        Form::Bytes
+/// How a body of this content type is held.
+pub(super) fn form(content_type: &str) -> Form {
+    match Media::of(content_type) {
+        _ if is_range(content_type) => Form::Bytes,
+        Media::Json => Form::Json,
+        Media::Text | Media::Form | Media::Events | Media::Lines | Media::Sequence => Form::Text,
+        Media::Multipart | Media::Bytes | Media::Other => Form::Bytes,
     }
 }
 
@@ -140,8 +111,7 @@ fn accept_stream(binding: &HttpBinding) -> HeaderValue {
     let mut types: Vec<&str> = Vec::new();
     for response in binding.responses.iter() {
         let content_type = response.content_type.as_deref().unwrap_or_default().trim();
-        let essence = essence(content_type);
-        let streams = essence == EVENT_STREAM || Framing::of(&essence).is_some();
+        let streams = Media::of(content_type).is_stream();
         if streams && !types.contains(&content_type) {
             types.push(content_type);
         }

@@ -15,7 +15,8 @@ use serde_core::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 use super::engine::{EngineResponse, failure};
-use super::media::{self, Described, Form, charset, essence};
+use super::media::{self, Described, Form, charset};
+use crate::media::essence;
 use crate::{Body as Streamed, CallError, HttpMeta, Payload, ResponseEnvelope};
 
 #[cfg(test)]

@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::{fields, through, words};
 use crate::record::{Reader, Record, put};
 use crate::{
-    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, List, ParameterLocation, ParameterStyle,
-    SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange, Text,
+    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, List, McpBinding, McpOutput,
+    ParameterLocation, ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
+    Text,
 };
 
 /// Told apart by `type`. A kind that is not known is an error: taken for a local operation it would run the wrong thing.
@@ -27,10 +28,12 @@ impl Record for Binding {
         let object = m.tagged("type")?;
         if object.is("http") {
             object.read().map(Self::Http)
+        } else if object.is("mcp") {
+            object.read().map(Self::Mcp)
         } else if object.is("local") {
             object.read::<Value>().map(|_| Self::Local)
         } else {
-            Err(A::Error::custom("missing or unknown `type` of Binding, expected `local` or `http`"))
+            Err(A::Error::custom("missing or unknown `type` of Binding, expected `local`, `http` or `mcp`"))
         }
     }
 
@@ -40,6 +43,10 @@ impl Record for Binding {
             Self::Http(http) => {
                 put(m, "type", &"http")?;
                 http.write(m)
+            }
+            Self::Mcp(mcp) => {
+                put(m, "type", &"mcp")?;
+                mcp.write(m)
             }
         }
     }
@@ -56,6 +63,17 @@ fields!(HttpBinding {
     "bodies" => bodies: filled,
     "contentType" => content_type: some,
     "responses" => responses: filled,
+});
+
+fields!(McpBinding {
+    "tool" => tool: required,
+    "output" => output: required,
+});
+
+words!(McpOutput {
+    "content" => Content,
+    "structured" => Structured,
+    "wrapped" => Wrapped,
 });
 
 words!(ParameterLocation {

@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::body::{Alternatives, null};
 use super::document::Node;
-use super::media::{Content, Media, Side};
+use super::media::{Content, Side};
 use super::reader::Reader;
 use super::version::Version;
+use crate::media::Media;
 use crate::{ErrorDefinition, HttpResponse, Schema, StatusRange};
 
 /// The answers of an operation.

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
-use super::media::{Content, Media, Side, essence, is_range};
+use super::media::{Content, Side, is_range};
 use super::parameter::described;
 use super::reader::{Names, Reader};
 use super::version::Version;
+use crate::media::{Media, essence};
 use crate::{HttpBody, HttpField};
 
 /// A request body.
@@ -71,7 +72,9 @@ impl<'a> Reader<'a> {
                 content.node.get("schema").map_or(Value::Bool(true), |node| self.schema(&node))
             }
             (Media::Multipart, Side::Request) => self.multipart(content),
-            (Media::Text | Media::Form | Media::Events | Media::Lines, _) => json!({ "type": "string" }),
+            (Media::Text | Media::Form | Media::Events | Media::Lines | Media::Sequence, _) => {
+                json!({ "type": "string" })
+            }
             (Media::Bytes | Media::Other | Media::Multipart, _) => bytes(),
         }
     }

@@ -47,9 +47,12 @@ impl<'a> Reader<'a> {
             return name.clone();
         }
         let location = self.documents.get(node.document).and_then(|document| document.location.as_deref());
-        let name = self.taken.allot(&readable(&node.pointer, location));
+        let wish = readable(&node.pointer, location);
+        let (name, is_new) = self.share(node, &wish);
         self.names.insert(key(node), name.clone());
-        self.queue.push_back((name.clone(), node.clone()));
+        if is_new {
+            self.queue.push_back((name.clone(), node.clone()));
+        }
         name
     }
 

@@ -8,6 +8,8 @@ use serde_json::Value;
 use super::document::{Documents, Limits, Parsed};
 use super::reader::Names;
 use super::{ReadOptions, read_documents};
+#[cfg(feature = "mcp-schema")]
+use crate::mcp;
 use crate::source::{FileSource, Source};
 use crate::{Api, Definitions, Diagnostic, OperationSpec};
 
@@ -30,7 +32,7 @@ pub struct Directory {
 /// Reads all documents of a directory and the directories in it: OpenAPI documents, and the JSON of operations.
 ///
 /// A file is taken for what it holds, if it is called `.json`, `.yaml` or `.yml`: an OpenAPI document, an
-/// [`OperationSpec`], or a list of these. What is none of them is skipped, and named in a diagnostic unless a document
+/// [`OperationSpec`], or a list of these; with the feature `mcp-schema` also the list of an MCP server's tools. What is none of them is skipped, and named in a diagnostic unless a document
 /// refers to it. References are followed within the directory.
 ///
 /// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
@@ -156,6 +158,16 @@ impl Loader {
             Err(error) => return self.directory.diagnostics.push(failed(error)),
         };
         let value = &parsed.value;
+        #[cfg(feature = "mcp-schema")]
+        if mcp::is_tool_list(value) {
+            let namespace = self.namespace(folder, file, &location);
+            let (api, mut diagnostics) = match mcp::read(value, &mcp::ReadOptions::new().with_namespace(&namespace)) {
+                Ok(read) => read,
+                Err(error) => return self.directory.diagnostics.push(failed(error)),
+            };
+            diagnostics.iter_mut().for_each(|diagnostic| diagnostic.document = Some(location.clone()));
+            return self.take(namespace, &location, Ok((api, diagnostics)));
+        }
         if value.get("openapi").is_some() || value.get("swagger").is_some() {
             self.document(folder, file, &location, parsed);
         } else if let Some(specs) = operations(value) {
@@ -172,6 +184,16 @@ impl Loader {
     }
 
     fn document(&mut self, folder: &Path, file: &Path, location: &str, parsed: Parsed) {
+        let namespace = self.namespace(folder, file, location);
+        let options = self.options.clone().with_namespace(&namespace);
+        let mut diagnostics = Vec::new();
+        let documents = Documents::load_parsed(location, parsed, &self.source, Limits::of(&options), &mut diagnostics);
+        let read = documents.and_then(|documents| read_documents(&documents, &options, diagnostics));
+        self.take(namespace, location, read);
+    }
+
+    /// The namespace of a file, or another if one has it already.
+    fn namespace(&mut self, folder: &Path, file: &Path, location: &str) -> String {
         let wanted = namespace(folder, file);
         let mut namespace = wanted.clone();
         if !self.taken.take(&wanted) {
@@ -180,10 +202,11 @@ impl Loader {
             let note = note.with_help(format!("this one has `{namespace}`")).with_document(location);
             self.directory.diagnostics.push(note);
         }
-        let options = self.options.clone().with_namespace(&namespace);
-        let mut diagnostics = Vec::new();
-        let documents = Documents::load_parsed(location, parsed, &self.source, Limits::of(&options), &mut diagnostics);
-        let read = documents.and_then(|documents| read_documents(&documents, &options, diagnostics));
+        namespace
+    }
+
+    /// Takes what was read of a file.
+    fn take(&mut self, namespace: String, location: &str, read: Result<(Api, Vec<Diagnostic>), Diagnostic>) {
         match read {
             Ok((api, diagnostics)) => {
                 self.directory.diagnostics.extend(diagnostics);

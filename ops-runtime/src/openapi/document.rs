@@ -121,8 +121,13 @@ impl<'a> Node<'a> {
 impl<'v> Documents<'v> {
     /// A value that the caller has; references to other documents lead nowhere.
     pub(super) fn of(value: &'v Value) -> Self {
-        let document = Document { location: None, text: None, value: Cow::Borrowed(value) };
-        Self { list: vec![document], ..Self::default() }
+        Self::of_all([value].into_iter())
+    }
+
+    /// Values that have nothing to do with each other; references lead within one.
+    pub(super) fn of_all(values: impl Iterator<Item = &'v Value>) -> Self {
+        let list = values.map(|value| Document { location: None, text: None, value: Cow::Borrowed(value) });
+        Self { list: list.collect(), ..Self::default() }
     }
 
     /// Reads a document and all that it refers to, directly or not.
@@ -227,7 +232,8 @@ impl<'v> Documents<'v> {
         self.anchors.get_or_init(|| Anchors::of(self.list.iter().map(|document| document.value.as_ref())))
     }
 
-    fn at(&self, document: usize, pointer: &str) -> Option<Node<'_>> {
+    /// The place at a pointer.
+    pub(super) fn at(&self, document: usize, pointer: &str) -> Option<Node<'_>> {
         let value = self.get(document)?.value.pointer(pointer)?;
         Some(Node { document, pointer: pointer.to_owned(), value })
     }

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::document::Node;
-use super::media::{Content, Media};
+use super::media::Content;
 use super::reader::Reader;
 use super::version::Version;
+use crate::media::Media;
 
 /// The fields of a server-sent event.
 const FIELDS: &[&str] = &["data", "event", "id", "retry"];
@@ -23,12 +24,12 @@ impl<'a> Reader<'a> {
         let is_own = own.is_some();
         let Some(mut node) = own.or_else(|| content.node.get("schema")) else { return (Value::Bool(true), false) };
         // A schema of the whole stream: a list of items, in 3.2 by the standard, of lines always.
-        if !is_own && (content.media == Media::Lines || self.version >= Version::V32) {
+        if !is_own && (content.is_of_texts() || self.version >= Version::V32) {
             let resolved = self.documents.resolve(node.clone()).ok();
             let items = resolved.filter(|list| list.text("type") == Some("array")).and_then(|list| list.get("items"));
             node = items.unwrap_or(node);
         }
-        if content.media == Media::Lines {
+        if content.is_of_texts() {
             return (self.schema(&node), false);
         }
         let mut fields = Fields::default();

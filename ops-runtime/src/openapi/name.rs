@@ -80,7 +80,7 @@ fn snake(text: &str) -> String {
 const GENERIC: &[&str] = &["api", "api_docs", "index", "openapi", "schema", "spec", "swagger"];
 
 /// The namespace of a document: the name of its file, or its title where that says more.
-pub(super) fn namespace(location: Option<&str>, title: Option<&str>) -> String {
+pub(crate) fn namespace(location: Option<&str>, title: Option<&str>) -> String {
     let stem = location.and_then(|location| Path::new(location).file_stem()?.to_str());
     let stem = stem.map(words).filter(|stem| !stem.is_empty());
     let title = title.map(words).filter(|title| !title.is_empty());

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use super::body::{Body, Unbound};
 use super::document::Node;
-use super::media::Media;
 use super::name::{self, Found};
 use super::parameter::Parameter;
 use super::reader::{Names, Reader, kind};
 use super::version::Version;
+use crate::media::Media;
 use crate::{Binding, HttpBinding, HttpResponse, OperationKind, OperationSpec, Schema, StatusRange, Text};
 
 /// What else a path item has.

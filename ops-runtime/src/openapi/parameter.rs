@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
-use super::media::Media;
 use super::reader::{Names, Reader};
 use super::version::Version;
+use crate::media::Media;
 use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
 
 /// A parameter, and the property of the input that holds its value.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Adds a token to a pointer.
-pub(super) fn push(pointer: &mut String, token: &str) {
+pub(crate) fn push(pointer: &mut String, token: &str) {
     pointer.push('/');
     if token.contains(['~', '/']) {
         pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));

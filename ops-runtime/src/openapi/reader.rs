@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::document::{Documents, Node};
 use super::inherit::Base;
 use super::position;
+use super::standalone::Shared;
 use super::version::Version;
 use crate::{Definition, Diagnostic, SecurityKind, SecurityRequirement};
 
@@ -21,6 +22,8 @@ pub(super) struct Reader<'a> {
     /// Places that have a name and are still to be read.
     pub(super) queue: VecDeque<(String, Node<'a>)>,
     pub(super) definitions: Vec<Definition>,
+    /// The definitions that documents share, if each is a schema of its own.
+    pub(super) shared: Option<Shared<'a>>,
     /// The schemas that others extend, by document and pointer.
     pub(super) bases: BTreeMap<(usize, String), Base<'a>>,
     /// What the security schemes of the document are, by name; none of one that cannot be read.
@@ -40,6 +43,7 @@ impl<'a> Reader<'a> {
             taken: Names::default(),
             queue: VecDeque::new(),
             definitions: Vec::new(),
+            shared: None,
             bases: BTreeMap::new(),
             schemes: BTreeMap::new(),
             security: None,

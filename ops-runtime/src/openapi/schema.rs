@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
-use super::media::Media;
 use super::pointer;
 use super::reader::{Reader, kind};
 use super::text::depth;
 use super::version::Version;
+use crate::media::Media;
 
 /// How deep the JSON of one schema goes; a schema further down becomes a definition of its own.
 ///

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::body::{Body, bytes};
 use super::document::Node;
-use super::media::{Content, MAX_CONTENTS, Media, sort};
+use super::media::{Content, MAX_CONTENTS, sort};
 use super::reader::Reader;
+use crate::media::Media;
 use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
 
 /// The members of a parameter that describe its value; the others describe the parameter.

@@ -17,13 +17,18 @@ use crate::handler::{BoxFuture, BoxStream};
 use crate::{CallError, CancelToken, Context, ErrorCode};
 
 /// What ends a call from outside; the timer and the listener are made only when the handler has to wait.
+///
+/// Small, because it is moved with the call until then.
 pub(crate) struct Limits {
     deadline: Option<Instant>,
     timeout: Option<Duration>,
-    /// When a subscription must have given its first item.
-    first_item: Option<Instant>,
-    timer: Option<Pin<Box<Sleep>>>,
     cancel: Option<CancelToken>,
+    waiting: Option<Box<Waiting>>,
+}
+
+/// What wakes a call that waits.
+struct Waiting {
+    timer: Option<Pin<Box<Sleep>>>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
@@ -31,29 +36,17 @@ impl Limits {
     #[inline]
     pub(crate) fn of(context: &Context) -> Self {
         let cancel = context.cancel_token().cloned();
-        Self {
-            deadline: context.deadline,
-            timeout: context.timeout,
-            first_item: None,
-            timer: None,
-            cancel,
-            cancelled: None,
-        }
+        Self { deadline: context.deadline, timeout: context.timeout, cancel, waiting: None }
     }
 
     /// The limits of opening a subscription, and those of its items: the operation's own timeout runs on from one to
-    /// the other.
-    pub(crate) fn of_subscription(context: &Context) -> (Self, Self) {
+    /// the other, until the first item.
+    pub(crate) fn of_subscription(context: &Context) -> (Self, SubscriptionLimits) {
         let first_item = context.timeout.and_then(deadline_after);
-        let limits = || Self { timeout: None, first_item, ..Self::of(context) };
-        (limits(), limits())
-    }
-
-    /// Lifts the operation's own timeout, which a subscription has until its first item.
-    fn lift_timeout(&mut self) {
-        if self.first_item.take().is_some() {
-            self.timer = None;
-        }
+        let limits = |deadline| Self { deadline, timeout: None, ..Self::of(context) };
+        let until_first = limits(earlier(context.deadline, first_item));
+        let rest = SubscriptionLimits { limits: limits(earlier(context.deadline, first_item)), then: context.deadline };
+        (until_first, rest)
     }
 
     /// Whether the call was cancelled before it began.
@@ -66,26 +59,57 @@ impl Limits {
     }
 
     fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
-        if let Some(token) = &self.cancel {
-            let cancelled = self.cancelled.get_or_insert_with(|| Box::pin(token.0.clone().cancelled_owned()));
-            if cancelled.as_mut().poll(task).is_ready() {
-                return Poll::Ready(aborted());
-            }
-        }
-        if self.timer.is_none()
-            && let Some(deadline) =
-                earlier(earlier(self.deadline, self.first_item), self.timeout.and_then(deadline_after))
+        let Waiting { timer, cancelled } = match &mut self.waiting {
+            Some(waiting) => &mut **waiting,
+            None if self.deadline.is_none() && self.timeout.is_none() && self.cancel.is_none() => return Poll::Pending,
+            None => match Waiting::start(self.deadline, self.timeout, self.cancel.as_ref()) {
+                Ok(waiting) => self.waiting.insert(Box::new(waiting)),
+                Err(error) => return Poll::Ready(error),
+            },
+        };
+        if let Some(cancelled) = cancelled
+            && cancelled.as_mut().poll(task).is_ready()
         {
-            if tokio::runtime::Handle::try_current().is_err() {
-                return Poll::Ready(CallError::execution("a deadline needs a tokio runtime"));
-            }
-            self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into())));
+            return Poll::Ready(aborted());
         }
-        match &mut self.timer {
+        match timer {
             // Looked at before it is polled: a handler that uses up tokio's budget would keep the timer from firing.
             Some(timer) if tokio::time::Instant::now() >= timer.deadline() => Poll::Ready(timed_out()),
             Some(timer) => timer.as_mut().poll(task).map(|()| timed_out()),
             None => Poll::Pending,
+        }
+    }
+}
+
+impl Waiting {
+    fn start(
+        deadline: Option<Instant>,
+        timeout: Option<Duration>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Self, CallError> {
+        let deadline = earlier(deadline, timeout.and_then(deadline_after));
+        if deadline.is_some() && tokio::runtime::Handle::try_current().is_err() {
+            return Err(CallError::execution("a deadline needs a tokio runtime"));
+        }
+        Ok(Self {
+            timer: deadline.map(|deadline| Box::pin(tokio::time::sleep_until(deadline.into()))),
+            cancelled: cancel.map(|token| Box::pin(token.0.clone().cancelled_owned())),
+        })
+    }
+}
+
+/// The limits of a subscription's items: those of the first, and the deadline of the others.
+pub(crate) struct SubscriptionLimits {
+    limits: Limits,
+    then: Option<Instant>,
+}
+
+impl SubscriptionLimits {
+    /// Lifts the operation's own timeout, which a subscription has until its first item.
+    fn lift_timeout(&mut self) {
+        if self.limits.deadline != self.then {
+            self.limits.deadline = self.then;
+            self.limits.waiting = None;
         }
     }
 }
@@ -113,6 +137,7 @@ pub(crate) struct Guard<T> {
 
 impl<T> Guard<T> {
     /// Starts a handler; what it does before its first await is guarded like the rest.
+    #[inline]
     pub(crate) fn start(
         limits: Limits,
         start: impl FnOnce() -> BoxFuture<'static, Result<T, CallError>>,
@@ -164,11 +189,11 @@ fn drop_guarded<T>(work: Option<T>) {
 /// of its first item.
 pub(crate) struct StreamGuard<T> {
     work: Option<BoxStream<'static, Result<T, CallError>>>,
-    limits: Limits,
+    limits: SubscriptionLimits,
 }
 
 impl<T> StreamGuard<T> {
-    pub(crate) fn new(work: BoxStream<'static, Result<T, CallError>>, limits: Limits) -> Self {
+    pub(crate) fn new(work: BoxStream<'static, Result<T, CallError>>, limits: SubscriptionLimits) -> Self {
         Self { work: Some(work), limits }
     }
 }
@@ -179,7 +204,7 @@ impl<T> Stream for StreamGuard<T> {
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         let Some(work) = &mut this.work else { return Poll::Ready(None) };
-        let limits = &mut this.limits;
+        let limits = &mut this.limits.limits;
         // The limits come first: a stream that always has an item ready must end, too.
         let polled = catch_unwind(AssertUnwindSafe(|| match limits.poll(task) {
             Poll::Ready(error) => Poll::Ready(Some(Err(error))),

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use crate::handler::Payload;
 use crate::record::{self, DecodeError};
 use crate::registry::Entry;
-use crate::{Body, CallError, ErrorCode, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
+use crate::{
+    Body, CallError, ContentBlock, ErrorCode, McpMeta, McpOutput, OperationSpec, OutputPolicy, ResponseEnvelope,
+    ResponseMeta, Warning,
+};
 
 /// Gives an answer the operation's output type, repairing it only if it does not fit as it came.
 pub(super) fn typed<T: DeserializeOwned + 'static>(
@@ -23,6 +26,7 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     };
     // Which alternative of a union by status it is: the status says, where shapes may not.
     let variant = variant(&entry.spec, &meta);
+    let unstructured = unstructured(entry, policy, &meta, &data)?;
     let with = |data, more: Vec<Warning>| {
         let mut envelope = ResponseEnvelope::new(data, meta);
         envelope.warnings = [warnings, more].concat();
@@ -36,6 +40,12 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         },
         data => data,
     };
+    if let Some((value, more)) = unstructured {
+        return match record::from_value(&value) {
+            Ok(data) => Ok(with(data, more)),
+            Err(error) => Err(mismatch(&entry.spec, &error, data)),
+        };
+    }
     if policy == OutputPolicy::Repair
         && let Ok(data) = record::with_variant(variant, || decode(&data))
     {
@@ -56,19 +66,61 @@ pub(super) fn dynamic(
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let ResponseEnvelope { data, meta, mut warnings } = envelope;
-    let value = parse(&entry.spec, data)?;
     let is_error = matches!(&meta, ResponseMeta::Mcp(meta) if meta.is_error);
-    // What a tool says when it fails is not of the output's type.
-    let value = if is_error {
-        value
+    let (value, more) = if let Some(unstructured) = unstructured(entry, policy, &meta, &data)? {
+        unstructured
+    } else if is_error {
+        // What a tool says when it fails is not of the output's type.
+        (parse(&entry.spec, data)?, Vec::new())
     } else {
-        let (value, more) = repair(entry, policy, value)?;
-        warnings.extend(more);
-        value
+        repair(entry, policy, parse(&entry.spec, data)?)?
     };
+    warnings.extend(more);
     let mut envelope = ResponseEnvelope::new(value, meta);
     envelope.warnings = warnings;
     Ok(envelope)
+}
+
+/// What stands in the place of the structured content that a tool left out though its schema promises it.
+///
+/// That is its text, if it is JSON that conforms to the schema without repair, and otherwise its content blocks, of which
+/// no repair could make a value of the output's type.
+fn unstructured(
+    entry: &Entry,
+    policy: OutputPolicy,
+    meta: &ResponseMeta,
+    data: &Payload,
+) -> Result<Option<(Value, Vec<Warning>)>, CallError> {
+    let (Some(tool), Some(meta)) = (entry.spec.mcp(), meta.as_mcp()) else { return Ok(None) };
+    let is_absent = match &meta.structured_content {
+        // Some servers say so of what they leave out.
+        Some(Value::Null) => {
+            tool.output == McpOutput::Wrapped || !entry.schemas.output_mismatches(&Value::Null)?.is_empty()
+        }
+        Some(_) => false,
+        // An envelope from another process may hold what was made of the text there.
+        None => *data == Payload::Value(meta.content_as_json()?),
+    };
+    if meta.is_error || tool.output == McpOutput::Content || !is_absent {
+        return Ok(None);
+    }
+    if let [ContentBlock::Text(block)] = meta.content.as_slice()
+        && let Ok(value) = record::from_str::<Value>(&block.text)
+    {
+        let inner = value.get("result").filter(|_| tool.output == McpOutput::Wrapped).cloned();
+        for value in inner.into_iter().chain([value]) {
+            let (value, warnings) = entry.schemas.normalise_output(value)?;
+            if warnings.is_empty() {
+                return Ok(Some((value, warnings)));
+            }
+        }
+    }
+    let (blocks, warning) = (meta.content_as_json()?, Warning::new("", "structured content", "content blocks"));
+    if policy == OutputPolicy::Strict {
+        return Err(strict(&entry.spec, &[warning], &blocks));
+    }
+    warn(&entry.spec, std::slice::from_ref(&warning));
+    Ok(Some((blocks, vec![warning])))
 }
 
 /// Checks a value of this process against its schema, for a policy that does not rely on types.
@@ -129,11 +181,15 @@ fn repair(entry: &Entry, policy: OutputPolicy, value: Value) -> Result<(Value, V
         Some(raw) if !warnings.is_empty() => return Err(strict(&entry.spec, &warnings, &raw)),
         _ => {}
     }
-    for Warning { pointer, expected, found } in &warnings {
-        let operation = entry.spec.id.as_ref();
+    warn(&entry.spec, &warnings);
+    Ok((value, warnings))
+}
+
+fn warn(spec: &OperationSpec, warnings: &[Warning]) {
+    for Warning { pointer, expected, found } in warnings {
+        let operation = spec.id.as_ref();
         tracing::warn!(operation, pointer, expected, %found, "a result does not match its schema");
     }
-    Ok((value, warnings))
 }
 
 fn strict(spec: &OperationSpec, warnings: &[Warning], raw: &Value) -> CallError {
@@ -153,8 +209,8 @@ fn mismatch(spec: &OperationSpec, error: &DecodeError, raw: Payload) -> CallErro
     CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation], "raw": raw }))
 }
 
-fn tool_error(meta: crate::McpMeta) -> CallError {
-    let text: Vec<_> = meta.content.iter().filter_map(crate::ContentBlock::as_text).collect();
+fn tool_error(meta: McpMeta) -> CallError {
+    let text: Vec<_> = meta.content.iter().filter_map(ContentBlock::as_text).collect();
     let message = if text.is_empty() { "the tool answered with an error".to_owned() } else { text.join("\n") };
     CallError::new(ErrorCode::ToolError, message).with_mcp_meta(meta)
 }

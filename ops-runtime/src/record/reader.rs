@@ -206,19 +206,19 @@ impl<T: Record> Visitor<'_> for Index<T> {
         f.write_str("a property name")
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_str<E: de::Error>(self, name: &str) -> Result<usize, E> {
         Ok(T::index(name))
     }
 }
 
-enum Found {
+pub(super) enum Found {
     Declared(usize),
     Extra(String),
 }
 
 /// Like [`Index`], but keeps a key that is not declared.
-struct IndexOrKey<T>(PhantomData<fn() -> T>);
+pub(super) struct IndexOrKey<T>(pub(super) PhantomData<fn() -> T>);
 
 impl<'de, T: Record> DeserializeSeed<'de> for IndexOrKey<T> {
     type Value = Found;

@@ -8,11 +8,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde_core::Deserialize;
-use serde_core::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde_core::de::{self, DeserializeSeed, Deserializer, MapAccess};
 use serde_core::ser::SerializeMap;
 
 use super::names::Literal;
-use super::reader::short;
+use super::reader::{Found, IndexOrKey, short};
 use super::slots::{Plain, Slots, Vacant};
 use super::{Reader, Record};
 
@@ -21,11 +21,6 @@ pub type Values<T> = <<T as Record>::Slots as Slots>::Values;
 
 /// The fields of a [`Record`], borrowed.
 pub type Fields<'a, T> = <<T as Record>::Slots as Slots>::Fields<'a>;
-
-/// Returns the position of a property by its name.
-pub(super) fn index<T: Record>(name: &str) -> usize {
-    find(T::FIELDS, 0, name)
-}
 
 /// Tells whether the property at a position has to be there.
 pub(super) fn requires<T: Record>(at: usize) -> bool {
@@ -38,30 +33,27 @@ pub(super) fn read<'de, T: Record, A: MapAccess<'de>>(m: &mut Reader<A, T>) -> R
     let mut open = T::Slots::open();
     // Which constants were seen; of more than fit here, the rest are not missed.
     let mut seen = 0_u32;
-    let mut next = 0;
     loop {
         let at = if T::Slots::KEEPS {
-            match m.map.next_key_seed(PositionOrKey::<T> { next, record: PhantomData })? {
+            match m.map.next_key_seed(IndexOrKey::<T>(PhantomData))? {
                 None => break,
-                Some(Found::At(at)) => at,
+                Some(Found::Declared(at)) => at,
                 Some(Found::Extra(key)) => {
                     T::Slots::keep(&mut open, key, &mut m.map)?;
                     continue;
                 }
             }
         } else {
-            match m.map.next_key_seed(Position::<T> { next, record: PhantomData })? {
+            match m.next()? {
                 None => break,
                 Some(at) => at,
             }
         };
         if at < T::Slots::COUNT {
             T::Slots::put(&mut open, at, &mut m.map)?;
-            next = at + 1;
         } else if let Some(constant) = T::CONSTANTS.get(at - T::Slots::COUNT) {
             m.map.next_value_seed(Expect(*constant))?;
             seen |= 1_u32.checked_shl(bit(at - T::Slots::COUNT)).unwrap_or(0);
-            next = at + 1;
         } else {
             m.skip()?;
         }
@@ -99,17 +91,54 @@ fn missing<T: Record, E: de::Error>(open: &<T::Slots as Slots>::Open, seen: u32)
     super::reader::missing(T::NAME, T::FIELDS, &absent.collect::<Vec<_>>())
 }
 
-/// Returns the position of a name, or the number of names if it is not among them.
-///
-/// Properties mostly come in the order of the schema, so `next` is looked at first.
+/// Returns the position of a property by its name, or the number of properties if it is not among them.
 #[inline(always)]
-fn find(names: &[&str], next: usize, name: &str) -> usize {
-    match names.get(next) {
-        Some(expected) if same(expected, name) => next,
-        _ => search(names, name),
+pub(super) fn index<T: Record>(name: &str) -> usize {
+    let at = Hashed::<T>::POSITIONS.get(hash(name.as_bytes())).map_or(0, |at| usize::from(*at));
+    match T::FIELDS.get(at) {
+        Some(known) if same(known, name) => at,
+        _ => search(T::FIELDS, name),
     }
 }
 
+/// The position of each name in a table that the compiler makes; of two names with one hash it has the first.
+struct Hashed<T>(PhantomData<T>);
+
+impl<T: Record> Hashed<T> {
+    const POSITIONS: [u8; HASHES] = positions(T::FIELDS);
+}
+
+/// How many hashes there are.
+const HASHES: usize = 64;
+
+// The compiler runs it, so that a wrong index would be an error of the build.
+#[expect(clippy::indexing_slicing)]
+const fn positions(names: &[&str]) -> [u8; HASHES] {
+    let mut positions = [u8::MAX; HASHES];
+    let mut at = names.len();
+    while at > 0 {
+        at -= 1;
+        if at < u8::MAX as usize {
+            positions[hash(names[at].as_bytes())] = at as u8;
+        }
+    }
+    positions
+}
+
+#[inline(always)]
+const fn hash(name: &[u8]) -> usize {
+    let hash = match name {
+        [first, .., last] => {
+            (*first as usize).wrapping_mul(7) ^ (*last as usize).wrapping_mul(29) ^ name.len().wrapping_mul(3)
+        }
+        [only] => *only as usize,
+        [] => 0,
+    };
+    hash % HASHES
+}
+
+/// Looks for a name that is not where its hash says.
+#[cold]
 fn search(names: &[&str], name: &str) -> usize {
     names.iter().position(|known| same(known, name)).unwrap_or(names.len())
 }
@@ -124,66 +153,6 @@ fn same(one: &str, other: &str) -> bool {
         4..=7 => one.first_chunk::<4>() == other.first_chunk() && one.last_chunk::<4>() == other.last_chunk(),
         2..=3 => one.first_chunk::<2>() == other.first_chunk() && one.last() == other.last(),
         _ => one == other,
-    }
-}
-
-/// Turns a key into the position of its property without copying it.
-struct Position<T> {
-    next: usize,
-    record: PhantomData<fn() -> T>,
-}
-
-impl<'de, T: Record> DeserializeSeed<'de> for Position<T> {
-    type Value = usize;
-
-    #[inline]
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<usize, D::Error> {
-        d.deserialize_identifier(self)
-    }
-}
-
-impl<T: Record> Visitor<'_> for Position<T> {
-    type Value = usize;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a property name")
-    }
-
-    #[inline]
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<usize, E> {
-        Ok(find(T::FIELDS, self.next, name))
-    }
-}
-
-enum Found {
-    At(usize),
-    Extra(String),
-}
-
-/// Like [`Position`], but keeps a key that is not declared.
-struct PositionOrKey<T> {
-    next: usize,
-    record: PhantomData<fn() -> T>,
-}
-
-impl<'de, T: Record> DeserializeSeed<'de> for PositionOrKey<T> {
-    type Value = Found;
-
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Found, D::Error> {
-        d.deserialize_identifier(self)
-    }
-}
-
-impl<T: Record> Visitor<'_> for PositionOrKey<T> {
-    type Value = Found;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a property name")
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Found, E> {
-        let at = find(T::FIELDS, self.next, name);
-        Ok(if at < T::FIELDS.len() { Found::At(at) } else { Found::Extra(name.to_owned()) })
     }
 }
 

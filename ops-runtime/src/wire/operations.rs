@@ -70,7 +70,8 @@ macro_rules! definition {
             "required": ["type"],
             "oneOf": [
                 { "properties": { "type": { "const": "local" } } },
-                { "properties": { "type": { "const": "http" } }, "$ref": "#/$defs/HttpBinding" }
+                { "properties": { "type": { "const": "http" } }, "$ref": "#/$defs/HttpBinding" },
+                { "properties": { "type": { "const": "mcp" } }, "$ref": "#/$defs/McpBinding" }
             ]
         }"##
     };
@@ -101,6 +102,20 @@ macro_rules! definition {
                 "responses": { "type": "array", "items": { "$ref": "#/$defs/HttpResponse" } }
             },
             "required": ["method", "path"]
+        }"##
+    };
+    (McpBinding) => {
+        r##"{
+            "description": "The tool of an MCP server.",
+            "type": "object",
+            "properties": {
+                "tool": { "type": "string" },
+                "output": {
+                    "description": "Where the output stands: the content blocks, the structured content, or its property `result`.",
+                    "enum": ["content", "structured", "wrapped"]
+                }
+            },
+            "required": ["tool", "output"]
         }"##
     };
     (ServerVariable) => {

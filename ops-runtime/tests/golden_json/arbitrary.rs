@@ -6,9 +6,9 @@ use std::fs;
 use ops_runtime::record::{from_slice, from_str, from_value, to_value};
 use ops_runtime::{
     AccessControl, Annotations, Binding, CallError, ContentBlock, ErrorCode, ErrorDefinition, EventMeta, HttpBinding,
-    HttpBody, HttpMeta, HttpParameter, HttpResponse, Identity, LocalMeta, McpMeta, OperationKind, OperationSpec,
-    ParameterLocation, ParameterStyle, ResourceContent, ResponseEnvelope, ResponseMeta, Schema, StatusRange, Warning,
-    is_response_envelope,
+    HttpBody, HttpMeta, HttpParameter, HttpResponse, Identity, LocalMeta, McpBinding, McpMeta, McpOutput,
+    OperationKind, OperationSpec, ParameterLocation, ParameterStyle, ResourceContent, ResponseEnvelope, ResponseMeta,
+    Schema, StatusRange, Warning, is_response_envelope,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,8 @@ macro_rules! each {
             ResponseEnvelope<Value>, ResponseEnvelope<()>, ResponseEnvelope<Vec<u8>>, ResponseMeta, LocalMeta, HttpMeta,
             McpMeta, EventMeta, ContentBlock, ResourceContent, Annotations, Warning, CallError, ErrorCode,
             ErrorDefinition, AccessControl, Identity, OperationKind, OperationSpec, Schema, Binding, HttpBinding,
-            HttpParameter, HttpBody, HttpResponse, ParameterLocation, ParameterStyle, StatusRange
+            HttpParameter, HttpBody, HttpResponse, ParameterLocation, ParameterStyle, StatusRange,
+            McpBinding, McpOutput
         ])
     };
     ($check:ident $arguments:tt [$($t:ty),*]) => { $(each!(@ $check $t, $arguments);)* };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ops_runtime::record::{from_value, to_value};
 use ops_runtime::{
     AccessControl, Binding, Definition, ErrorDefinition, HttpBinding, HttpBody, HttpParameter, HttpResponse,
-    OperationKind, OperationSpec, ParameterStyle, Schema, StatusRange, wire,
+    McpBinding, McpOutput, OperationKind, OperationSpec, ParameterStyle, Schema, StatusRange, wire,
 };
 use serde_json::json;
 
@@ -81,6 +81,7 @@ fn specs() {
         &[
             ("least", OperationSpec::query("math.double")),
             ("mutation", OperationSpec::mutation("math.set")),
+            ("tool", OperationSpec::query("math.add").with_mcp(McpBinding::new("add", McpOutput::Structured))),
             ("most", most),
         ],
     );
@@ -101,6 +102,8 @@ fn specs() {
         ("type", json!("QUERY")),
         ("binding", json!({ "type": "carrier pigeon" })),
         ("binding", json!({ "type": "http", "method": "GET" })),
+        ("binding", json!({ "type": "mcp", "tool": "a" })),
+        ("binding", json!({ "type": "mcp", "tool": "a", "output": "text" })),
         ("accessControl", json!({})),
     ] {
         let mut wrong = least();
@@ -133,6 +136,7 @@ fn bindings() {
             ("local", Binding::Local),
             ("least", Binding::Http(HttpBinding::new("GET", "/"))),
             ("most", Binding::Http(LIST)),
+            ("mcp", Binding::Mcp(McpBinding::new("pets/list", McpOutput::Wrapped))),
         ],
     );
     check(

@@ -1,8 +1,9 @@
 //! `tests/corpus [DIR] [--only FILE] [--generate-only]`: generates from every document of a directory, checks that no
 //! operation is lost in silence, compiles what was generated, and says what it cost.
 //!
-//! The directory is the one of `OPS_SPECS` by default, else our own documents. With `--only`, only the documents that
-//! the file names are compiled; if the directory has none of them, the small ones are.
+//! A document is an API's or the list of an MCP server's tools. The directories are those of `OPS_SPECS` and `OPS_MCP`
+//! by default, else our own documents. With `--only`, only the documents that the file names are compiled; if a
+//! directory has none of them, the small ones are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,14 +20,13 @@ const SMALL: u64 = 200_000;
 const SHOWN: usize = 3_000;
 
 struct Arguments {
-    directory: PathBuf,
+    directories: Vec<PathBuf>,
     only: Option<PathBuf>,
     generate_only: bool,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut found =
-        Arguments { directory: corpus::directory("OPS_SPECS", "openapi"), only: None, generate_only: false };
+    let mut found = Arguments { directories: Vec::new(), only: None, generate_only: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -35,8 +35,11 @@ fn arguments() -> Result<Arguments, String> {
             _ if argument.starts_with('-') => {
                 return Err("usage: tests/corpus [DIR] [--only FILE] [--generate-only]".to_owned());
             }
-            _ => found.directory = argument.into(),
+            _ => found.directories.push(argument.into()),
         }
+    }
+    if found.directories.is_empty() {
+        found.directories = vec![corpus::directory("OPS_SPECS", "openapi"), corpus::directory("OPS_MCP", "mcp")];
     }
     Ok(found)
 }
@@ -83,7 +86,12 @@ impl Row {
 }
 
 fn main() -> ExitCode {
-    match arguments().and_then(|arguments| run(&arguments)) {
+    let run = |arguments: Arguments| {
+        let generator = generator()?;
+        let good = arguments.directories.iter().map(|directory| run(directory, &arguments, &generator));
+        good.collect::<Result<Vec<bool>, String>>().map(|good| !good.contains(&false))
+    };
+    match arguments().and_then(run) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(message) => {
@@ -93,16 +101,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<bool, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", arguments.directory.display());
-    let files = corpus::below(&arguments.directory).map_err(failed)?;
-    let generator = generator()?;
+fn run(directory: &Path, arguments: &Arguments, generator: &Path) -> Result<bool, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
+    let files = corpus::below(directory).map_err(failed)?;
     let work = corpus::root().join("target/corpus");
     fs::create_dir_all(&work).map_err(failed)?;
     let chosen = chosen(arguments, &files)?;
     if !chosen.is_empty() {
         prepare(&work)?;
     }
+    println!("{}:", directory.display());
     println!(
         "{:44} {:10} {:>6} {:>6} {:>8} {:>8} {:>7} {:>8} {:>7}",
         "document", "outcome", "ops", "diag.", "lines", "gen. s", "MB", "check s", "MB"
@@ -111,14 +119,14 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     for file in &files {
         // What is neither JSON nor YAML is still given to the generator: its reader may know better.
         let document = corpus::try_parse(file);
-        if document.as_ref().is_ok_and(|value| !corpus::is_document(value)) {
+        if document.as_ref().is_ok_and(|value| !corpus::is_document(value) && corpus::tools(value).is_none()) {
             continue;
         }
         count += 1;
-        let name = name(&arguments.directory, file);
+        let name = name(directory, file);
         let mut row = Row::default();
         let mut problems = Vec::new();
-        if let Some(source) = generate(&generator, file, &work, &mut row, &mut problems) {
+        if let Some(source) = generate(generator, file, &work, &mut row, &mut problems) {
             match &document {
                 Ok(document) => lost(document, &source.0, &source.1, &mut row, &mut problems),
                 Err(error) => problems.push(format!("its operations cannot be checked: {error}")),
@@ -138,7 +146,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         total.add(&row);
     }
     if count == 0 {
-        return Err(format!("no documents in {}", arguments.directory.display()));
+        return Err(format!("no documents in {}", directory.display()));
     }
     total.print(&format!("total: {count} documents"), if wrong == 0 { "good" } else { "WRONG" });
     println!("{} generated, {} compiled, {wrong} wrong", total.generated, total.compiled);
@@ -211,6 +219,16 @@ fn lost(document: &serde_json::Value, source: &str, told: &str, row: &mut Row, p
     // Long calls are broken over lines.
     let source: String = source.chars().filter(|c| !c.is_whitespace()).collect();
     let places: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("  at ")).collect();
+    if let Some(tools) = corpus::tools(document) {
+        row.operations = tools.len();
+        let is_printed = |tool: &&serde_json::Value| {
+            let binding = format!("McpBinding::new({}", tool["name"]);
+            source.contains(&binding.split_whitespace().collect::<String>())
+        };
+        let lost = tools.iter().filter(|tool| !is_printed(tool));
+        problems.extend(lost.map(|tool| format!("the tool {} is not generated", tool["name"])));
+        return;
+    }
     let operations = corpus::operations(document);
     row.operations = operations.len();
     let mut wanted: BTreeMap<String, Vec<&str>> = BTreeMap::new();

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
             write_if_changed(&path, source).map_err(|error| Failure::Failed(error.to_string()))?;
         }
     }
-    eprint_line(&format!("{} operations, {}", count(&modules), reporter.total()));
+    eprint_line(&reporter.total(count(&modules)));
     if different.is_empty() {
         return Ok(());
     }

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
         }
         let operations: usize = modules.iter().map(|module| module.operations.len()).sum();
         // Nothing is left to tell if standard error is closed.
-        let _ = writeln!(std::io::stderr().lock(), "{operations} operations, {}", reporter.total());
+        let _ = writeln!(std::io::stderr().lock(), "{}", reporter.total(operations));
     }
     Ok(())
 }

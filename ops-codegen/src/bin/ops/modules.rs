@@ -46,7 +46,7 @@ pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>,
                 reporter = reporter.with_text(STDIN, text);
             }
         } else {
-            builder = if Path::new(spec).is_dir() { builder.dir(spec) } else { builder.openapi(spec) };
+            builder = if Path::new(spec).is_dir() { builder.dir(spec) } else { builder.document(spec) };
             if let Some(namespace) = &choice.namespace {
                 builder = builder.namespace(namespace);
             }

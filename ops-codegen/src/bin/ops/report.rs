@@ -51,14 +51,18 @@ impl Reporter {
         *self.counts.entry(diagnostic.severity).or_default() += 1;
     }
 
-    /// How many there were: `2 warnings, 1 note`.
-    pub(crate) fn total(&self) -> String {
+    /// How many operations and diagnostics there were: `7 operations, 2 warnings, 1 note`.
+    pub(crate) fn total(&self, operations: usize) -> String {
         let count = |severity: &Severity| self.counts.get(severity).copied().unwrap_or(0);
         let parts = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
         let parts = parts.iter().map(|(severity, word)| (count(severity), word)).filter(|(count, _)| *count > 0);
-        let parts: Vec<String> =
-            parts.map(|(count, word)| format!("{count} {word}{}", if count == 1 { "" } else { "s" })).collect();
-        if parts.is_empty() { "nothing to say".to_owned() } else { parts.join(", ") }
+        let told = |(count, word): (usize, &&str)| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+        let mut parts: Vec<String> = parts.map(told).collect();
+        if parts.is_empty() {
+            parts.push("nothing to say".to_owned());
+        }
+        parts.insert(0, told((operations, &"operation")));
+        parts.join(", ")
     }
 
     fn render(&mut self, diagnostic: &Diagnostic) -> String {

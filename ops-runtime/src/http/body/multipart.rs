@@ -5,9 +5,10 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{BASE64, Input, OCTETS, covers, header, schema};
-use crate::http::media::{Form, essence, form};
+use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
 use crate::http::{RequestBody, invalid, pointer, style};
+use crate::media::essence;
 use crate::{Body, CallError, HttpBody, HttpField};
 
 use base64::Engine;
@@ -90,7 +91,7 @@ impl Parts<'_> {
             self.head(name, file_name.as_deref(), Some(&kind))?;
             return self.content(body);
         }
-        let is_json = described.iter().any(|kind| form(&essence(kind)) == Form::Json);
+        let is_json = described.iter().any(|kind| form(kind) == Form::Json);
         match value {
             Value::String(text) if !is_json && self.is_bytes(name, &described) => {
                 let bytes = BASE64.decode(text).map_err(|_| {
@@ -124,7 +125,7 @@ impl Parts<'_> {
         match (described, name) {
             ([], Some(name)) => schema::is_binary(self.input.spec, &self.body.property, name),
             ([], None) => false,
-            (described, _) => described.iter().all(|kind| form(&essence(kind)) == Form::Bytes),
+            (described, _) => described.iter().all(|kind| form(kind) == Form::Bytes),
         }
     }
 

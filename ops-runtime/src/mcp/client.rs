@@ -1,0 +1,384 @@
+//! The client: an endpoint of the registry, and a caller on its own.
+
+pub(super) mod ask;
+mod caller;
+mod catalog;
+mod link;
+mod session;
+mod stdio;
+mod wire;
+
+#[cfg(feature = "mcp-http")]
+mod http;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use serde_json::{Map, Value};
+use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
+
+pub use session::McpServerInfo;
+
+use super::config::McpServerConfig;
+use crate::handler::BoxFuture;
+use crate::registry::WeakRegistry;
+use crate::{
+    CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, Registration, Registry,
+    RegistryError, ResponseEnvelope, SpecRef,
+};
+use catalog::Catalog;
+use link::Link;
+use session::Session;
+
+/// A client of one MCP server, whose tools it runs as operations.
+///
+/// A clone is the same client. The connection lives as long as a clone, or a registry that has its operations.
+///
+/// ```no_run
+/// use ops_runtime::mcp::{McpClient, McpServerConfig};
+/// use serde_json::json;
+///
+/// # async fn run() -> Result<(), ops_runtime::CallError> {
+/// let config = McpServerConfig::stdio("npx", ["-y", "@modelcontextprotocol/server-everything"]).with_namespace("demo");
+/// let client = McpClient::connect(config).await?;
+/// let answer = client.call("demo.echo", json!({ "message": "hello" })).await?;
+/// println!("{}", answer.data);
+/// client.close().await;
+/// # Ok(()) }
+/// ```
+///
+/// # When something fails
+///
+/// A server that dies, or whose connection ends, is started again by the next call, once for all calls that wait for it
+/// and with a growing delay if it keeps dying. Calls that were under way fail, with `interrupted` in their details; they
+/// are not repeated, for nobody knows whether they were carried out.
+///
+/// A call that is dropped, or that is given up by its timeout, is cancelled at the server.
+#[derive(Clone)]
+pub struct McpClient {
+    remote: Remote,
+    /// The operations that are run by their type.
+    typed: Registry,
+    /// The tools of the server, run by their id.
+    dynamic: Registry,
+}
+
+/// The server as an endpoint: what a registration holds.
+#[derive(Clone)]
+struct Remote(Arc<Inner>);
+
+struct Inner {
+    name: Arc<str>,
+    config: McpServerConfig,
+    namespace: Option<String>,
+    link: Mutex<Link>,
+    catalog: Mutex<Arc<Catalog>>,
+    /// What is amiss with the operations that the program knows, by their id.
+    unfit: Mutex<Vec<(String, Diagnostic)>>,
+    /// The registries that have the tools, to be changed with them.
+    registries: Mutex<Vec<WeakRegistry>>,
+    changed: Arc<Notify>,
+    /// What lists the tools again when they have changed.
+    refresher: OnceLock<AbortOnDropHandle<()>>,
+}
+
+impl McpClient {
+    /// Connects to a server and lists its tools.
+    ///
+    /// # Errors
+    /// If the server cannot be started or reached, or answers with an error; a `TIMEOUT` if it does not answer in time.
+    /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict) also if it lacks an operation of
+    /// [`with_operations`](McpServerConfig::with_operations), or has it otherwise.
+    pub async fn connect(config: McpServerConfig) -> Result<Self, CallError> {
+        let name = config.namespace.clone().unwrap_or_else(|| match &config.target {
+            super::config::Target::Stdio(stdio) => stdio.command.clone(),
+            super::config::Target::Http(http) => http.host().to_owned(),
+        });
+        Self::connect_named(&name, None, config).await
+    }
+
+    /// Connects to a server that errors and logs call by that name; the tools' namespace is the configured one, or else
+    /// the given one, or else what the server calls itself.
+    pub(super) async fn connect_named(
+        name: &str,
+        namespace: Option<&str>,
+        config: McpServerConfig,
+    ) -> Result<Self, CallError> {
+        let namespace = config.namespace.as_deref().or(namespace).map(|namespace| namespace.replace('.', "_"));
+        let (typed, dynamic) = (registry(&config), registry(&config));
+        let inner = Arc::new(Inner {
+            name: name.into(),
+            config,
+            namespace,
+            link: Mutex::default(),
+            catalog: Mutex::default(),
+            unfit: Mutex::default(),
+            registries: Mutex::new(vec![dynamic.downgrade()]),
+            changed: Arc::default(),
+            refresher: OnceLock::new(),
+        });
+        let session = inner.open().await?;
+        *lock(&inner.link) = Link::up(session);
+        let weak = Arc::downgrade(&inner);
+        let changed = inner.changed.clone();
+        let refresher = tokio::spawn(async move {
+            loop {
+                changed.notified().await;
+                let Some(inner) = weak.upgrade() else { return };
+                inner.refresh().await;
+            }
+        });
+        let _ = inner.refresher.set(AbortOnDropHandle::new(refresher));
+        Ok(Self { remote: Remote(inner), typed, dynamic })
+    }
+
+    /// The server's name in errors and logs.
+    pub fn name(&self) -> &str {
+        &self.remote.0.name
+    }
+
+    /// What the server said about itself when the client last connected.
+    pub fn server_info(&self) -> McpServerInfo {
+        lock(&self.remote.0.link).info()
+    }
+
+    /// The server's tools as it sent them, in its order.
+    pub fn tools(&self) -> Vec<Value> {
+        self.remote.0.catalog().tools.clone()
+    }
+
+    /// The server's tools as operations that are met at run time. They follow the server when it says that its tools
+    /// have changed, and when it is started again.
+    pub fn operations(&self) -> Vec<SpecRef> {
+        self.remote.0.catalog().operations.clone()
+    }
+
+    /// Puts the server's tools into a registry, and keeps them there as the server has them.
+    ///
+    /// Operations of this client that are there already, such as those of generated code, stay.
+    ///
+    /// # Errors
+    /// If an id belongs to something else.
+    pub fn register_all(&self, registry: &Registry) -> Result<(), RegistryError> {
+        let missing = self.operations().into_iter().filter(|spec| !self.remote.runs(registry, &spec.id));
+        registry.register_all(self.remote.bind(missing))?;
+        lock(&self.remote.0.registries).push(registry.downgrade());
+        Ok(())
+    }
+
+    /// The operations with this client as their handler, ready for `registry.register_all(..)`.
+    ///
+    /// # Errors
+    /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict), if the server lacks one of them or has it otherwise;
+    /// under the default policy that is a [diagnostic](Self::diagnostics).
+    pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
+        let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
+        specs.iter().try_for_each(|spec| self.remote.0.expect(spec))?;
+        Ok(self.remote.bind(specs))
+    }
+
+    /// What is amiss: tools that could not be read in full, and operations of generated code that the server does not
+    /// have, or not as they were generated.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut diagnostics = self.remote.0.catalog().diagnostics.clone();
+        diagnostics.extend(lock(&self.remote.0.unfit).iter().map(|(_, diagnostic)| diagnostic.clone()));
+        diagnostics
+    }
+
+    /// Lists the tools again; a server that says when they change need not be asked.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, or answers with an error.
+    pub async fn refresh(&self) -> Result<(), CallError> {
+        let inner = &self.remote.0;
+        let session = inner.session().await?;
+        inner.take_over(Catalog::load(&session, inner.namespace.as_deref()).await?)
+    }
+
+    /// How many requests the server has not answered yet.
+    pub fn in_flight(&self) -> usize {
+        lock(&self.remote.0.link).session().map_or(0, |session| session.wire.pending())
+    }
+
+    /// Ends the connection; a child process is told to exit, and made to if it does not. Calls that are under way fail, as
+    /// do later ones.
+    pub async fn close(&self) {
+        let before = std::mem::replace(&mut *lock(&self.remote.0.link), Link::Closed);
+        if let Some(session) = before.session() {
+            session.close().await;
+        }
+    }
+}
+
+fn registry(config: &McpServerConfig) -> Registry {
+    Registry::builder().policy(config.policy).build()
+}
+
+impl fmt::Debug for McpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpClient").field("name", &self.name()).field("config", &self.remote.0.config).finish()
+    }
+}
+
+impl Remote {
+    fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
+        let handler = Handler::endpoint(self.clone());
+        specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
+    }
+
+    /// Whether this client is the handler of an operation of a registry.
+    fn runs(&self, registry: &Registry, id: &str) -> bool {
+        self.0.runs(registry, id)
+    }
+}
+
+impl Inner {
+    /// Connects, lists the tools and takes them over.
+    async fn open(self: &Arc<Self>) -> Result<Arc<Session>, CallError> {
+        let session = Session::connect(&self.config, &self.name, self.changed.clone()).await?;
+        let loading = Catalog::load(&session, self.namespace.as_deref());
+        let taken = match tokio::time::timeout(self.config.connect_timeout, loading).await {
+            Ok(catalog) => catalog.and_then(|catalog| self.take_over(catalog)),
+            Err(_) => {
+                let message = format!(
+                    "the MCP server `{}` did not list its tools within {:?}",
+                    self.name, self.config.connect_timeout
+                );
+                Err(CallError::new(crate::ErrorCode::Timeout, message))
+            }
+        };
+        if let Err(error) = taken {
+            session.close().await;
+            return Err(error);
+        }
+        session.listen(self.changed.clone());
+        Ok(Arc::new(session))
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        lock(&self.catalog).clone()
+    }
+
+    /// Lists the tools again, because the server says that they have changed.
+    async fn refresh(self: &Arc<Self>) {
+        let Some(session) = lock(&self.link).session() else { return };
+        let loaded = Catalog::load(&session, self.namespace.as_deref()).await;
+        if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
+            tracing::warn!(server = %self.name, %error, "the tools have changed, and can't be taken over");
+        }
+    }
+
+    /// Puts the tools in the place of those that were there, in every registry that has them.
+    fn take_over(self: &Arc<Self>, catalog: Arc<Catalog>) -> Result<(), CallError> {
+        let before = std::mem::replace(&mut *lock(&self.catalog), catalog.clone());
+        for diagnostic in &catalog.diagnostics {
+            tracing::debug!(server = %self.name, %diagnostic, "a tool that can't be read in full");
+        }
+        let mut registries = lock(&self.registries);
+        registries.retain(|registry| registry.upgrade().is_some());
+        for registry in registries.iter().filter_map(WeakRegistry::upgrade) {
+            self.update(&registry, &before, &catalog);
+        }
+        drop(registries);
+        self.config.operations.iter().try_for_each(|spec| self.expect(spec))
+    }
+
+    /// Checks that the server has an operation that the program knows, and as it knows it.
+    fn expect(&self, spec: &SpecRef) -> Result<(), CallError> {
+        let catalog = self.catalog();
+        let Some(binding) = spec.mcp() else { return Ok(()) };
+        let tool = |live: &&SpecRef| live.mcp().is_some_and(|live| live.tool == binding.tool);
+        let mut unfit = lock(&self.unfit);
+        unfit.retain(|(id, _)| *id != spec.id);
+        let message = match catalog.operations.iter().find(tool) {
+            None => format!("`{}`: the MCP server `{}` has no tool `{}`", spec.id, self.name, binding.tool),
+            Some(_) => return Ok(()),
+        };
+        if self.config.policy == OutputPolicy::Strict {
+            return Err(CallError::execution(message));
+        }
+        tracing::warn!(server = %self.name, operation = %spec.id, "{message}");
+        unfit.push((spec.id.clone().into_owned(), Diagnostic::error("", message)));
+        Ok(())
+    }
+
+    fn update(self: &Arc<Self>, registry: &Registry, before: &Catalog, now: &Catalog) {
+        for gone in before.operations.iter().filter(|old| !now.operations.iter().any(|new| new.id == old.id)) {
+            if self.runs(registry, &gone.id)
+                && registry.spec(&gone.id).is_some_and(|spec| matches!(spec, SpecRef::Shared(_)))
+            {
+                registry.remove(&gone.id);
+            }
+        }
+        for (spec, registration) in now.operations.iter().zip(Remote(self.clone()).bind(now.operations.iter().cloned()))
+        {
+            let changed = match registry.spec(&spec.id) {
+                None => true,
+                // Operations of generated code stay.
+                Some(SpecRef::Static(_)) => false,
+                Some(SpecRef::Shared(there)) => *there != **spec && self.runs(registry, &spec.id),
+            };
+            if changed && let Err(error) = registry.replace(registration) {
+                tracing::warn!(server = %self.name, %error, "a tool can't be registered");
+            }
+        }
+    }
+
+    fn runs(&self, registry: &Registry, id: &str) -> bool {
+        let Some(handler) = registry.handler(id) else { return false };
+        let handler: &dyn std::any::Any = &*handler.erased;
+        handler.downcast_ref::<Remote>().is_some_and(|remote| std::ptr::eq(&*remote.0, self))
+    }
+}
+
+impl Endpoint for Remote {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        // What the answer is decoded by: the rest of the spec need not be copied.
+        let mut called = OperationSpec::query("");
+        (called.id, called.binding) = (spec.id.clone(), spec.binding.clone());
+        let inner = self.0.clone();
+        Box::pin(async move {
+            let tool = match called.mcp() {
+                Some(mcp) => mcp.tool.clone().into_owned(),
+                None => return Err(CallError::execution(format!("`{}` is not bound to an MCP tool", called.id))),
+            };
+            let arguments = arguments(&called, input)?;
+            let session = inner.session().await?;
+            let result = session.call_tool(tool, arguments, context.progress().cloned()).await?;
+            super::decode(&called, result)
+        })
+    }
+}
+
+impl Endpoint for McpClient {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        Endpoint::call(&self.remote, spec, input, context)
+    }
+}
+
+/// The arguments of a tool: an object, and none is an empty one.
+fn arguments(spec: &OperationSpec, input: Value) -> Result<Map<String, Value>, CallError> {
+    match input {
+        Value::Object(arguments) => Ok(arguments),
+        Value::Null => Ok(Map::new()),
+        _ => Err(super::config::invalid(format!(
+            "the input of `{}` is not an object, as the arguments of a tool are",
+            spec.id
+        ))),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,84 @@
+//! The tools of a server, as operations.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::session::Session;
+use crate::mcp::{self, ReadOptions};
+use crate::{CallError, Diagnostic, SpecRef};
+
+/// How many pages a list of tools may have.
+const PAGES: usize = 1000;
+
+/// The tools of a server at some time.
+#[derive(Default)]
+pub(super) struct Catalog {
+    /// As the server sent them.
+    pub(super) tools: Vec<Value>,
+    /// As operations.
+    pub(super) operations: Vec<SpecRef>,
+    /// What was amiss when they were read.
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+impl Catalog {
+    /// Lists the tools, page by page.
+    pub(super) async fn load(session: &Session, namespace: Option<&str>) -> Result<Arc<Self>, CallError> {
+        let tools = list(session).await?;
+        let mut options = ReadOptions::new();
+        options.namespace = namespace.map(str::to_owned);
+        let list = snapshot(session, &tools);
+        let (api, diagnostics) =
+            mcp::read(&list, &options).map_err(|error| CallError::execution(format!("the list of tools: {error}")))?;
+        let operations = api.operations.into_iter().map(SpecRef::from).collect();
+        Ok(Arc::new(Self { tools, operations, diagnostics }))
+    }
+}
+
+/// The tools with the name and the version of their server, as `mcp::read` and snapshots have them.
+pub(super) fn snapshot(session: &Session, tools: &[Value]) -> Value {
+    let mut server = Map::new();
+    for (key, value) in [("name", &session.info.name), ("version", &session.info.version)] {
+        if !value.is_empty() {
+            server.insert(key.to_owned(), Value::from(value.as_str()));
+        }
+    }
+    json!({ "serverInfo": server, "tools": tools })
+}
+
+async fn list(session: &Session) -> Result<Vec<Value>, CallError> {
+    let server = &session.wire.server;
+    let (mut tools, mut seen, mut cursor) = (Vec::new(), HashSet::new(), None);
+    for _ in 0..PAGES {
+        let mut page = match session.list_tools(cursor).await {
+            Ok(page) => page,
+            // A server that says it has no tools need not know how to list them.
+            Err(_) if session.info.capabilities.get("tools").is_none() && seen.is_empty() => return Ok(tools),
+            Err(error) => return Err(error),
+        };
+        match page.get_mut("tools").map(Value::take) {
+            Some(Value::Array(page)) => tools.extend(page),
+            _ => {
+                return Err(CallError::execution(format!(
+                    "the MCP server `{server}` sent a list of tools without `tools`"
+                )));
+            }
+        }
+        // An empty string is a cursor, too.
+        let next = match page.get_mut("nextCursor").map(Value::take) {
+            None | Some(Value::Null) => return Ok(tools),
+            Some(Value::String(next)) => next,
+            Some(_) => {
+                return Err(CallError::execution(format!("the MCP server `{server}` sent a cursor that is no text")));
+            }
+        };
+        if !seen.insert(next.clone()) {
+            let message = format!("the MCP server `{server}` never ends its list of tools: it sent a cursor twice");
+            return Err(CallError::execution(message));
+        }
+        cursor = Some(next);
+    }
+    Err(CallError::execution(format!("the list of tools of the MCP server `{server}` has more than {PAGES} pages")))
+}

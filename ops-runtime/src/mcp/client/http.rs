@@ -1,0 +1,438 @@
+//! A server at a URL: streamable HTTP, under rmcp's transport, which knows sessions and resumes streams.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, stream};
+use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{RequestBuilder, Response};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde_json::{Value, json};
+use sse_stream::Sse;
+
+use super::wire::{Verdict, Wire, decode};
+use crate::mcp::config::{Http as Config, invalid};
+use crate::sse::SseParser;
+use crate::{CallError, http as engine};
+
+/// How long a server may take to say which revisions it knows.
+const DISCOVERY: Duration = Duration::from_secs(10);
+
+/// How much of the body of an error is kept.
+const MAX_ERROR: usize = 64 * 1024;
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const SESSION: &str = "mcp-session-id";
+
+type Failure = StreamableHttpError<CallError>;
+
+/// The HTTP client under rmcp's transport.
+#[derive(Clone)]
+pub(super) struct Http {
+    client: reqwest::Client,
+    wire: Arc<Wire>,
+    max_message: usize,
+}
+
+/// The transport of a server at a URL.
+pub(super) fn transport(
+    config: &Config,
+    max_message: usize,
+    wire: Arc<Wire>,
+) -> Result<StreamableHttpClientTransport<Http>, CallError> {
+    let settings = settings(config, max_message)?;
+    Ok(StreamableHttpClientTransport::with_client(Http::new(max_message, wire)?, settings))
+}
+
+/// What rmcp's transport needs to know.
+pub(super) fn settings(config: &Config, max_message: usize) -> Result<StreamableHttpClientTransportConfig, CallError> {
+    if !config.url.starts_with("https://") && !config.url.starts_with("http://") {
+        return Err(invalid("its URL starts with neither `https://` nor `http://`"));
+    }
+    let mut headers = HashMap::new();
+    for (name, value) in &config.headers {
+        let wrong = || invalid(format!("`{name}` is no header, or its value is none"));
+        let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
+    }
+    // A stream that broke off is resumed a few times; a call without a timeout must not wait for ever.
+    let mut retries = ExponentialBackoff::default();
+    (retries.max_times, retries.max_delay) = (Some(6), Some(Duration::from_secs(5)));
+    let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str())
+        .custom_headers(headers)
+        .max_sse_event_size(max_message)
+        // The answer to a call may take as long as the call.
+        .max_concurrent_requests(usize::MAX);
+    settings.retry_config = Arc::new(retries);
+    settings.auth_header.clone_from(&config.bearer);
+    Ok(settings)
+}
+
+impl Http {
+    pub(super) fn new(max_message: usize, wire: Arc<Wire>) -> Result<Self, CallError> {
+        let client = engine::builder().redirect(Policy::custom(follow)).build().map_err(|error| {
+            CallError::execution(format!("the HTTP client cannot be set up: {}", error.without_url()))
+        })?;
+        Ok(Self { client, wire, max_message })
+    }
+
+    async fn send(
+        &self,
+        mut request: RequestBuilder,
+        session: Option<&str>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Response, Failure> {
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(session) = session {
+            request = request.header(SESSION, session);
+        }
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let response = request.send().await.map_err(|error| broken(&error.without_url()))?;
+        let status = response.status();
+        let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        match (status, challenge) {
+            (StatusCode::UNAUTHORIZED, Some(challenge)) => {
+                Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.to_owned())))
+            }
+            (StatusCode::FORBIDDEN, Some(challenge)) => {
+                let scope = parameter(challenge, "scope");
+                Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge.to_owned(), scope)))
+            }
+            (StatusCode::NOT_FOUND, _) if session.is_some() => Err(StreamableHttpError::SessionExpired),
+            _ => Ok(response),
+        }
+    }
+
+    /// The answer to a message that was sent.
+    async fn answer(&self, response: Response, max: usize) -> Result<StreamableHttpPostResponse, Failure> {
+        let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if is(&response, EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(self.events(response, max), session));
+        }
+        let kind = content_type(response.headers());
+        let is_json = is(&response, JSON);
+        let body = body(response, self.max_message).await?;
+        if body.trim().is_empty() {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !is_json {
+            return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
+        }
+        match self.wire.inbound(&body).and_then(|verdict| decode(verdict, &body))? {
+            Some(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
+            None => Err(StreamableHttpError::UnexpectedServerResponse("it answers no request that is waiting".into())),
+        }
+    }
+
+    /// What is made of an answer that is an error.
+    async fn refused(&self, response: Response, discovering: bool) -> Result<StreamableHttpPostResponse, Failure> {
+        let (status, headers, is_json) = (response.status(), response.headers().clone(), is(&response, JSON));
+        let body = body(response, MAX_ERROR).await.unwrap_or_default();
+        // Many answer with a JSON-RPC error and a status that says the same.
+        if is_json && let Ok(Some(message)) = self.wire.inbound(&body).and_then(|verdict| decode(verdict, &body)) {
+            return Ok(StreamableHttpPostResponse::Json(message, None));
+        }
+        let is_final =
+            matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
+        if discovering
+            && !is_final
+            && let Some(message) = self.wire.give_up_discovery()
+        {
+            return Ok(StreamableHttpPostResponse::Json(message, None));
+        }
+        Err(StreamableHttpError::Client(status_error(status, &headers, body)))
+    }
+
+    /// Server-sent events, without what rmcp need not know.
+    fn events(&self, response: Response, max: usize) -> BoxStream<'static, Result<Sse, SseError>> {
+        let parser = SseParser::new().with_max_line(max).with_max_event(max);
+        let bytes = response.bytes_stream().map(|chunk| chunk.map_err(reqwest::Error::without_url));
+        let events = Events { bytes: bytes.boxed(), parser, wire: self.wire.clone(), id: String::new(), retry: None };
+        stream::unfold(Some(events), |events| async move {
+            let mut events = events?;
+            match events.next().await {
+                Some(Ok(event)) => Some((Ok(event), Some(events))),
+                Some(Err(error)) => Some((Err(error), None)),
+                None => None,
+            }
+        })
+        .boxed()
+    }
+}
+
+/// A stream of events on its way to rmcp.
+struct Events<S> {
+    bytes: S,
+    parser: SseParser,
+    wire: Arc<Wire>,
+    /// What rmcp knows of the last event id and the reconnection time.
+    id: String,
+    retry: Option<Duration>,
+}
+
+impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
+    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+        loop {
+            if let Some(event) = self.parser.next_event() {
+                if event.kind != "message" {
+                    continue;
+                }
+                let mut sse = self.seen(event.id.clone(), event.retry);
+                sse.data = self.data(event.data);
+                return Some(Ok(sse));
+            }
+            // Events without data only say where to go on, and when.
+            let (id, retry) = (self.parser.last_event_id().to_owned(), self.parser.retry());
+            if id != self.id || retry != self.retry {
+                return Some(Ok(self.seen(id, retry)));
+            }
+            match self.bytes.next().await? {
+                Ok(chunk) => {
+                    if let Err(error) = self.parser.push(&chunk) {
+                        return Some(Err(SseError::Body(Box::new(error))));
+                    }
+                }
+                Err(error) => return Some(Err(SseError::Body(Box::new(error)))),
+            }
+        }
+    }
+
+    fn seen(&mut self, id: String, retry: Option<Duration>) -> Sse {
+        let retry = retry.map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
+        let sse = Sse { id: (!id.is_empty()).then(|| id.clone()), retry, ..Sse::default() };
+        self.id = id;
+        self.retry = self.parser.retry();
+        sse
+    }
+
+    fn data(&self, data: String) -> Option<String> {
+        if data.trim().is_empty() {
+            return None;
+        }
+        match self.wire.inbound(&data) {
+            Ok(Verdict::Pass) => Some(data),
+            Ok(verdict) => decode(verdict, &data).ok()?.and_then(|message| serde_json::to_string(&message).ok()),
+            Err(error) => {
+                tracing::warn!(server = %self.wire.server, bytes = data.len(), %error, "an event that is no message is skipped");
+                None
+            }
+        }
+    }
+}
+
+impl StreamableHttpClient for Http {
+    type Error = CallError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let max = self.max_message;
+        self.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, custom_headers, max).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        mut message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        max_sse_event_size: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        self.wire.outbound(&mut message);
+        let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
+            if matches!(request.request, ClientRequest::DiscoverRequest(_)));
+        let body = serde_json::to_vec(&message)?;
+        let request =
+            self.client.post(&*uri).header(ACCEPT, [JSON, EVENTS].join(", ")).header(CONTENT_TYPE, JSON).body(body);
+        let answered = async {
+            let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
+            if response.status().is_success() {
+                self.answer(response, max_sse_event_size).await
+            } else {
+                self.refused(response, discovering).await
+            }
+        };
+        if !discovering {
+            return answered.await;
+        }
+        match tokio::time::timeout(DISCOVERY, answered).await {
+            Ok(answered) => answered,
+            Err(_) => match self.wire.give_up_discovery() {
+                Some(message) => Ok(StreamableHttpPostResponse::Json(message, None)),
+                None => Err(StreamableHttpError::UnexpectedEndOfStream),
+            },
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        let response = self.send(self.client.delete(&*uri), Some(&session_id), auth_header, custom_headers).await?;
+        if !response.status().is_success() {
+            tracing::debug!(server = %self.wire.server, status = response.status().as_u16(), "the session is not ended");
+        }
+        Ok(())
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        let max = self.max_message;
+        self.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, max).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        max_sse_event_size: usize,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        let mut request = self.client.get(&*uri).header(ACCEPT, EVENTS);
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
+        let status = response.status();
+        if status == StatusCode::METHOD_NOT_ALLOWED
+            || (status.is_client_error() && response.headers().contains_key(ALLOW))
+        {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        if !status.is_success() {
+            let headers = response.headers().clone();
+            return Err(StreamableHttpError::Client(status_error(status, &headers, String::new())));
+        }
+        if !is(&response, EVENTS) {
+            return Err(StreamableHttpError::UnexpectedContentType(Some(content_type(response.headers()))));
+        }
+        Ok(self.events(response, max_sse_event_size))
+    }
+}
+
+/// Follows redirects to the same origin only: headers may hold secrets that are meant for nobody else.
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let origin = attempt.previous().first().map(url::Url::origin);
+    if attempt.previous().len() > 5 {
+        attempt.error("it redirects too often")
+    } else if origin == Some(attempt.url().origin()) {
+        attempt.follow()
+    } else {
+        attempt.error("it redirects to another host, to which nothing is sent")
+    }
+}
+
+fn is(response: &Response, kind: &str) -> bool {
+    let given = content_type(response.headers());
+    given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(kind))
+}
+
+fn content_type(headers: &HeaderMap) -> String {
+    headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
+}
+
+/// The body, if it is no longer than it may be.
+async fn body(response: Response, max: usize) -> Result<String, Failure> {
+    let mut bytes = response.bytes_stream();
+    let mut body = Vec::new();
+    while let Some(chunk) = bytes.next().await {
+        let chunk = chunk.map_err(|error| broken(&error.without_url()))?;
+        if body.len() + chunk.len() > max {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: max });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// The error of a request that got no answer.
+fn broken(error: &dyn Error) -> Failure {
+    StreamableHttpError::Client(CallError::execution(format!(
+        "the request failed: {}",
+        CallError::from_error(error).message()
+    )))
+}
+
+/// The error of a status, with the details of every HTTP error of this crate.
+fn status_error(status: StatusCode, headers: &HeaderMap, body: String) -> CallError {
+    let mut message = format!("HTTP {}: {}", status.as_u16(), status.canonical_reason().unwrap_or("unknown status"));
+    if let Some(retry) = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()) {
+        message = format!("{message}; try again after {retry}");
+    }
+    let kind = content_type(headers);
+    let headers: serde_json::Map<String, Value> = headers
+        .iter()
+        .filter(|(name, _)| *name != http::header::SET_COOKIE)
+        .map(|(name, value)| (name.as_str().to_owned(), Value::from(String::from_utf8_lossy(value.as_bytes()))))
+        .collect();
+    let body = serde_json::from_str(&body).unwrap_or(Value::String(body));
+    CallError::execution(message)
+        .with_details(json!({ "statusCode": status.as_u16(), "headers": headers, "contentType": kind, "body": body }))
+}
+
+/// A parameter of a challenge (RFC 9110, section 11.2).
+fn parameter(challenge: &str, name: &str) -> Option<String> {
+    let (_, rest) = challenge.split_once(&format!("{name}=\""))?;
+    rest.split_once('"').map(|(value, _)| value.to_owned())
+}
+
+/// What the transport says of a failure.
+pub(super) fn failure(error: &(dyn Error + Send + Sync + 'static)) -> Option<CallError> {
+    let challenged = |status: StatusCode, challenge: &str| {
+        let value = HeaderValue::from_str(challenge).ok()?;
+        Some(status_error(status, &HeaderMap::from_iter([(WWW_AUTHENTICATE, value)]), String::new()))
+    };
+    match error.downcast_ref::<Failure>()? {
+        StreamableHttpError::Client(error) => Some(error.clone()),
+        StreamableHttpError::AuthRequired(error) => {
+            challenged(StatusCode::UNAUTHORIZED, &error.www_authenticate_header)
+        }
+        StreamableHttpError::InsufficientScope(error) => {
+            challenged(StatusCode::FORBIDDEN, &error.www_authenticate_header)
+        }
+        StreamableHttpError::SessionExpired => {
+            Some(status_error(StatusCode::NOT_FOUND, &HeaderMap::new(), "the session has expired".to_owned()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,442 @@
+//! One connection to a server, from its start to its end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ClientResult, CustomResult,
+    ErrorCode as RpcCode, ErrorData, GetExtensions, Implementation, ListToolsRequest, NumberOrString,
+    PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerRequest, ServerResult, SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle,
+    RunningService, Service, ServiceError,
+};
+use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::ask::Asks;
+use super::stdio::Stdio;
+use super::wire::{Answer, RpcError, STATELESS, Slot, Wire};
+use crate::mcp::config::{McpServerConfig, Target};
+use crate::{CallError, ErrorCode, ProgressSink};
+
+/// How often a server may ask for more before a call is given up.
+const ROUNDS: usize = 10;
+
+/// What a server says about itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct McpServerInfo {
+    /// The name that it gives itself; empty if it gives none.
+    pub name: String,
+    /// Its version; empty if it gives none.
+    pub version: String,
+    /// The revision of the protocol that is spoken with it, such as `2025-11-25`.
+    pub protocol_version: String,
+    /// How to use it, for a language model.
+    pub instructions: Option<String>,
+    /// What it can do (MCP specification, `ServerCapabilities`).
+    pub capabilities: Value,
+}
+
+/// One connection to a server.
+pub(super) struct Session {
+    pub(super) wire: Arc<Wire>,
+    pub(super) info: McpServerInfo,
+    peer: Peer<RoleClient>,
+    service: Mutex<Option<RunningService<RoleClient, Host>>>,
+    runtime: Handle,
+    asks: Asks,
+    limits: CallLimits,
+}
+
+/// How long calls may take.
+#[derive(Clone, Copy)]
+struct CallLimits {
+    /// Without a sign of life.
+    idle: Option<Duration>,
+    /// In all.
+    total: Option<Duration>,
+}
+
+impl Session {
+    /// Connects: by the newest revision if the server knows it, or else by `initialize`.
+    pub(super) async fn connect(
+        config: &McpServerConfig,
+        server: &str,
+        changed: Arc<Notify>,
+    ) -> Result<Self, CallError> {
+        let wire = Wire::new(server);
+        let connected = timeout(config.connect_timeout, start(config, &wire, changed)).await;
+        let failure = match connected {
+            Ok(Ok(service)) => return Ok(Self::new(config, wire, service)),
+            Ok(Err(failure)) => failure,
+            Err(_) => {
+                let message = format!("it did not answer within {:?}", config.connect_timeout);
+                CallError::new(ErrorCode::Timeout, message)
+            }
+        };
+        let mut message = format!("cannot connect to the MCP server `{server}`: {}", failure.message());
+        if let Some(reason) = wire.reason() {
+            message = format!("{message}: {reason}");
+        }
+        let words = wire.last_words();
+        if !words.is_empty() {
+            message = format!("{message}; the last lines that it wrote are:\n{words}");
+        }
+        Err(CallError::new(failure.code().clone(), message).with_details(failure.details().clone()))
+    }
+
+    fn new(config: &McpServerConfig, wire: Arc<Wire>, service: RunningService<RoleClient, Host>) -> Self {
+        let peer = service.peer().clone();
+        let mut info = McpServerInfo::default();
+        if let Some(server) = peer.peer_info() {
+            info.protocol_version = server.protocol_version.to_string();
+            info.instructions = server.instructions.clone();
+            info.capabilities = serde_json::to_value(&server.capabilities).unwrap_or_default();
+            if let Some(implementation) = &server.server_info {
+                info.name = implementation.name.clone();
+                info.version = implementation.version.clone();
+            }
+        }
+        Self {
+            wire,
+            info,
+            peer,
+            service: Mutex::new(Some(service)),
+            runtime: Handle::current(),
+            asks: config.asks.clone(),
+            limits: CallLimits { idle: config.timeout, total: config.total_timeout },
+        }
+    }
+
+    /// Whether the connection is there still.
+    pub(super) fn is_open(&self) -> bool {
+        !self.peer.is_transport_closed()
+    }
+
+    /// Calls a tool: the result as it came.
+    pub(super) async fn call_tool(
+        &self,
+        tool: String,
+        arguments: serde_json::Map<String, Value>,
+        progress: Option<ProgressSink>,
+    ) -> Result<Value, CallError> {
+        let until = self.limits.total.map(|total| Instant::now() + total);
+        let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
+        for _ in 0..ROUNDS {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            let result = self.request(request, Slot::new(progress.clone(), false), until).await?;
+            if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+                return Ok(result);
+            }
+            // The call is not half done: the server wants it again, with the answers (2026-07-28, "Multi round-trip requests").
+            let requests = result.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
+            params.input_responses = Some(self.asks.answer_all(&requests).await?.into_iter().collect());
+            params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
+        }
+        Err(CallError::execution(format!("the MCP server `{}` asked for more {ROUNDS} times", self.wire.server)))
+    }
+
+    /// One page of the list of tools: the result as it came, without the tools that must not be used over HTTP because
+    /// their `x-mcp-header` annotations are wrong (2026-07-28, "Custom headers").
+    pub(super) async fn list_tools(&self, cursor: Option<String>) -> Result<Value, CallError> {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+        // Over HTTP rmcp reads it, too: it has to know which arguments are headers.
+        let (mut result, read) = self.request_shared(request, Slot::new(None, true), None).await?;
+        if let (ServerResult::ListToolsResult(kept), Some(Value::Array(tools))) = (read, result.get_mut("tools"))
+            && kept.tools.len() != tools.len()
+        {
+            tools.retain(|tool| {
+                kept.tools.iter().any(|kept| tool.get("name") == Some(&Value::from(kept.name.as_ref())))
+            });
+        }
+        Ok(result)
+    }
+
+    async fn request(
+        &self,
+        request: ClientRequest,
+        slot: Arc<Slot>,
+        until: Option<Instant>,
+    ) -> Result<Value, CallError> {
+        self.request_shared(request, slot, until).await.map(|(result, _)| result)
+    }
+
+    /// Sends a request and waits for its result. If that is not waited for, the server is told.
+    async fn request_shared(
+        &self,
+        mut request: ClientRequest,
+        slot: Arc<Slot>,
+        until: Option<Instant>,
+    ) -> Result<(Value, ServerResult), CallError> {
+        request.extensions_mut().insert(slot.clone());
+        let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let handle = sent.map_err(|error| self.failure(error))?;
+        let mut waiting = Waiting { handle: Some(handle), session: self };
+        // If it comes to an error here, dropping `waiting` tells the server.
+        let received = waiting.answer(&slot, until).await?;
+        waiting.over();
+        match (slot.take(), received) {
+            (Some(Answer::Error(error)), _) => Err(rpc_failure(&self.wire.server, &error)),
+            (_, Err(error)) => Err(self.failure(error)),
+            (Some(Answer::Result(result)), Ok(read)) => match serde_json::from_str(result.get()) {
+                Ok(result) => Ok((result, read)),
+                Err(error) => {
+                    Err(CallError::execution(format!("the answer of the MCP server `{}`: {error}", self.wire.server)))
+                }
+            },
+            (None, Ok(_)) => Err(CallError::execution(format!("the MCP server `{}` sent no result", self.wire.server))),
+        }
+    }
+
+    /// Has a server that must be asked (2026-07-28) say when its tools change. It is asked in a task that does not hold
+    /// the connection.
+    pub(super) fn listen(&self, changed: Arc<Notify>) {
+        let says = self.info.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true));
+        if self.info.protocol_version != STATELESS || !says {
+            return;
+        }
+        let (peer, server) = (self.peer.clone(), self.wire.server.clone());
+        self.runtime.spawn(async move {
+            match peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
+                Ok(mut subscription) => {
+                    while let Ok(Some(_)) = subscription.next().await {
+                        changed.notify_one();
+                    }
+                }
+                Err(error) => tracing::debug!(%server, %error, "the server does not say when its tools change"),
+            }
+        });
+    }
+
+    /// Ends the connection, and the process or the session of the server.
+    pub(super) async fn close(&self) {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(service) = service {
+            self.wire.end(format!("the connection to the MCP server `{}` was closed", self.wire.server));
+            let _ = service.cancel().await;
+        }
+    }
+
+    /// The error of a request that the server did not answer.
+    fn failure(&self, error: ServiceError) -> CallError {
+        let server = &self.wire.server;
+        match error {
+            ServiceError::TransportClosed => self.interrupted(None),
+            ServiceError::TransportSend(_) if self.wire.reason().is_some() => self.interrupted(None),
+            ServiceError::TransportSend(error) => transport_failure(server, &*error.error),
+            // What a server answers is taken out before it comes here: rmcp says why there is no answer.
+            ServiceError::McpError(error) => self.interrupted(Some(&error.message)),
+            error => CallError::execution(format!("the MCP server `{server}`: {error}")),
+        }
+    }
+
+    /// The error of a call that was interrupted.
+    fn interrupted(&self, why: Option<&str>) -> CallError {
+        let server = &self.wire.server;
+        let why = match (self.wire.reason(), why) {
+            (Some(reason), _) => reason.to_owned(),
+            (None, Some(why)) => format!("the MCP server `{server}` did not answer: {why}"),
+            (None, None) => format!("the connection to the MCP server `{server}` broke off before the answer"),
+        };
+        CallError::execution(format!("{why}; the call may have been carried out, so it is not repeated"))
+            .with_details(json!({ "server": &**server, "interrupted": true }))
+    }
+}
+
+/// What a transport says, with the name of the server.
+fn transport_failure(server: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> CallError {
+    #[cfg(feature = "mcp-http")]
+    if let Some(failure) = super::http::failure(error) {
+        let message = format!("the MCP server `{server}`: {}", failure.message());
+        return CallError::new(failure.code().clone(), message).with_details(failure.details().clone());
+    }
+    CallError::execution(format!("the MCP server `{server}`: {}", CallError::from_error(error).message()))
+}
+
+/// A request whose answer is waited for; dropped before that, the server is told.
+struct Waiting<'s> {
+    handle: Option<RequestHandle<RoleClient>>,
+    session: &'s Session,
+}
+
+type Received = Result<ServerResult, ServiceError>;
+
+impl Waiting<'_> {
+    async fn answer(&mut self, slot: &Slot, until: Option<Instant>) -> Result<Received, CallError> {
+        let Some(handle) = &mut self.handle else { return Ok(Err(ServiceError::TransportClosed)) };
+        let closed = |received: Result<Received, _>| received.unwrap_or(Err(ServiceError::TransportClosed));
+        let idle = self.session.limits.idle;
+        let mut sign_of_life = Instant::now();
+        loop {
+            let silent = idle.map(|idle| sign_of_life + idle);
+            let next = match (silent, until) {
+                (Some(silent), Some(until)) => silent.min(until),
+                (Some(next), None) | (None, Some(next)) => next,
+                (None, None) => return Ok(closed((&mut handle.rx).await)),
+            };
+            if let Ok(received) = timeout_at(next, &mut handle.rx).await {
+                return Ok(closed(received));
+            }
+            let progressed = slot.last_progress().filter(|last| *last > sign_of_life);
+            match (progressed, until) {
+                (Some(last), until) if until.is_none_or(|until| next < until) => sign_of_life = last,
+                (_, Some(until)) if next >= until => {
+                    return Err(self.session.timed_out("did not answer", self.session.limits.total));
+                }
+                _ => return Err(self.session.timed_out("neither answered nor reported progress", idle)),
+            }
+        }
+    }
+
+    /// The request is answered, or never will be.
+    fn over(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            forget(&self.session.wire, &handle);
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take() else { return };
+        forget(&self.session.wire, &handle);
+        self.session.runtime.spawn(async move {
+            let _ = handle.cancel(Some("the caller waits no longer".to_owned())).await;
+        });
+    }
+}
+
+fn forget(wire: &Wire, handle: &RequestHandle<RoleClient>) {
+    if let NumberOrString::Number(id) = handle.id {
+        wire.forget(id);
+    }
+}
+
+impl Session {
+    fn timed_out(&self, what: &str, limit: Option<Duration>) -> CallError {
+        let limit = limit.unwrap_or_default();
+        let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        let message = format!("the MCP server `{}` {what} within {limit:?}", self.wire.server);
+        CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
+    }
+}
+
+/// The error that a server answers with.
+fn rpc_failure(server: &str, error: &RpcError) -> CallError {
+    let message = match &error.message {
+        Value::String(message) => message.clone(),
+        Value::Null => "an error that does not say why".to_owned(),
+        message => message.to_string(),
+    };
+    let mut details = json!({ "server": server, "code": error.code, "message": error.message });
+    if let (Value::Object(details), false) = (&mut details, error.data.is_null()) {
+        details.insert("data".to_owned(), error.data.clone());
+    }
+    CallError::execution(format!("the MCP server `{server}` answered with error {}: {message}", error.code))
+        .with_details(details)
+}
+
+async fn start(
+    config: &McpServerConfig,
+    wire: &Arc<Wire>,
+    changed: Arc<Notify>,
+) -> Result<RunningService<RoleClient, Host>, CallError> {
+    let host = Host { server: wire.server.clone(), asks: config.asks.clone(), changed };
+    let lifecycle = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    };
+    let started = match &config.target {
+        Target::Stdio(stdio) => {
+            let transport = Stdio::spawn(stdio, config.max_message, wire.clone())
+                .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.command)))?;
+            host.serve_with_lifecycle(transport, lifecycle).await
+        }
+        #[cfg(feature = "mcp-http")]
+        Target::Http(http) => {
+            if http.oauth {
+                let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
+                return Err(crate::mcp::config::invalid(message));
+            }
+            host.serve_with_lifecycle(super::http::transport(http, config.max_message, wire.clone())?, lifecycle).await
+        }
+        #[cfg(not(feature = "mcp-http"))]
+        Target::Http(_) => {
+            return Err(crate::mcp::config::invalid("a server at a URL needs the feature `mcp-http` of `ops-runtime`"));
+        }
+    };
+    started.map_err(|error| start_failure(&wire.server, &error))
+}
+
+/// Why a connection does not start.
+pub(super) fn start_failure(server: &str, error: &ClientInitializeError) -> CallError {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => {
+            let error = RpcError {
+                code: error.code.0.into(),
+                message: Value::String(error.message.to_string()),
+                data: error.data.clone().unwrap_or_default(),
+            };
+            rpc_failure(server, &error)
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => start_failure(server, fallback),
+        ClientInitializeError::ConnectionClosed(what) => CallError::execution(format!("no {what} came")),
+        ClientInitializeError::TransportError { error, .. } => transport_failure(server, &*error.error),
+        error => CallError::from_error(error),
+    }
+}
+
+/// What a server may ask of this side.
+pub(super) struct Host {
+    server: Arc<str>,
+    asks: Asks,
+    changed: Arc<Notify>,
+}
+
+impl Service<RoleClient> for Host {
+    async fn handle_request(
+        &self,
+        request: ServerRequest,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ClientResult, ErrorData> {
+        let mut request = match request {
+            ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
+            ServerRequest::CustomRequest(custom) => json!({ "method": custom.method, "params": custom.params }),
+            request => serde_json::to_value(&request).unwrap_or_default(),
+        };
+        let params = request.get_mut("params").map(Value::take).unwrap_or_default();
+        let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+        let answer = self.asks.answer(method, params).await;
+        answer
+            .map(|result| ClientResult::CustomResult(CustomResult::new(result)))
+            .map_err(|(code, message)| ErrorData::new(RpcCode(code), message, None))
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ServerNotification,
+        _: NotificationContext<RoleClient>,
+    ) -> Result<(), ErrorData> {
+        match notification {
+            ServerNotification::ToolListChangedNotification(_) => self.changed.notify_one(),
+            ServerNotification::LoggingMessageNotification(message) => {
+                let message = serde_json::to_value(&message.params).unwrap_or_default();
+                tracing::debug!(target: "ops_runtime::mcp::log", server = %self.server, %message);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let implementation = Implementation::new("ops-runtime", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(self.asks.capabilities(), implementation)
+    }
+}

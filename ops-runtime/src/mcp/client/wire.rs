@@ -1,0 +1,355 @@
+//! What passes between rmcp and the server, seen by both transports.
+//!
+//! rmcp decodes a result into one of many types, and drops what it does not know. So the answers to calls and lists are
+//! taken out here as they came, and rmcp is told only that an answer is there. Progress is taken out, too: rmcp hands each
+//! notification to a task of its own, which would mix up their order. And what rmcp would stumble over is kept from it:
+//! answers to no request, and the odd answers of old servers to `server/discover`.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions, GetMeta,
+    NumberOrString, ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::{Progress, ProgressSink};
+
+/// The newest revision, which needs no `initialize`.
+pub(super) const STATELESS: &str = "2026-07-28";
+
+/// What the last lines on standard error are kept for: to explain why a server did not start.
+const LAST_WORDS: usize = 10;
+
+/// The connection to one server, as its transport sees it.
+pub(super) struct Wire {
+    /// The server, as errors and logs call it.
+    pub(super) server: Arc<str>,
+    pending: Mutex<HashMap<i64, Pending>>,
+    /// Why the connection ended.
+    end: OnceLock<String>,
+    last_words: Mutex<VecDeque<String>>,
+}
+
+/// A request that the server has not answered yet.
+enum Pending {
+    Discover,
+    /// One whose answer is rmcp's alone.
+    Other,
+    Call(Arc<Slot>),
+}
+
+/// Where the answer to one request is put, and the progress of it.
+#[derive(Default)]
+pub(super) struct Slot {
+    state: Mutex<SlotState>,
+    progress: Option<ProgressSink>,
+    /// rmcp needs the answer, too.
+    shared: bool,
+}
+
+#[derive(Default)]
+struct SlotState {
+    answer: Option<Answer>,
+    last_progress: Option<Instant>,
+}
+
+/// The answer to a request, as it came.
+pub(super) enum Answer {
+    Result(Box<RawValue>),
+    Error(RpcError),
+}
+
+/// A JSON-RPC error.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct RpcError {
+    #[serde(default)]
+    pub(super) code: Value,
+    #[serde(default)]
+    pub(super) message: Value,
+    #[serde(default)]
+    pub(super) data: Value,
+}
+
+impl Slot {
+    pub(super) fn new(progress: Option<ProgressSink>, shared: bool) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), progress, shared })
+    }
+
+    pub(super) fn take(&self) -> Option<Answer> {
+        lock(&self.state).answer.take()
+    }
+
+    /// When the server last reported progress, if it did.
+    pub(super) fn last_progress(&self) -> Option<Instant> {
+        lock(&self.state).last_progress
+    }
+
+    fn fill(&self, answer: Answer) {
+        lock(&self.state).answer = Some(answer);
+    }
+
+    fn report(&self, progress: Progress) {
+        lock(&self.state).last_progress = Some(Instant::now());
+        if let Some(sink) = &self.progress {
+            sink.report(progress);
+        }
+    }
+}
+
+/// A message of a server, as far as it must be understood here.
+#[derive(Deserialize)]
+struct Frame<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProgressParams {
+    progress_token: Value,
+    progress: f64,
+    #[serde(default)]
+    total: Option<f64>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// What rmcp is told of a message.
+pub(super) enum Verdict {
+    /// All of it.
+    Pass,
+    /// That the request is answered.
+    Answered(i64),
+    /// That the request failed.
+    Failed(i64, ErrorData),
+    /// Nothing.
+    Drop,
+}
+
+impl Wire {
+    pub(super) fn new(server: impl Into<Arc<str>>) -> Arc<Self> {
+        Arc::new(Self {
+            server: server.into(),
+            pending: Mutex::default(),
+            end: OnceLock::new(),
+            last_words: Mutex::default(),
+        })
+    }
+
+    /// How many calls and lists the server has not answered.
+    pub(super) fn pending(&self) -> usize {
+        lock(&self.pending).values().filter(|pending| matches!(pending, Pending::Call(_))).count()
+    }
+
+    /// Says why the connection ended; the first reason counts.
+    pub(super) fn end(&self, reason: impl Into<String>) {
+        let _ = self.end.set(reason.into());
+    }
+
+    /// Why the connection ended, if it is known.
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.end.get().map(String::as_str)
+    }
+
+    /// Keeps a line that the server wrote to standard error.
+    pub(super) fn said(&self, line: &str) {
+        let mut words = lock(&self.last_words);
+        if words.len() == LAST_WORDS {
+            words.pop_front();
+        }
+        words.push_back(line.chars().take(500).collect());
+    }
+
+    /// The last lines on standard error.
+    pub(super) fn last_words(&self) -> String {
+        Vec::from(lock(&self.last_words).clone()).join("\n")
+    }
+
+    /// Forgets a request that nobody waits for any more.
+    pub(super) fn forget(&self, id: i64) {
+        lock(&self.pending).remove(&id);
+    }
+
+    /// Takes note of a message that is about to be sent.
+    pub(super) fn outbound(&self, message: &mut ClientJsonRpcMessage) {
+        match message {
+            ClientJsonRpcMessage::Request(request) => {
+                let NumberOrString::Number(id) = request.id else { return };
+                let pending = match &request.request {
+                    ClientRequest::DiscoverRequest(_) => Pending::Discover,
+                    other => match other.extensions().get::<Arc<Slot>>() {
+                        Some(slot) => Pending::Call(slot.clone()),
+                        None => Pending::Other,
+                    },
+                };
+                if matches!(pending, Pending::Call(_)) {
+                    // One number for the request and its progress.
+                    request.request.get_meta_mut().set_progress_token(ProgressToken(NumberOrString::Number(id)));
+                }
+                lock(&self.pending).insert(id, pending);
+            }
+            ClientJsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(NumberOrString::Number(id)) = &cancelled.params.request_id
+                {
+                    self.forget(*id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes what is ours out of a message of the server's, and says what rmcp is to know of it.
+    ///
+    /// # Errors
+    /// If it is no JSON object, or not one of JSON-RPC.
+    pub(super) fn inbound(&self, text: &str) -> Result<Verdict, serde_json::Error> {
+        let frame: Frame<'_> = serde_json::from_str(text)?;
+        if let Some(method) = &frame.method {
+            return Ok(if method == "notifications/progress" { self.progress(frame.params) } else { Verdict::Pass });
+        }
+        // An error without an id answers the only question there is while the client connects.
+        let id = frame.id.and_then(number).or_else(|| frame.error.and_then(|_| self.connecting()));
+        let Some(id) = id else { return Ok(self.stray(text)) };
+        let pending = lock(&self.pending).remove(&id);
+        Ok(match pending {
+            None => self.stray(text),
+            Some(Pending::Other) => Verdict::Pass,
+            Some(Pending::Discover) => discovered(id, &frame),
+            Some(Pending::Call(slot)) => {
+                let shared = slot.shared;
+                slot.fill(match (frame.result, frame.error) {
+                    (Some(result), _) => Answer::Result(result.to_owned()),
+                    (None, error) => Answer::Error(read_error(error)),
+                });
+                if shared { Verdict::Pass } else { Verdict::Answered(id) }
+            }
+        })
+    }
+
+    /// Gives up waiting for the answer to `server/discover`: old servers may not say anything.
+    pub(super) fn give_up_discovery(&self) -> Option<ServerJsonRpcMessage> {
+        let mut pending = lock(&self.pending);
+        let id = pending.iter().find(|(_, pending)| matches!(pending, Pending::Discover)).map(|(id, _)| *id)?;
+        pending.remove(&id);
+        Some(failed(id, legacy("no answer")))
+    }
+
+    /// Whether the server has yet to say which revisions it knows.
+    pub(super) fn discovering(&self) -> bool {
+        lock(&self.pending).values().any(|pending| matches!(pending, Pending::Discover))
+    }
+
+    /// The request that is under way while the client connects.
+    fn connecting(&self) -> Option<i64> {
+        let pending = lock(&self.pending);
+        pending.iter().find(|(_, pending)| !matches!(pending, Pending::Call(_))).map(|(id, _)| *id)
+    }
+
+    fn progress(&self, params: Option<&RawValue>) -> Verdict {
+        let Some(params) = params else { return Verdict::Drop };
+        let Ok(params) = serde_json::from_str::<ProgressParams>(params.get()) else {
+            tracing::debug!(server = %self.server, "progress that can't be read");
+            return Verdict::Drop;
+        };
+        let id = match &params.progress_token {
+            Value::String(token) => token.parse().ok(),
+            token => token.as_i64(),
+        };
+        let slot = id.and_then(|id| match lock(&self.pending).get(&id) {
+            Some(Pending::Call(slot)) => Some(slot.clone()),
+            _ => None,
+        });
+        if let Some(slot) = slot {
+            let ProgressParams { progress, total, message, .. } = params;
+            slot.report(Progress { progress, total, message });
+        }
+        Verdict::Drop
+    }
+
+    fn stray(&self, text: &str) -> Verdict {
+        tracing::debug!(server = %self.server, bytes = text.len(), "an answer to no request that is waiting is dropped");
+        Verdict::Drop
+    }
+}
+
+/// What rmcp is told, as the message that it takes.
+pub(super) fn decode(verdict: Verdict, text: &str) -> Result<Option<ServerJsonRpcMessage>, serde_json::Error> {
+    match verdict {
+        Verdict::Pass => serde_json::from_str(text).map(Some),
+        Verdict::Answered(id) => {
+            Ok(Some(ServerJsonRpcMessage::response(ServerResult::empty(()), RequestId::Number(id))))
+        }
+        Verdict::Failed(id, error) => Ok(Some(failed(id, error))),
+        Verdict::Drop => Ok(None),
+    }
+}
+
+/// A server that can be spoken to by the newest revision may say so, or that it prefers another version of it; any other
+/// answer means that it is an old one.
+fn discovered(id: i64, frame: &Frame<'_>) -> Verdict {
+    let speaks = |versions: Option<&Value>| {
+        versions.and_then(Value::as_array).is_some_and(|versions| versions.iter().any(|version| version == STATELESS))
+    };
+    if let Some(result) = frame.result {
+        let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        let readable = serde_json::from_value::<rmcp::model::DiscoverResult>(result.clone()).is_ok();
+        return if readable && speaks(result.get("supportedVersions")) {
+            Verdict::Pass
+        } else {
+            Verdict::Failed(id, legacy("an answer that does not fit"))
+        };
+    }
+    let error = read_error(frame.error);
+    let code = error.code.as_i64().and_then(|code| i32::try_from(code).ok()).map(ErrorCode);
+    match code {
+        Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION) if speaks(error.data.get("supported")) => Verdict::Pass,
+        // Refusals of servers that know the revision.
+        Some(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH) => Verdict::Pass,
+        _ => Verdict::Failed(id, legacy(error.message.as_str().unwrap_or("an error"))),
+    }
+}
+
+/// The error that makes rmcp go on with `initialize`.
+pub(super) fn legacy(what: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("the answer to `server/discover` was: {what}"), None)
+}
+
+/// A failed request, as rmcp takes it.
+pub(super) fn failed(id: i64, error: ErrorData) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(error, Some(RequestId::Number(id)))
+}
+
+fn read_error(error: Option<&RawValue>) -> RpcError {
+    let text = error.map_or("null", RawValue::get);
+    serde_json::from_str(text).unwrap_or_else(|_| RpcError {
+        code: Value::Null,
+        message: Value::Null,
+        data: serde_json::from_str(text).unwrap_or_default(),
+    })
+}
+
+/// An id of ours: a number, which some servers give back as text.
+fn number(id: &RawValue) -> Option<i64> {
+    let text = id.get();
+    text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).parse().ok()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,131 @@
+//! Many servers at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use futures_util::future::join_all;
+
+use super::{McpClient, McpConfig, McpServerConfig};
+use crate::{CallError, Registry, RegistryError, SpecRef};
+
+/// The clients of the servers of a configuration.
+///
+/// A clone is the same clients. The operations of each server are in the namespace that its name in the configuration
+/// is, so tools of the same name do not meet.
+///
+/// ```no_run
+/// use ops_runtime::Registry;
+/// use ops_runtime::mcp::{McpClients, McpConfig};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let clients = McpClients::connect(&McpConfig::from_file(".mcp.json")?).await;
+/// for (name, error) in clients.errors() {
+///     eprintln!("{name}: {error}");
+/// }
+/// let registry = Registry::new();
+/// clients.register_all(&registry)?;
+/// # Ok(()) }
+/// ```
+#[doc(alias = "MCPClientLoader")]
+#[derive(Clone, Default)]
+pub struct McpClients(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    clients: RwLock<BTreeMap<String, McpClient>>,
+    errors: BTreeMap<String, CallError>,
+}
+
+impl McpClients {
+    /// Connects to all servers at the same time, but for those that are disabled. One that fails does not stop the
+    /// others: see [`errors`](Self::errors).
+    pub async fn connect(config: &McpConfig) -> Self {
+        let enabled =
+            config.servers.iter().filter(|(_, server)| !server.as_ref().is_ok_and(McpServerConfig::is_disabled));
+        let connected = join_all(enabled.map(|(name, server)| async move {
+            let client = match server {
+                Ok(server) => McpClient::connect_named(name, Some(name), server.clone()).await,
+                Err(error) => Err(error.clone()),
+            };
+            (name.clone(), client)
+        }))
+        .await;
+        let (mut clients, mut errors) = (BTreeMap::new(), BTreeMap::new());
+        for (name, client) in connected {
+            match client {
+                Ok(client) => {
+                    clients.insert(name, client);
+                }
+                Err(error) => {
+                    tracing::warn!(server = name, %error, "an MCP server is not there");
+                    errors.insert(name, error);
+                }
+            }
+        }
+        Self(Arc::new(Inner { clients: RwLock::new(clients), errors }))
+    }
+
+    /// Why servers could not be connected to, by their name.
+    pub fn errors(&self) -> &BTreeMap<String, CallError> {
+        &self.0.errors
+    }
+
+    /// The names of the servers that are connected, in alphabetical order.
+    pub fn names(&self) -> Vec<String> {
+        self.all().into_keys().collect()
+    }
+
+    /// The client of the server of that name.
+    ///
+    /// # Errors
+    /// If there is none, or why it could not be connected to.
+    pub fn client(&self, name: &str) -> Result<McpClient, CallError> {
+        let missing = || match self.0.errors.get(name) {
+            Some(error) => error.clone(),
+            None => super::config::invalid(format!("there is no client of an MCP server `{name}`")),
+        };
+        self.all().remove(name).ok_or_else(missing)
+    }
+
+    /// The tools of all servers as operations.
+    pub fn operations(&self) -> Vec<SpecRef> {
+        self.all().values().flat_map(McpClient::operations).collect()
+    }
+
+    /// Puts the tools of all servers into a registry, and keeps them there as the servers have them.
+    ///
+    /// # Errors
+    /// If an id belongs to something else.
+    pub fn register_all(&self, registry: &Registry) -> Result<(), RegistryError> {
+        self.all().values().try_for_each(|client| client.register_all(registry))
+    }
+
+    /// Ends the connection to the server of that name; its operations fail from now on. Whether there was one.
+    pub async fn close(&self, name: &str) -> bool {
+        let client = self.0.clients.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        match client {
+            Some(client) => {
+                client.close().await;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Ends the connections to all servers.
+    pub async fn close_all(&self) {
+        let clients = std::mem::take(&mut *self.0.clients.write().unwrap_or_else(PoisonError::into_inner));
+        join_all(clients.values().map(McpClient::close)).await;
+    }
+
+    fn all(&self) -> BTreeMap<String, McpClient> {
+        self.0.clients.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl fmt::Debug for McpClients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpClients").field("clients", &self.names()).field("errors", self.errors()).finish()
+    }
+}

@@ -1,0 +1,376 @@
+//! The servers that a client connects to: in code, or from the files that people already have.
+
+mod file;
+mod interpolate;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::client::ask::{Answerer, Asks, Elicitation, ElicitationAnswer};
+use crate::{CallError, OutputPolicy, SpecRef};
+
+/// The servers of a configuration file, by name.
+///
+/// It reads the `mcpServers` of Claude, Cursor, Windsurf and others, and the `servers` of VS Code:
+///
+/// ```
+/// use ops_runtime::mcp::McpConfig;
+///
+/// let config = McpConfig::from_json(r#"{ "mcpServers": {
+///     "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "${HOME:-/tmp}"] },
+///     "issues": { "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer ${ISSUES_TOKEN_UNSET}" } }
+/// } }"#)?;
+/// assert_eq!(config.names().collect::<Vec<_>>(), ["files", "issues"]);
+/// // One server that cannot be configured does not stop the others.
+/// assert!(config.server("files").is_ok());
+/// assert!(config.server("issues").unwrap_err().message().contains("`ISSUES_TOKEN_UNSET` is not set"));
+/// # Ok::<(), ops_runtime::CallError>(())
+/// ```
+///
+/// Of a server it knows `command`, `args`, `env`, `cwd`; `url` (`serverUrl`, `baseUrl`), `headers`, `auth`; `type` or
+/// `transport`, `timeout` (milliseconds) and `disabled`. Other keys are kept: [`McpServerConfig::extra`]. In every string
+/// `${NAME}` and `${env:NAME}` are variables of the environment, and `${NAME:-default}` need not be set.
+#[derive(Debug, Clone, Default)]
+pub struct McpConfig {
+    pub(super) servers: BTreeMap<String, Result<McpServerConfig, CallError>>,
+}
+
+impl McpConfig {
+    /// No servers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If the file can't be read, or those of [`from_json`](Self::from_json).
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, CallError> {
+        let path = path.as_ref();
+        let named = |error: &dyn fmt::Display| CallError::execution(format!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+        Self::from_json(&text).map_err(|error| named(&error.message()))
+    }
+
+    /// Reads the text of a file, with the variables of this process's environment.
+    ///
+    /// # Errors
+    /// If it is not a JSON object with `mcpServers` or `servers`. What is wrong with one server is
+    /// [that server's](Self::server) error.
+    pub fn from_json(text: &str) -> Result<Self, CallError> {
+        Self::from_json_with(text, |name| std::env::var(name).ok())
+    }
+
+    /// Reads the text of a file, with variables from elsewhere.
+    ///
+    /// # Errors
+    /// Those of [`from_json`](Self::from_json).
+    pub fn from_json_with(text: &str, look_up: impl Fn(&str) -> Option<String>) -> Result<Self, CallError> {
+        file::read(text, &look_up)
+    }
+
+    /// Adds a server, or puts it in the place of the one of that name.
+    #[must_use]
+    pub fn with_server(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {
+        self.servers.insert(name.into(), Ok(server));
+        self
+    }
+
+    /// Changes every server, to give them handlers or limits that a file can't hold.
+    #[must_use]
+    pub fn map(mut self, mut change: impl FnMut(&str, McpServerConfig) -> McpServerConfig) -> Self {
+        for (name, server) in &mut self.servers {
+            if let Ok(server) = server {
+                *server = change(name, server.clone());
+            }
+        }
+        self
+    }
+
+    /// The names of all servers, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().map(String::as_str)
+    }
+
+    /// The server of that name.
+    ///
+    /// # Errors
+    /// If there is none, or what is wrong with it.
+    pub fn server(&self, name: &str) -> Result<&McpServerConfig, CallError> {
+        match self.servers.get(name) {
+            Some(server) => server.as_ref().map_err(Clone::clone),
+            None => Err(invalid(format!("there is no MCP server `{name}` in the configuration"))),
+        }
+    }
+}
+
+/// How to reach one server, and what to let it do.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use ops_runtime::mcp::McpServerConfig;
+///
+/// let files = McpServerConfig::stdio("npx", ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"])
+///     .with_namespace("files")
+///     .with_timeout(Duration::from_secs(30));
+/// let search = McpServerConfig::http("https://mcp.example.com/mcp").with_header("X-Api-Key", "k3y");
+/// // What may be secret does not show.
+/// assert!(!format!("{search:?}").contains("k3y"));
+/// ```
+#[derive(Clone)]
+pub struct McpServerConfig {
+    pub(super) target: Target,
+    pub(super) namespace: Option<String>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) total_timeout: Option<Duration>,
+    pub(super) connect_timeout: Duration,
+    pub(super) max_message: usize,
+    pub(super) policy: OutputPolicy,
+    pub(super) disabled: bool,
+    pub(super) operations: Vec<SpecRef>,
+    pub(super) asks: Asks,
+    pub(super) extra: Map<String, Value>,
+}
+
+/// Where a server is.
+#[derive(Clone)]
+pub(super) enum Target {
+    Stdio(Stdio),
+    Http(Http),
+}
+
+/// A server that is a child process.
+#[derive(Clone, Default)]
+pub(super) struct Stdio {
+    pub(super) command: String,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) inherit_env: bool,
+    pub(super) cwd: Option<PathBuf>,
+}
+
+/// A server at a URL.
+#[derive(Clone, Default)]
+pub(super) struct Http {
+    pub(super) url: String,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) bearer: Option<String>,
+    /// The file asks for OAuth.
+    pub(super) oauth: bool,
+}
+
+impl McpServerConfig {
+    fn new(target: Target) -> Self {
+        Self {
+            target,
+            namespace: None,
+            timeout: None,
+            total_timeout: None,
+            connect_timeout: Duration::from_secs(60),
+            max_message: 64 * 1024 * 1024,
+            policy: OutputPolicy::default(),
+            disabled: false,
+            operations: Vec::new(),
+            asks: Asks::default(),
+            extra: Map::new(),
+        }
+    }
+
+    /// A server that runs as a child process and speaks over its standard input and output.
+    ///
+    /// Of this process's environment it gets only what programs need to run, such as `PATH` and `HOME`, unless
+    /// [`with_inherited_env`](Self::with_inherited_env) says otherwise.
+    pub fn stdio<A: Into<String>>(command: impl Into<String>, args: impl IntoIterator<Item = A>) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        Self::new(Target::Stdio(Stdio { command: command.into(), args, ..Stdio::default() }))
+    }
+
+    /// A server at a URL, which speaks streamable HTTP (feature `mcp-http`).
+    pub fn http(url: impl Into<String>) -> Self {
+        Self::new(Target::Http(Http { url: url.into(), ..Http::default() }))
+    }
+
+    /// Sets a variable of the child's environment; a server at a URL has none.
+    #[must_use]
+    pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let Target::Stdio(stdio) = &mut self.target {
+            stdio.env.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// Gives the child all of this process's environment, secrets and all.
+    #[must_use]
+    pub fn with_inherited_env(mut self) -> Self {
+        if let Target::Stdio(stdio) = &mut self.target {
+            stdio.inherit_env = true;
+        }
+        self
+    }
+
+    /// Sets the directory that the child runs in.
+    #[must_use]
+    pub fn with_cwd(mut self, directory: impl Into<PathBuf>) -> Self {
+        if let Target::Stdio(stdio) = &mut self.target {
+            stdio.cwd = Some(directory.into());
+        }
+        self
+    }
+
+    /// Sends a header with every request; a child process gets none.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let Target::Http(http) = &mut self.target {
+            http.headers.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// Sends a bearer token with every request.
+    #[must_use]
+    pub fn with_bearer(mut self, token: impl Into<String>) -> Self {
+        if let Target::Http(http) = &mut self.target {
+            http.bearer = Some(token.into());
+        }
+        self
+    }
+
+    /// Sets the namespace of the tools' operations; otherwise it is the name in the configuration, or else the one that
+    /// the server gives itself. Dots become underscores, for a namespace has none.
+    #[must_use]
+    pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Gives up a call when the server has neither answered nor reported progress for that long; by default, never.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Gives up a call after that long, whatever progress it reports; by default, never.
+    #[must_use]
+    pub fn with_total_timeout(mut self, timeout: Duration) -> Self {
+        self.total_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how long connecting and listing the tools may take; a minute by default.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets how many bytes a message of the server may have; 64 MiB by default.
+    #[must_use]
+    pub fn with_max_message(mut self, bytes: usize) -> Self {
+        self.max_message = bytes;
+        self
+    }
+
+    /// Sets what to do with results that do not match their schema, and whether operations that the server does not have
+    /// as they should be are an error ([`OutputPolicy::Strict`]) or a diagnostic.
+    #[must_use]
+    pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Says which operations of generated code the server must have: it is checked whenever the client connects.
+    #[must_use]
+    pub fn with_operations<S: Into<SpecRef>>(mut self, specs: impl IntoIterator<Item = S>) -> Self {
+        self.operations.extend(specs.into_iter().map(Into::into));
+        self
+    }
+
+    /// Lets the server ask the user: `answer` fills in the form, or sees that the page is visited. Otherwise the server
+    /// is told that nobody can be asked, and what it asks all the same is declined.
+    #[must_use]
+    pub fn with_elicitation<F, Fut>(mut self, answer: F) -> Self
+    where
+        F: Fn(Elicitation) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ElicitationAnswer> + Send + 'static,
+    {
+        self.asks.elicitation = Some(Answerer(Arc::new(move |request| Box::pin(answer(request)))));
+        self
+    }
+
+    /// Lets the server ask a language model: `answer` takes the parameters of `sampling/createMessage` and gives its
+    /// result, both as JSON (MCP specification, `CreateMessageRequest`). Otherwise it is refused.
+    #[must_use]
+    pub fn with_sampling<F, Fut>(mut self, answer: F) -> Self
+    where
+        F: Fn(Value) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, CallError>> + Send + 'static,
+    {
+        self.asks.sampling = Some(Answerer(Arc::new(move |params| Box::pin(answer(params)))));
+        self
+    }
+
+    /// Tells the server which directories it should work in, as `file://` URIs.
+    #[must_use]
+    pub fn with_roots<U: Into<String>>(mut self, uris: impl IntoIterator<Item = U>) -> Self {
+        self.asks.roots = Some(uris.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Whether the configuration says not to use it.
+    pub fn is_disabled(&self) -> bool {
+        self.disabled
+    }
+
+    /// The keys of the configuration that have no meaning here, such as `description`.
+    pub fn extra(&self) -> &Map<String, Value> {
+        &self.extra
+    }
+}
+
+impl fmt::Debug for McpServerConfig {
+    /// Arguments, values of variables and headers, and what stands behind the host of a URL may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("McpServerConfig");
+        match &self.target {
+            Target::Stdio(stdio) => debug
+                .field("command", &stdio.command)
+                .field("args", &stdio.args.len())
+                .field("env", &stdio.env.keys().collect::<Vec<_>>())
+                .field("cwd", &stdio.cwd),
+            Target::Http(http) => {
+                debug.field("host", &http.host()).field("headers", &http.headers.keys().collect::<Vec<_>>())
+            }
+        };
+        debug
+            .field("namespace", &self.namespace)
+            .field("timeout", &self.timeout)
+            .field("disabled", &self.disabled)
+            .field("extra", &self.extra.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Http {
+    /// The host of the URL, with its port: what may be shown of it.
+    pub(super) fn host(&self) -> &str {
+        let after = self.url.split_once("://").map_or(self.url.as_str(), |(_, after)| after);
+        let authority = after.split(['/', '?', '#']).next().unwrap_or_default();
+        authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+    }
+}
+
+/// The error of a configuration that cannot be.
+pub(super) fn invalid(message: impl Into<String>) -> CallError {
+    CallError::new(crate::ErrorCode::ValidationError, message.into())
+}
+
+#[cfg(test)]
+mod tests;

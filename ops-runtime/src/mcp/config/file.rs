@@ -1,0 +1,163 @@
+//! Reading a configuration file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::interpolate::interpolate;
+use super::{Http, McpConfig, McpServerConfig, Stdio, Target, invalid};
+use crate::CallError;
+
+type LookUp<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The keys whose strings may hold variables; the rest stays as it is.
+const VARIABLE: [&str; 11] =
+    ["command", "args", "env", "cwd", "url", "serverUrl", "baseUrl", "headers", "auth", "type", "transport"];
+
+pub(super) fn read(text: &str, look_up: LookUp<'_>) -> Result<McpConfig, CallError> {
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| invalid(format!("the configuration is not JSON: {error}")))?;
+    let servers = ["mcpServers", "servers"].iter().find_map(|key| value.get(key));
+    let Some(Value::Object(servers)) = servers else {
+        return Err(invalid("the configuration has no object `mcpServers` or `servers`"));
+    };
+    let servers = servers.iter().map(|(name, server)| {
+        let server = Keys::of(server, look_up).and_then(Keys::server);
+        (name.clone(), server.map_err(|message| invalid(format!("the MCP server `{name}`: {message}"))))
+    });
+    Ok(McpConfig { servers: servers.collect() })
+}
+
+/// The keys of one server that nobody has taken yet, variables in their places.
+struct Keys(Map<String, Value>);
+
+impl Keys {
+    fn of(server: &Value, look_up: LookUp<'_>) -> Result<Self, String> {
+        let Value::Object(server) = server else { return Err("it is not an object".to_owned()) };
+        let mut server = server.clone();
+        // A server that is not used need not be complete.
+        if server.get("disabled") != Some(&Value::Bool(true)) {
+            for (key, value) in server.iter_mut().filter(|(key, _)| VARIABLE.contains(&key.as_str())) {
+                fill(value, look_up).map_err(|message| format!("in `{key}`, {message}"))?;
+            }
+        }
+        Ok(Self(server))
+    }
+
+    fn server(mut self) -> Result<McpServerConfig, String> {
+        let kind = match self.text("type")? {
+            Some(kind) => Some(kind),
+            None => self.text("transport")?,
+        };
+        let command = self.text("command")?;
+        let mut url = None;
+        for key in ["url", "serverUrl", "baseUrl"] {
+            url = url.or(self.text(key)?);
+        }
+        let target = match (kind.as_deref(), command, url) {
+            (None | Some("stdio"), Some(command), None) => Target::Stdio(self.stdio(command)?),
+            // `sse` was the transport before; servers of today that are so configured speak streamable HTTP.
+            (
+                None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse"),
+                None,
+                Some(url),
+            ) => Target::Http(self.http(url)?),
+            (_, Some(_), Some(_)) => return Err("it has both `command` and `url`: one of them must go".to_owned()),
+            (_, None, None) => return Err("it has neither `command` nor `url`".to_owned()),
+            (Some(kind), ..) => {
+                return Err(format!(
+                    "the transport `{kind}` does not fit, or is not known: `stdio` goes with `command`, `http` with `url`"
+                ));
+            }
+        };
+        let mut server = McpServerConfig::new(target);
+        server.timeout = self.timeout()?;
+        server.disabled = match self.0.shift_remove("disabled") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(disabled)) => disabled,
+            Some(_) => return Err("`disabled` is neither true nor false".to_owned()),
+        };
+        server.extra = self.0;
+        Ok(server)
+    }
+
+    fn stdio(&mut self, command: String) -> Result<Stdio, String> {
+        let args = match self.0.shift_remove("args") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(args)) => args
+                .into_iter()
+                .map(|arg| scalar(arg).ok_or("`args` is not a list of strings"))
+                .collect::<Result<_, _>>()?,
+            Some(_) => return Err("`args` is not a list of strings".to_owned()),
+        };
+        let env = self.texts("env")?;
+        let cwd = self.text("cwd")?.map(PathBuf::from);
+        Ok(Stdio { command, args, env, inherit_env: false, cwd })
+    }
+
+    fn http(&mut self, url: String) -> Result<Http, String> {
+        let headers = self.texts("headers")?;
+        let (bearer, oauth) = match self.text("auth")? {
+            Some(auth) if auth == "oauth" => (None, true),
+            Some(auth) => (Some(auth.strip_prefix("Bearer ").unwrap_or(&auth).to_owned()), false),
+            None => (None, false),
+        };
+        Ok(Http { url, headers, bearer, oauth })
+    }
+
+    fn timeout(&mut self) -> Result<Option<Duration>, String> {
+        match self.0.shift_remove("timeout") {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => {
+                let milliseconds =
+                    value.as_f64().filter(|ms| *ms > 0.0).map(|ms| Duration::try_from_secs_f64(ms / 1000.0));
+                match milliseconds {
+                    Some(Ok(timeout)) => Ok(Some(timeout)),
+                    _ => Err("`timeout` is not a number of milliseconds above 0".to_owned()),
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, key: &str) -> Result<Option<String>, String> {
+        match self.0.shift_remove(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(format!("`{key}` is not a string")),
+        }
+    }
+
+    fn texts(&mut self, key: &str) -> Result<BTreeMap<String, String>, String> {
+        let wrong = || format!("`{key}` is not an object of strings");
+        match self.0.shift_remove(key) {
+            None | Some(Value::Null) => Ok(BTreeMap::new()),
+            Some(Value::Object(texts)) => {
+                texts.into_iter().map(|(name, value)| Ok((name, scalar(value).ok_or_else(wrong)?))).collect()
+            }
+            Some(_) => Err(wrong()),
+        }
+    }
+}
+
+/// A text; people write numbers and booleans without quotes.
+fn scalar(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// Puts the values of variables in their places, in strings at any depth; the JSON parser bounds the depth.
+fn fill(value: &mut Value, look_up: LookUp<'_>) -> Result<(), String> {
+    match value {
+        Value::String(text) => *text = interpolate(text, look_up)?,
+        Value::Array(items) => items.iter_mut().try_for_each(|item| fill(item, look_up))?,
+        Value::Object(members) => members.values_mut().try_for_each(|member| fill(member, look_up))?,
+        _ => {}
+    }
+    Ok(())
+}

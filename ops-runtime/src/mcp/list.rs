@@ -1,0 +1,86 @@
+//! The forms in which lists of tools come: an answer of a server, or a snapshot.
+
+use serde_json::{Map, Value};
+
+use crate::Diagnostic;
+
+/// What a server calls itself in answers of the stateless protocol (2026-07-28).
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// A list of tools, and what is known of the server that gave it.
+pub(super) struct ToolList<'v> {
+    /// Where the tools stand, as a JSON pointer.
+    pub(super) pointer: &'static str,
+    pub(super) tools: &'v [Value],
+    /// The server's `serverInfo`.
+    server: Option<&'v Map<String, Value>>,
+}
+
+impl<'v> ToolList<'v> {
+    /// Finds the tools in a value: a snapshot, the result of `tools/list` or the whole answer, or the bare list.
+    pub(super) fn of(value: &'v Value) -> Result<Self, Diagnostic> {
+        let result = value.get("result").filter(|result| result.is_object());
+        let (holder, pointer) = match (value, result) {
+            (Value::Array(tools), _) => return Ok(Self { pointer: "", tools, server: None }),
+            (_, Some(result)) if value.get("tools").is_none() => (result, "/result/tools"),
+            _ => (value, "/tools"),
+        };
+        if let (None, Some(error)) = (result, value.get("error")) {
+            let message = error.get("message").and_then(Value::as_str).unwrap_or("it does not say why");
+            let error =
+                Diagnostic::error("/error", format!("not a list of tools, but an error of the server: {message}"));
+            return Err(error.with_help("take the snapshot again with `ops snapshot`"));
+        }
+        match holder.get("tools") {
+            Some(Value::Array(tools)) => Ok(Self { pointer, tools, server: server(value).or_else(|| server(holder)) }),
+            Some(_) => Err(Diagnostic::error(pointer, "not a list of tools: `tools` is not a list")),
+            None => {
+                let error = Diagnostic::error("", "not a list of tools: it has no member `tools`");
+                Err(error.with_help("a snapshot of a server's tools is written by `ops snapshot`"))
+            }
+        }
+    }
+
+    /// What the server calls itself.
+    pub(super) fn server_name(&self) -> Option<&'v str> {
+        self.text("name")
+    }
+
+    /// The version of the server.
+    pub(super) fn server_version(&self) -> Option<&'v str> {
+        self.text("version")
+    }
+
+    fn text(&self, key: &str) -> Option<&'v str> {
+        self.server?.get(key)?.as_str().filter(|text| !text.trim().is_empty())
+    }
+}
+
+fn server(value: &Value) -> Option<&Map<String, Value>> {
+    let info = value.get("serverInfo").or_else(|| value.get("_meta")?.get(SERVER_INFO));
+    info.and_then(Value::as_object)
+}
+
+/// Whether a JSON value is a list of tools in one of the forms that [`read`](super::read) takes.
+///
+/// ```
+/// use ops_runtime::mcp::is_tool_list;
+/// use serde_json::json;
+///
+/// let tool = json!({ "name": "add", "inputSchema": { "type": "object" } });
+/// assert!(is_tool_list(&json!([tool])));
+/// assert!(is_tool_list(&json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [tool] } })));
+/// assert!(!is_tool_list(&json!({ "tools": [{ "type": "function" }] })));
+/// ```
+pub fn is_tool_list(value: &Value) -> bool {
+    let is_tool = |tool: &Value| {
+        let has = |key: &str| tool.get(key).is_some();
+        tool.get("name").is_some_and(Value::is_string) && has("inputSchema") && !has("namespace")
+    };
+    match ToolList::of(value) {
+        // The list of a server that has none.
+        Ok(list) if list.tools.is_empty() => list.server.is_some(),
+        Ok(list) => list.tools.iter().any(is_tool),
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,124 @@
+//! Content types: what a body of one holds, to who reads documents and to who reads bodies.
+
+/// What a body of some content type is to the client that writes or reads it, those last that are preferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Media {
+    /// Something without a name.
+    Other,
+    /// A stream of server-sent events.
+    Events,
+    /// A stream of JSON texts, one in a line.
+    Lines,
+    /// A stream of JSON texts, each behind a record separator (RFC 7464).
+    Sequence,
+    /// Bytes.
+    Bytes,
+    /// Text.
+    Text,
+    /// Parts with headers of their own.
+    Multipart,
+    /// The fields of a form in one line.
+    Form,
+    /// JSON, in any dialect (`+json`).
+    Json,
+}
+
+/// Types that are text though they are not called so.
+const TEXT: &[&str] = &[
+    "application/csv",
+    "application/ecmascript",
+    "application/graphql",
+    "application/javascript",
+    "application/jose",
+    "application/jwt",
+    "application/sql",
+    "application/toml",
+    "application/x-pem-file",
+    "application/x-yaml",
+    "application/xml",
+    "application/yaml",
+];
+
+/// Types of which each line is a JSON text of its own (OpenAPI 3.2, section 4.14.3).
+const LINES: &[&str] = &[
+    "application/json-lines",
+    "application/jsonl",
+    "application/jsonlines",
+    "application/ndjson",
+    "application/stream+json",
+    "application/x-json-stream",
+    "application/x-jsonl",
+    "application/x-jsonlines",
+    "application/x-ndjson",
+    "text/jsonl",
+    "text/x-jsonl",
+    "text/x-ndjson",
+];
+
+impl Media {
+    /// What a body of this content type is.
+    pub(crate) fn of(content_type: &str) -> Self {
+        let essence = essence(content_type);
+        let (kind, sub) = essence.split_once('/').unwrap_or((&essence, ""));
+        match (kind, sub) {
+            ("text", "event-stream") => Self::Events,
+            ("application", "json-seq" | "geo+json-seq") => Self::Sequence,
+            _ if LINES.contains(&essence.as_str()) => Self::Lines,
+            // A range says nothing, and what endpoints mean by it is nearly always JSON.
+            ("application" | "*", "*") | ("application" | "text", "json") | ("application", "x-json") => Self::Json,
+            ("application", "x-www-form-urlencoded") => Self::Form,
+            ("", _) | (_, "") => Self::Other,
+            ("multipart", _) => Self::Multipart,
+            (_, sub) if sub.ends_with("+json") => Self::Json,
+            (_, sub) if sub.ends_with("+xml") || sub.ends_with("+yaml") => Self::Text,
+            ("text", _) => Self::Text,
+            _ if TEXT.contains(&essence.as_str()) => Self::Text,
+            _ => Self::Bytes,
+        }
+    }
+
+    /// Whether an answer of this type is a stream of items.
+    pub(crate) fn is_stream(self) -> bool {
+        matches!(self, Self::Events | Self::Lines | Self::Sequence)
+    }
+}
+
+/// The content type in lower case without parameters such as `charset`.
+pub(crate) fn essence(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_types() {
+        for (content_type, media) in [
+            ("application/json", Media::Json),
+            ("Application/JSON; charset=utf-8", Media::Json),
+            ("application/problem+json", Media::Json),
+            ("*/*", Media::Json),
+            ("application/x-www-form-urlencoded", Media::Form),
+            ("text/event-stream", Media::Events),
+            ("text/plain", Media::Text),
+            ("application/xml", Media::Text),
+            ("application/atom+xml", Media::Text),
+            ("application/octet-stream", Media::Bytes),
+            ("image/png", Media::Bytes),
+            ("application/pdf", Media::Bytes),
+            ("application/x-ndjson", Media::Lines),
+            ("application/stream+json", Media::Lines),
+            ("application/json-seq", Media::Sequence),
+            ("multipart/form-data", Media::Multipart),
+            ("multipart/mixed; boundary=x", Media::Multipart),
+            ("text/json", Media::Json),
+            ("image/svg+xml", Media::Text),
+            ("text/html;charset=x", Media::Text),
+            ("json", Media::Other),
+            ("", Media::Other),
+        ] {
+            assert_eq!(Media::of(content_type), media, "{content_type}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! How far a running call is, as a stream beside its result.
+//!
+//! ```
+//! use futures_util::StreamExt;
+//! use ops_runtime::{CallOptions, Handler, OperationSpec, Progress, Registration, Registry};
+//! use serde_json::{Value, json};
+//!
+//! static COPY: OperationSpec = OperationSpec::mutation("files.copy");
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = Registry::new();
+//! registry.register(Registration::new(&COPY, Handler::dynamic(|_: Value, context| async move {
+//!     for step in 1..=2 {
+//!         context.report(Progress::new(f64::from(step)).with_total(2.0));
+//!     }
+//!     Ok(json!("done"))
+//! })))?;
+//!
+//! let (sink, mut progress) = Progress::channel();
+//! registry.call_with("files.copy", json!({}), CallOptions::new().with_progress(sink)).await?;
+//! assert_eq!(progress.next().await, Some(Progress::new(1.0).with_total(2.0)));
+//! # Ok(()) }
+//! ```
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+
+/// How many reports wait for a reader; of more, the oldest are dropped.
+const WAITING: usize = 1024;
+
+/// How far a running call is.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How much is done; it grows with every report.
+    pub progress: f64,
+    /// How much there is to do, if that is known.
+    pub total: Option<f64>,
+    /// What is being done, for people.
+    pub message: Option<String>,
+}
+
+impl Progress {
+    /// So much is done, of nobody knows how much.
+    pub fn new(progress: f64) -> Self {
+        Self { progress, total: None, message: None }
+    }
+
+    /// Says how much there is to do.
+    #[must_use]
+    pub fn with_total(mut self, total: f64) -> Self {
+        self.total = Some(total);
+        self
+    }
+
+    /// Says what is being done.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Where a call reports to, for [`CallOptions::with_progress`](crate::CallOptions::with_progress), and the stream of
+    /// what it reports.
+    ///
+    /// The stream ends with the call. While nobody reads it, it holds the last 1,024 reports.
+    pub fn channel() -> (ProgressSink, ProgressStream) {
+        let shared = Arc::new(Mutex::new(Queue::default()));
+        (ProgressSink(Arc::new(Sender(shared.clone()))), ProgressStream(shared))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    reports: VecDeque<Progress>,
+    reader: Option<Waker>,
+    closed: bool,
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a call reports how far it is; the clones are the same place.
+#[derive(Debug, Clone)]
+pub struct ProgressSink(Arc<Sender>);
+
+#[derive(Debug)]
+struct Sender(Arc<Mutex<Queue>>);
+
+impl ProgressSink {
+    /// Says how far the call is; never waits.
+    pub fn report(&self, progress: Progress) {
+        let reader = {
+            let mut queue = lock(&self.0.0);
+            if queue.reports.len() == WAITING {
+                queue.reports.pop_front();
+            }
+            queue.reports.push_back(progress);
+            queue.reader.take()
+        };
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        let reader = {
+            let mut queue = lock(&self.0);
+            queue.closed = true;
+            queue.reader.take()
+        };
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+}
+
+/// What a call reports about how far it is; it ends with the call.
+#[derive(Debug)]
+pub struct ProgressStream(Arc<Mutex<Queue>>);
+
+impl Stream for ProgressStream {
+    type Item = Progress;
+
+    fn poll_next(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Progress>> {
+        let mut queue = lock(&self.0);
+        match queue.reports.pop_front() {
+            Some(progress) => Poll::Ready(Some(progress)),
+            None if queue.closed => Poll::Ready(None),
+            None => {
+                queue.reader = Some(task.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stream_holds_the_last_reports_and_ends_with_its_sinks() {
+        let (sink, stream) = Progress::channel();
+        let other = sink.clone();
+        for step in 0..WAITING + 2 {
+            sink.report(Progress::new(step as f64));
+        }
+        drop(sink);
+        other.report(Progress::new(-1.0));
+        drop(other);
+        let reports: Vec<_> = stream.collect().await;
+        assert_eq!(reports.len(), WAITING);
+        assert_eq!(reports[0], Progress::new(3.0));
+        assert_eq!(reports.last(), Some(&Progress::new(-1.0)));
+    }
+}

@@ -1,0 +1,296 @@
+//! Servers at a URL that misbehave.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, Response, StatusCode};
+use futures_util::stream;
+use ops_runtime::ErrorCode;
+use ops_runtime::mcp::{McpClient, McpServerConfig};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::peers::LONG;
+
+/// What the next call of a tool meets.
+#[derive(Clone)]
+enum Fault {
+    Status(StatusCode, &'static [(&'static str, &'static str)], &'static str),
+    /// A stream that ends before the answer, after these events.
+    Drop(&'static str),
+    /// The answer as an event of the stream that takes over, or of this one.
+    Event(&'static str),
+    /// Never an answer.
+    Silence,
+    /// A body that is longer than it may be.
+    Huge,
+    Redirect(String),
+}
+
+#[derive(Clone, Default)]
+struct Server {
+    faults: Arc<Mutex<VecDeque<Fault>>>,
+    /// The methods that came, with the session they came in.
+    seen: Arc<Mutex<Vec<String>>>,
+    sessions: Arc<Mutex<u32>>,
+}
+
+impl Server {
+    async fn start() -> (Self, String) {
+        let server = Self::default();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let router = Router::new().fallback(serve).with_state(server.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        (server, url)
+    }
+
+    fn then(&self, fault: Fault) {
+        self.faults.lock().unwrap().push_back(fault);
+    }
+
+    fn count(&self, what: &str) -> usize {
+        self.seen.lock().unwrap().iter().filter(|seen| seen.starts_with(what)).count()
+    }
+}
+
+fn response(status: StatusCode, headers: &[(&str, &str)], body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(*name, *value);
+    }
+    response.body(body.into()).unwrap()
+}
+
+fn answer(id: &Value, result: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
+}
+
+async fn serve(State(server): State<Server>, method: Method, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    let session = headers.get("mcp-session-id").map_or("none", |session| session.to_str().unwrap()).to_owned();
+    let json = [("content-type", "application/json")];
+    if method != Method::POST {
+        let resumes = headers.get("last-event-id").map(|id| id.to_str().unwrap().to_owned());
+        server.seen.lock().unwrap().push(format!("{method} {}", resumes.as_deref().unwrap_or_default()));
+        return match resumes {
+            // The id of the event is that of the request.
+            Some(id) => {
+                let event = format!("data: {}\n\n", answer(&id.parse().unwrap(), &text("resumed")));
+                response(StatusCode::OK, &[("content-type", "text/event-stream")], event)
+            }
+            None => response(StatusCode::METHOD_NOT_ALLOWED, &[], ""),
+        };
+    }
+    let message: Value = serde_json::from_slice(&body).unwrap();
+    let (id, called) = (&message["id"], message["method"].as_str().unwrap_or("response"));
+    server.seen.lock().unwrap().push(format!("{called} {session}"));
+    match called {
+        "initialize" => {
+            let number = {
+                let mut sessions = server.sessions.lock().unwrap();
+                *sessions += 1;
+                *sessions
+            };
+            let capabilities = json!({ "tools": {} });
+            let info = json!({ "name": "faulty-http", "version": "1" });
+            let result = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info });
+            let headers = [json[0], ("mcp-session-id", &format!("session-{number}"))];
+            response(StatusCode::OK, &headers, answer(id, &result))
+        }
+        "tools/list" => {
+            let tool = json!({ "name": "work", "inputSchema": { "type": "object" }, "x-note": "kept" });
+            response(StatusCode::OK, &json, answer(id, &json!({ "tools": [tool] })))
+        }
+        "tools/call" => {
+            let fault = server.faults.lock().unwrap().pop_front();
+            match fault {
+                None => response(StatusCode::OK, &json, answer(id, &text("worked"))),
+                Some(fault) => meet(fault, id),
+            }
+        }
+        "server/discover" => {
+            let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "no session" } });
+            response(StatusCode::BAD_REQUEST, &json, error.to_string())
+        }
+        _ => response(StatusCode::ACCEPTED, &[], ""),
+    }
+}
+
+fn meet(fault: Fault, id: &Value) -> Response<Body> {
+    let events = [("content-type", "text/event-stream")];
+    match fault {
+        Fault::Status(status, headers, body) => response(status, headers, body),
+        Fault::Drop(before) => response(StatusCode::OK, &events, before.replace("ID", &id.to_string())),
+        Fault::Event(before) => {
+            let event = format!("{}data: {}\n\n", before.replace("ID", &id.to_string()), answer(id, &text("streamed")));
+            // Byte by byte, so that nothing relies on where a piece ends.
+            let bytes: Vec<_> =
+                event.into_bytes().into_iter().map(|byte| Ok::<_, std::io::Error>(vec![byte])).collect();
+            response(StatusCode::OK, &events, Body::from_stream(stream::iter(bytes)))
+        }
+        Fault::Silence => {
+            response(StatusCode::OK, &events, Body::from_stream(stream::pending::<std::io::Result<Bytes>>()))
+        }
+        Fault::Huge => {
+            let piece = Bytes::from(vec![b' '; 1 << 20]);
+            let pieces = stream::iter((0..100).map(move |_| Ok::<_, std::io::Error>(piece.clone())));
+            response(StatusCode::OK, &[("content-type", "application/json")], Body::from_stream(pieces))
+        }
+        Fault::Redirect(url) => response(StatusCode::TEMPORARY_REDIRECT, &[("location", &url)], ""),
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+async fn connect(config: McpServerConfig) -> McpClient {
+    crate::peers::connect(config.with_namespace("far")).await
+}
+
+async fn work(client: &McpClient) -> Result<String, ops_runtime::CallError> {
+    let answer = timeout(LONG, client.call("far.work", json!({}))).await.expect("an end in time")?;
+    Ok(answer.data[0]["text"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn a_session_is_kept_and_ended() {
+    let (server, url) = Server::start().await;
+    let client = connect(McpServerConfig::http(url)).await;
+    assert_eq!(client.server_info().name, "faulty-http");
+    assert_eq!(client.tools()[0]["x-note"], "kept");
+    assert_eq!(work(&client).await.unwrap(), "worked");
+    client.close().await;
+    let seen = server.seen.lock().unwrap().clone();
+    assert_eq!(seen[..3], ["server/discover none", "initialize none", "notifications/initialized session-1"]);
+    assert!(seen.contains(&"tools/call session-1".to_owned()), "{seen:?}");
+    assert!(seen.last().unwrap().starts_with("DELETE"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_status_and_is_not_repeated() {
+    let (server, url) = Server::start().await;
+    let client = connect(McpServerConfig::http(url)).await;
+    const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+    for (status, headers, body, message, details) in [
+        (401, &[][..], "go away", "HTTP 401: Unauthorized", json!({ "body": "go away" })),
+        (401, &[("www-authenticate", "Bearer realm=\"x\"")], "", "HTTP 401: Unauthorized", json!({})),
+        (403, &[("www-authenticate", "Bearer scope=\"a\"")], "", "HTTP 403: Forbidden", json!({})),
+        (429, &[("retry-after", "7")], "slow down", "try again after 7", json!({ "body": "slow down" })),
+        (500, JSON, r#"{"oops":1}"#, "HTTP 500: Internal Server Error", json!({ "body": { "oops": 1 } })),
+        (502, &[], "<html>", "HTTP 502: Bad Gateway", json!({ "body": "<html>" })),
+    ] {
+        let before = server.count("tools/call");
+        server.then(Fault::Status(StatusCode::from_u16(status).unwrap(), headers, body));
+        let error = work(&client).await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::ExecutionError);
+        assert!(error.message().starts_with("the MCP server `far`: ") && error.message().contains(message), "{error}");
+        assert_eq!(error.details()["statusCode"], status, "{error:?}");
+        if let Some(body) = details.get("body") {
+            assert_eq!(error.details()["body"], *body);
+        }
+        for (name, value) in headers {
+            assert_eq!(error.details()["headers"][name], *value);
+        }
+        assert_eq!(server.count("tools/call"), before + 1, "{status}");
+        assert_eq!(work(&client).await.unwrap(), "worked", "after {status}");
+    }
+    assert_eq!(client.in_flight(), 0);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn an_expired_session_is_replaced() {
+    let (server, url) = Server::start().await;
+    let client = connect(McpServerConfig::http(url)).await;
+    // The server has not begun what it refuses so, and says that the client must begin again.
+    server.then(Fault::Status(StatusCode::NOT_FOUND, &[], ""));
+    assert_eq!(work(&client).await.unwrap(), "worked");
+    assert_eq!((server.count("tools/call session-1"), server.count("tools/call session-2")), (1, 1));
+    // One that is refused in the new session, too, fails.
+    server.then(Fault::Status(StatusCode::NOT_FOUND, &[], ""));
+    server.then(Fault::Status(StatusCode::NOT_FOUND, &[], ""));
+    let error = work(&client).await.unwrap_err();
+    assert_eq!(error.details()["statusCode"], 404, "{error:?}");
+    assert_eq!(client.in_flight(), 0);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_fails_the_call_or_is_resumed() {
+    let (server, url) = Server::start().await;
+    let client = connect(McpServerConfig::http(url)).await;
+    server.then(Fault::Drop(": nothing yet\n\n"));
+    let error = work(&client).await.unwrap_err();
+    assert_eq!(error.details()["interrupted"], true, "{error:?}");
+    assert!(error.message().contains("not repeated"), "{error}");
+    assert_eq!(server.count("tools/call"), 1);
+    // With the id of an event it goes on where it broke off.
+    server.then(Fault::Drop("id: ID\nretry: 10\ndata:\n\n"));
+    assert_eq!(work(&client).await.unwrap(), "resumed");
+    server.then(Fault::Drop("retry: 10\nid: ID\n\n"));
+    assert_eq!(work(&client).await.unwrap(), "resumed");
+    assert_eq!((server.count("tools/call"), client.in_flight()), (3, 0));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn events_are_read_whatever_comes_before_the_answer() {
+    let (server, url) = Server::start().await;
+    let client = connect(McpServerConfig::http(url)).await;
+    for before in [
+        "",
+        ": a comment\n\nevent: ping\ndata: {}\n\n",
+        "data: no JSON\n\n",
+        "data: {\"jsonrpc\":\"2.0\",\"id\":99999,\"result\":{}}\n\n",
+        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":ID,\"progress\":1}}\n\n",
+    ] {
+        server.then(Fault::Event(before));
+        assert_eq!(work(&client).await.unwrap(), "streamed", "{before}");
+    }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_has_limits_of_time_and_size() {
+    let (server, url) = Server::start().await;
+    let limits = McpServerConfig::http(url).with_timeout(Duration::from_millis(300)).with_max_message(1 << 20);
+    let client = connect(limits).await;
+    server.then(Fault::Silence);
+    assert_eq!(work(&client).await.unwrap_err().code(), &ErrorCode::Timeout);
+    server.then(Fault::Huge);
+    let error = work(&client).await.unwrap_err();
+    assert!(error.message().contains("1048576 bytes"), "{error}");
+    assert_eq!(work(&client).await.unwrap(), "worked");
+    assert_eq!(client.in_flight(), 0);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn redirects_are_followed_to_the_same_host_only() {
+    let (server, url) = Server::start().await;
+    let (elsewhere, other) = Server::start().await;
+    let client = connect(McpServerConfig::http(&url).with_bearer("s3cret")).await;
+    server.then(Fault::Redirect(format!("{url}/")));
+    assert_eq!(work(&client).await.unwrap(), "worked");
+    server.then(Fault::Redirect(other));
+    let error = work(&client).await.unwrap_err();
+    assert!(error.message().contains("redirect"), "{error}");
+    assert!(elsewhere.seen.lock().unwrap().is_empty());
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_url_without_a_server_is_an_error() {
+    let unused = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let url = format!("http://{unused}/secret-path");
+    let error = McpClient::connect(McpServerConfig::http(url)).await.unwrap_err();
+    assert!(error.message().starts_with(&format!("cannot connect to the MCP server `{unused}`")), "{error}");
+    assert!(!error.message().contains("secret-path"), "{error}");
+    let error = McpClient::connect(McpServerConfig::http("ftp://x")).await.unwrap_err();
+    assert!(error.message().contains("http"), "{error}");
+}

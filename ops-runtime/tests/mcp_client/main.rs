@@ -1,0 +1,7 @@
+//! The MCP client with real servers, and with servers that misbehave.
+
+mod everything;
+mod faults;
+mod http;
+mod peers;
+mod servers;

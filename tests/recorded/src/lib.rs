@@ -1,0 +1,1 @@
+//! Nothing: the types are in the tests.
