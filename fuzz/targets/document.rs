@@ -1,9 +1,10 @@
-//! The document reader: any text is an `Api` or an error, and an `Api` keeps what it promises.
+//! The readers of documents and of lists of tools: any text is an `Api` or an error, and an `Api` keeps what it promises.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use ops_runtime::mcp;
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::{Api, Diagnostic, OperationSpec};
 
@@ -14,6 +15,12 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
 fuzz_target!(|input: &[u8]| {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let parsed = openapi::parse(text).ok().and_then(|document| {
+        let tools = mcp::read(&document, &mcp::ReadOptions::new());
+        assert!(tools.is_ok() || !mcp::is_tool_list(&document));
+        if let Ok((api, diagnostics)) = &tools {
+            check(api, diagnostics);
+            assert_eq!(mcp::changes(api, api), [], "what is the same has not changed");
+        }
         let read = openapi::read(&document, &ReadOptions::new());
         if let Ok((api, diagnostics)) = &read {
             check(api, diagnostics);

@@ -95,3 +95,54 @@ fn what_the_generator_says_has_a_place_in_the_document() {
     assert_eq!(told.position, Some((18, 9)));
     assert!(told.document.as_ref().unwrap().ends_with("pets.yaml"));
 }
+
+const TOOLS: &str = r##"{
+  "serverInfo": { "name": "till", "version": "7" },
+  "tools": [
+    { "name": "add", "inputSchema": {
+      "type": "object", "properties": { "n": { "$ref": "#/$defs/N" }, "m": { "type": "integer", "default": "many" } },
+      "$defs": { "N": { "type": "object", "properties": {
+        "deep": { "type": "integer", "default": "few" }
+      } } } } },
+    { "inputSchema": {} }
+  ]
+}"##;
+
+#[test]
+fn tools_are_read_like_documents() {
+    let folder = folder("tools");
+    std::fs::write(folder.join("till.v2.json"), TOOLS).unwrap();
+    let path = folder.join("till.v2.json");
+    let modules = Builder::new().mcp(&path).generate().unwrap();
+    let [module] = modules.as_slice() else { panic!("one module") };
+    assert_eq!((module.namespace.as_str(), module.operations[0].id.as_ref()), ("till", "till.add"));
+    assert_eq!(module.files, std::slice::from_ref(&path));
+    let document = path.display().to_string();
+    let told: Vec<_> = module
+        .generated
+        .diagnostics
+        .iter()
+        .map(|told| (told.pointer.as_str(), told.position.unwrap(), told.document.as_deref()))
+        .collect();
+    // What the reader says, and what the generator says of a property and of one in a definition.
+    let place = |pointer, position| (pointer, position, Some(document.as_str()));
+    assert_eq!(
+        told,
+        [
+            place("/tools/1", (9, 5)),
+            place("/tools/0/inputSchema/properties/m", (5, 71)),
+            place("/tools/0/inputSchema/$defs/N/properties/deep", (7, 9)),
+        ]
+    );
+    // By what they are, and not by what somebody says that they are.
+    let both = Builder::new().document(&path).document(folder.join("shop.v1.yaml")).generate().unwrap();
+    assert_eq!((both[0].generated.source == module.generated.source, both[1].namespace.as_str()), (true, "shop"));
+    for wrong in [Builder::new().openapi(&path).generate(), Builder::new().mcp(folder.join("shop.v1.yaml")).generate()]
+    {
+        assert!(matches!(wrong, Err(Error::Document { .. })));
+    }
+    let all: Vec<String> =
+        Builder::new().dir(&folder).generate().unwrap().into_iter().map(|module| module.namespace).collect();
+    assert_eq!(all, ["shop", "till"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}

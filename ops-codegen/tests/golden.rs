@@ -28,9 +28,11 @@ mod golden {
         enums "enums.rs"
         formats "formats.rs"
         hostile "hostile.rs"
+        hostile_tools "hostile_tools.rs"
         operations "operations.rs"
         records "records.rs"
         recursion "recursion.rs"
+        tools "tools.rs"
         unions "unions.rs"
     }
 }
@@ -47,7 +49,7 @@ fn generate(topic: &str) -> String {
             generator = generator.with_format(format);
         }
     }
-    let modules = Builder::new().generator(generator).openapi(document).generate().unwrap();
+    let modules = Builder::new().generator(generator).document(document).generate().unwrap();
     modules.into_iter().next().unwrap().generated.source
 }
 
@@ -171,17 +173,23 @@ fn bases_are_part_of_their_heirs() {
 
 #[test]
 fn specs_are_those_that_were_read() {
-    use ops_runtime::openapi::{ReadOptions, load};
     use ops_runtime::source::FileSource;
+    use ops_runtime::{mcp, openapi};
     type Operations = fn() -> &'static [&'static OperationSpec];
-    let modules: [(&str, Operations); 3] = [
+    let modules: [(&str, Operations); 5] = [
         ("operations", golden::operations::operations),
         ("hostile", golden::hostile::operations),
         ("unions", golden::unions::operations),
+        ("tools", golden::tools::operations),
+        ("hostile_tools", golden::hostile_tools::operations),
     ];
     for (topic, operations) in modules {
         let path = folder().join(format!("{topic}.json")).display().to_string();
-        let (api, _) = load(&path, &FileSource::new(), &ReadOptions::new()).unwrap();
+        let (api, _) = if topic.ends_with("tools") {
+            mcp::load(&path, &FileSource::new(), &mcp::ReadOptions::new().with_namespace(topic)).unwrap()
+        } else {
+            openapi::load(&path, &FileSource::new(), &openapi::ReadOptions::new()).unwrap()
+        };
         assert_eq!(operations().len(), api.operations.len());
         for (generated, read) in operations().iter().zip(&api.operations) {
             for definition in generated.definitions.as_slice() {
@@ -198,7 +206,7 @@ fn specs_are_those_that_were_read() {
 fn operations_are_small() {
     let petstore = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/openapi/petshop.yaml");
     let petstore = Builder::new().openapi(petstore).generate().unwrap().remove(0).generated.source;
-    for source in [generate("operations"), generate("all_of"), petstore] {
+    for source in [generate("operations"), generate("all_of"), generate("tools"), petstore] {
         let specs = source.split("/// All operations").next().unwrap();
         for operation in specs.split("\npub struct ").skip(1) {
             let parameters = operation.matches("ops::HttpParameter::").count();
@@ -220,4 +228,23 @@ fn formats_have_types_of_their_own() {
     assert!(matches!(visit.by, Some(UuidOrInteger::Uuid(_))));
     let wrong = json!({ "id": "7", "at": "2026-11-22T10:00:00Z" });
     assert!(serde_json::from_value::<Visit>(wrong).unwrap_err().to_string().contains("UUID"));
+}
+
+#[test]
+fn tools_have_types_like_endpoints() {
+    use golden::tools::{Count, FilterKind, FindItems, FindItemsInput, Item, Levels, MoveItem, Photo};
+    use ops_runtime::{ContentBlock, McpOutput, Operation, OperationKind};
+    fn output<Op: Operation<Output = T>, T>() -> (&'static str, OperationKind, McpOutput) {
+        let tool = Op::SPEC.mcp().unwrap();
+        (tool.tool.as_ref(), Op::SPEC.kind, tool.output)
+    }
+    assert_eq!(output::<FindItems, Vec<Item>>(), ("find-items", OperationKind::Query, McpOutput::Wrapped));
+    assert_eq!(output::<Count, i64>(), ("count", OperationKind::Query, McpOutput::Wrapped));
+    assert_eq!(output::<MoveItem, _>().2, McpOutput::Structured);
+    assert_eq!(output::<Photo, Vec<ContentBlock>>(), ("photo", OperationKind::Mutation, McpOutput::Content));
+    assert_eq!(output::<Levels, Option<std::collections::BTreeMap<String, i64>>>().2, McpOutput::Structured);
+    let input: FindItemsInput =
+        round_trip(json!({ "filter": { "kind": "box" }, "limit": 5, "self": "x", "$meta": {}, "x-loc-lat": 1.5 }));
+    assert_eq!((input.filter.kind, input.self_.as_deref()), (Some(FilterKind::Box), Some("x")));
+    assert_eq!((input.meta.map(|meta| meta.len()), input.x_loc_lat, input.cursor), (Some(0), Some(1.5), None));
 }

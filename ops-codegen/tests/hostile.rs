@@ -1,4 +1,5 @@
-//! A document whose every string tries to become code, to lie to a reader or to reach a file: `golden/hostile.json`.
+//! Documents whose every string tries to become code, to lie to a reader or to reach a file: `golden/hostile.json`, and
+//! `golden/hostile_tools.json` of an MCP server.
 //!
 //! That the module compiles and says what the document says is checked beside the other golden files.
 #![allow(clippy::unwrap_used)]
@@ -9,10 +10,10 @@ use ops_codegen::{Builder, Module};
 use serde_json::json;
 use syn::Item;
 
-const PRINTED: &str = include_str!("golden/hostile.rs");
+const PRINTED: [&str; 2] = [include_str!("golden/hostile.rs"), include_str!("golden/hostile_tools.rs")];
 
 fn module(document: &Path) -> Module {
-    Builder::new().openapi(document).generate().unwrap().remove(0)
+    Builder::new().document(document).generate().unwrap().remove(0)
 }
 
 /// Only items of the kinds that a generator prints, by names of its own making.
@@ -37,16 +38,20 @@ fn check(items: &[Item]) {
 
 #[test]
 fn nothing_becomes_code() {
-    let file = syn::parse_file(PRINTED).unwrap();
-    assert!(file.attrs.is_empty());
-    check(&file.items);
+    for printed in PRINTED {
+        let file = syn::parse_file(printed).unwrap();
+        assert!(file.attrs.is_empty());
+        check(&file.items);
+    }
     // Marks that change what a reader sees, and controls that change what a terminal shows.
     let is_hidden = |c: char| {
         c.is_control() && c != '\n'
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
-    let hidden: Vec<(usize, char)> = PRINTED.char_indices().filter(|(_, c)| is_hidden(*c)).collect();
-    assert!(hidden.is_empty(), "{hidden:?}");
+    for printed in PRINTED {
+        let hidden: Vec<(usize, char)> = printed.char_indices().filter(|(_, c)| is_hidden(*c)).collect();
+        assert!(hidden.is_empty(), "{hidden:?}");
+    }
 }
 
 #[test]
@@ -60,6 +65,20 @@ fn references_lead_out_of_no_folder() {
         let place = format!("/properties/r{at}");
         let is_told = |text: &&String| text.contains(&place) && text.contains(refused);
         assert!(told.iter().any(|text| is_told(&text)), "{refused} in {told:#?}");
+    }
+}
+
+#[test]
+fn tools_refer_to_nothing_outside() {
+    let module = module(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hostile_tools.json"));
+    assert!(!module.generated.source.contains("root:") && !module.generated.source.contains("rust-version"));
+    let told: Vec<String> = module.generated.diagnostics.iter().map(ToString::to_string).collect();
+    let refused = module.operations.iter().filter(|spec| spec.name().starts_with("reference_")).count();
+    assert_eq!(refused, 7);
+    for side in ["inputSchema", "outputSchema"] {
+        let told =
+            told.iter().filter(|text| text.contains(&format!("/{side}/properties/a")) && text.contains("any value"));
+        assert_eq!(told.count(), refused, "{side}");
     }
 }
 

@@ -38,6 +38,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `validate` (default): full JSON Schema validation of dynamic input and output
 //! - `http`: the HTTP client, server-sent events
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
+//! - `mcp-schema`: reading lists of MCP tools, and what changed between two
 //! - `mcp-server`: serving a registry as an MCP server
 //! - `discover`: `Registry::discover`
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them

@@ -48,6 +48,8 @@ mod snapshot;
 pub use self::change::{Change, changes, tool_changes};
 #[cfg(feature = "mcp")]
 pub use self::client::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
+#[cfg(feature = "mcp-auth")]
+pub use self::client::auth::{McpOAuth, MemoryTokenStore, TokenStore};
 #[cfg(feature = "mcp")]
 pub use self::client::{McpClient, McpServerInfo};
 #[cfg(feature = "mcp")]
@@ -61,6 +63,9 @@ pub use self::result::decode;
 #[cfg(feature = "mcp-server")]
 pub use self::server::{McpBody, McpPeer, McpServer, McpServerOptions, McpService, Unauthorized};
 pub use self::snapshot::Snapshot;
+
+/// Marks the schema of an object that only stands for its property `result` (`FastMCP`).
+const WRAPPED: &str = "x-fastmcp-wrap-result";
 
 /// How a list of tools is read.
 #[derive(Debug, Clone, Default)]

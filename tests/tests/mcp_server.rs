@@ -28,7 +28,10 @@ fn any_host_can_use_the_example() {
     assert_eq!(tools[1]["annotations"]["readOnlyHint"], true);
     assert_eq!(pets["structuredContent"], json!({ "result": [{ "name": "Tom", "price": 900 }] }));
     assert_eq!(pets["content"][0]["text"], r#"[{"name":"Tom","price":900}]"#);
-    assert_eq!((&error["isError"], &error["content"][0]["text"]), (&json!(true), &json!("NotFound: Kit is not for sale")));
+    assert_eq!(
+        (&error["isError"], &error["content"][0]["text"]),
+        (&json!(true), &json!("NotFound: Kit is not for sale"))
+    );
     let steps: Vec<_> = walk["steps"].as_array().unwrap().iter().map(|step| &step["message"]).collect();
     assert_eq!(steps, ["step 1", "step 2", "step 3"]);
     assert_eq!(walk["walked"]["structuredContent"]["result"].as_array().unwrap().len(), 3);

@@ -93,6 +93,9 @@ pub fn tool_changes(old: &OperationSpec, new: &OperationSpec) -> Vec<Change> {
         changes.push(change(name, "/description", "the description changed", false));
     }
     let mut compare = |side, old_schema: &Schema, new_schema: &Schema, pointer: &str| {
+        if old_schema == new_schema && old.definitions == new.definitions {
+            return;
+        }
         let mut comparison = Comparison::new(side, &old.definitions, &new.definitions);
         comparison.compare(&value(old_schema), &value(new_schema), pointer);
         let found = comparison.finish().into_iter();

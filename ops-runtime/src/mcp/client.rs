@@ -8,6 +8,8 @@ mod session;
 mod stdio;
 mod wire;
 
+#[cfg(feature = "mcp-auth")]
+pub(super) mod auth;
 #[cfg(feature = "mcp-http")]
 mod http;
 
@@ -81,6 +83,9 @@ struct Inner {
     changed: Arc<Notify>,
     /// What lists the tools again when they have changed.
     refresher: OnceLock<AbortOnDropHandle<()>>,
+    /// The authorization at the server, made when it is first needed.
+    #[cfg(feature = "mcp-auth")]
+    authorization: tokio::sync::OnceCell<auth::Authorization>,
 }
 
 impl McpClient {
@@ -117,6 +122,8 @@ impl McpClient {
             registries: Mutex::new(vec![dynamic.downgrade()]),
             changed: Arc::default(),
             refresher: OnceLock::new(),
+            #[cfg(feature = "mcp-auth")]
+            authorization: tokio::sync::OnceCell::new(),
         });
         let session = inner.open().await?;
         *lock(&inner.link) = Link::up(session);
@@ -236,7 +243,11 @@ impl Remote {
 impl Inner {
     /// Connects, lists the tools and takes them over.
     async fn open(self: &Arc<Self>) -> Result<Arc<Session>, CallError> {
-        let session = Session::connect(&self.config, &self.name, self.changed.clone()).await?;
+        #[cfg(feature = "mcp-auth")]
+        let authorization = self.authorization().await?;
+        #[cfg(not(feature = "mcp-auth"))]
+        let authorization = None;
+        let session = Session::connect(&self.config, &self.name, self.changed.clone(), authorization).await?;
         let loading = Catalog::load(&session, self.namespace.as_deref());
         let taken = match tokio::time::timeout(self.config.connect_timeout, loading).await {
             Ok(catalog) => catalog.and_then(|catalog| self.take_over(catalog)),
@@ -254,6 +265,16 @@ impl Inner {
         }
         session.listen(self.changed.clone());
         Ok(Arc::new(session))
+    }
+
+    #[cfg(feature = "mcp-auth")]
+    async fn authorization(&self) -> Result<Option<&auth::Authorization>, CallError> {
+        match (&self.config.oauth, &self.config.target) {
+            (Some(oauth), super::config::Target::Http(http)) => {
+                self.authorization.get_or_try_init(|| auth::Authorization::new(oauth, http)).await.map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn catalog(&self) -> Arc<Catalog> {
@@ -293,7 +314,10 @@ impl Inner {
         unfit.retain(|(id, _)| *id != spec.id);
         let message = match catalog.operations.iter().find(tool) {
             None => format!("`{}`: the MCP server `{}` has no tool `{}`", spec.id, self.name, binding.tool),
-            Some(_) => return Ok(()),
+            Some(live) => match breaks(spec, live) {
+                Some(changes) => format!("`{}` is not as the MCP server `{}` has it: {changes}", spec.id, self.name),
+                None => return Ok(()),
+            },
         };
         if self.config.policy == OutputPolicy::Strict {
             return Err(CallError::execution(message));
@@ -365,6 +389,15 @@ impl Endpoint for McpClient {
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         Endpoint::call(&self.remote, spec, input, context)
     }
+}
+
+/// What of a live tool breaks callers of an operation that the program knows.
+fn breaks(known: &OperationSpec, live: &OperationSpec) -> Option<String> {
+    let mut changes = super::tool_changes(known, live);
+    // An operation that was written by hand need not say what it takes.
+    changes.retain(|change| change.breaks && !(known.input.is_any() && change.pointer.starts_with("/inputSchema")));
+    let said = changes.iter().map(|change| format!("{}: {}", change.pointer, change.message));
+    (!changes.is_empty()).then(|| said.collect::<Vec<_>>().join("; "))
 }
 
 /// The arguments of a tool: an object, and none is an empty one.

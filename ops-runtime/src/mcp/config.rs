@@ -137,6 +137,8 @@ pub struct McpServerConfig {
     pub(super) operations: Vec<SpecRef>,
     pub(super) asks: Asks,
     pub(super) extra: Map<String, Value>,
+    #[cfg(feature = "mcp-auth")]
+    pub(super) oauth: Option<super::McpOAuth>,
 }
 
 /// Where a server is.
@@ -180,6 +182,8 @@ impl McpServerConfig {
             operations: Vec::new(),
             asks: Asks::default(),
             extra: Map::new(),
+            #[cfg(feature = "mcp-auth")]
+            oauth: None,
         }
     }
 
@@ -239,6 +243,14 @@ impl McpServerConfig {
         if let Target::Http(http) = &mut self.target {
             http.bearer = Some(token.into());
         }
+        self
+    }
+
+    /// Gets tokens by OAuth 2.1.
+    #[cfg(feature = "mcp-auth")]
+    #[must_use]
+    pub fn with_oauth(mut self, oauth: super::McpOAuth) -> Self {
+        self.oauth = Some(oauth);
         self
     }
 
@@ -327,6 +339,12 @@ impl McpServerConfig {
     /// Whether the configuration says not to use it.
     pub fn is_disabled(&self) -> bool {
         self.disabled
+    }
+
+    /// Whether the configuration says that tokens are got by OAuth, which needs [`with_oauth`](Self::with_oauth).
+    #[cfg(feature = "mcp-auth")]
+    pub fn wants_oauth(&self) -> bool {
+        matches!(&self.target, Target::Http(http) if http.oauth) && self.oauth.is_none()
     }
 
     /// The keys of the configuration that have no meaning here, such as `description`.

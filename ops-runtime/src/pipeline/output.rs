@@ -40,11 +40,14 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         },
         data => data,
     };
-    if let Some((value, more)) = unstructured {
-        return match record::from_value(&value) {
-            Ok(data) => Ok(with(data, more)),
-            Err(error) => Err(mismatch(&entry.spec, &error, data)),
-        };
+    match unstructured {
+        Some((value, more)) if more.is_empty() => {
+            let data = record::from_value(&value).map_err(|error| mismatch(&entry.spec, &error, Payload::Value(value)));
+            return data.map(|data| with(data, Vec::new()));
+        }
+        // Blocks that happen to fit a type are none the less not what was promised.
+        Some((value, more)) => return Err(strict(&entry.spec, &more, &value)),
+        None => {}
     }
     if policy == OutputPolicy::Repair
         && let Ok(data) = record::with_variant(variant, || decode(&data))
@@ -92,6 +95,9 @@ fn unstructured(
     data: &Payload,
 ) -> Result<Option<(Value, Vec<Warning>)>, CallError> {
     let (Some(tool), Some(meta)) = (entry.spec.mcp(), meta.as_mcp()) else { return Ok(None) };
+    if meta.is_error || tool.output == McpOutput::Content {
+        return Ok(None);
+    }
     let is_absent = match &meta.structured_content {
         // Some servers say so of what they leave out.
         Some(Value::Null) => {
@@ -101,7 +107,7 @@ fn unstructured(
         // An envelope from another process may hold what was made of the text there.
         None => *data == Payload::Value(meta.content_as_json()?),
     };
-    if meta.is_error || tool.output == McpOutput::Content || !is_absent {
+    if !is_absent {
         return Ok(None);
     }
     if let [ContentBlock::Text(block)] = meta.content.as_slice()
@@ -114,6 +120,9 @@ fn unstructured(
                 return Ok(Some((value, warnings)));
             }
         }
+    }
+    if entry.spec.output.is_any() {
+        return Ok(Some((meta.content_as_json()?, Vec::new())));
     }
     let (blocks, warning) = (meta.content_as_json()?, Warning::new("", "structured content", "content blocks"));
     if policy == OutputPolicy::Strict {

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use ops_runtime::mcp::{ElicitationAnswer, ElicitationMode, McpClient, McpServerConfig};
 use ops_runtime::{
     CallError, CallOptions, CancelToken, ErrorCode, McpBinding, McpOutput, OperationSpec, OutputPolicy, Progress,
-    Registry,
+    Registry, Schema,
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -310,13 +310,19 @@ async fn what_a_server_asks_goes_to_the_user_or_is_declined() {
 
 static ECHO: OperationSpec =
     OperationSpec::query("faulty.echo").with_mcp(McpBinding::new("echo", McpOutput::Structured));
+static OTHERWISE: OperationSpec = OperationSpec::query("faulty.other")
+    .with_mcp(McpBinding::new("echo", McpOutput::Structured))
+    .with_input(Schema::text(r#"{"type":"object","properties":{"value":{"type":"string"}}}"#));
 static LOST: OperationSpec = OperationSpec::query("faulty.lost").with_mcp(McpBinding::new("lost", McpOutput::Content));
 
 #[tokio::test]
-async fn operations_that_the_server_lacks_are_named() {
-    let client = connect(faulty("").with_operations([&ECHO, &LOST])).await;
+async fn operations_that_the_server_lacks_or_has_otherwise_are_named() {
+    let client = connect(faulty("").with_operations([&ECHO, &LOST, &OTHERWISE])).await;
     let message = "`faulty.lost`: the MCP server `faulty` has no tool `lost`";
-    assert_eq!(client.diagnostics().iter().map(|d| d.message.as_str()).collect::<Vec<_>>(), [message]);
+    let diagnostics = client.diagnostics();
+    assert_eq!((diagnostics.len(), diagnostics[0].message.as_str()), (2, message));
+    let otherwise = "`faulty.other` is not as the MCP server `faulty` has it: /inputSchema/properties/value: ";
+    assert!(diagnostics[1].message.starts_with(otherwise), "{}", diagnostics[1]);
     client.close().await;
     let strict = faulty("").with_policy(OutputPolicy::Strict);
     let error = McpClient::connect(strict.clone().with_operations([&LOST])).await.unwrap_err();

@@ -27,7 +27,7 @@ pub(crate) fn npm(package: &str, args: &[&str]) -> McpServerConfig {
     McpServerConfig::stdio("node", [script(package).as_str()].iter().chain(args).copied())
 }
 
-/// A server from PyPI.
+/// A server from `PyPI`.
 pub(crate) fn pypi(command: &str, args: &[&str]) -> McpServerConfig {
     let script = peers().join(".venv/bin").join(command);
     assert!(script.exists(), "{} is missing: run tests/peers/install", script.display());

@@ -12,7 +12,7 @@ Exit status:
   2  the command was not understood: an argument, an operation, or an input that does not fit
   3  a document could not be read, or is no API document";
 
-/// Typed operations from API documents: generate Rust, look inside, call.
+/// Typed operations from API documents and MCP servers: generate Rust, look inside, call.
 #[derive(Debug, Parser)]
 #[command(name = "ops", version, after_help = EXIT)]
 pub(crate) struct Arguments {
@@ -28,9 +28,12 @@ pub(crate) enum Command {
     /// Show what would be generated, and everything there is to say about the document
     #[command(after_help = EXIT)]
     Inspect(InspectArguments),
-    /// Call an operation of a document, without generating code
+    /// Call an operation of a document or of an MCP server, without generating code
     #[command(after_help = EXIT)]
     Call(CallArguments),
+    /// Write down the tools of an MCP server, for `ops generate` and for build scripts
+    #[command(after_help = EXIT)]
+    Snapshot(SnapshotArguments),
     /// Print a script that completes this command in a shell
     Completions {
         /// The shell
@@ -54,7 +57,8 @@ pub(crate) struct Choice {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArguments {
-    /// OpenAPI documents: files, URLs, folders of documents and operation specs, or - for standard input
+    /// OpenAPI documents and snapshots of MCP servers: files, URLs, folders of documents and operation specs, or - for
+    /// standard input
     #[arg(required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) spec: Vec<String>,
     /// Where to write: a file that ends in .rs, a folder for one file a namespace, or - for standard output
@@ -69,23 +73,77 @@ pub(crate) struct GenerateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// An OpenAPI document: a file, a URL, a folder of documents and operation specs, or - for standard input
-    #[arg(value_hint = ValueHint::AnyPath)]
-    pub(crate) spec: String,
+    /// An OpenAPI document, a snapshot of an MCP server, or a configuration of MCP servers: a file, a URL, a folder of
+    /// documents and operation specs, or - for standard input; none if a server is named
+    #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["url", "config", "program"])]
+    pub(crate) spec: Option<String>,
     #[command(flatten)]
     pub(crate) choice: Choice,
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
     /// Print JSON instead of a table and messages
     #[arg(long)]
     pub(crate) json: bool,
 }
 
+/// An MCP server.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArguments {
+    /// The MCP server at this URL
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: Option<String>,
+    /// The MCP servers of this file, as other programs have it: `mcpServers` or `servers`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// The server of that name in the file
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// The program that is the MCP server, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) program: Vec<String>,
+}
+
+/// What is sent along with every request.
+#[derive(Debug, Args)]
+pub(crate) struct Credentials {
+    /// Send this header
+    #[arg(long, value_name = "K: V")]
+    pub(crate) header: Vec<String>,
+    /// Send the bearer token that this environment variable holds
+    #[arg(long, value_name = "VAR", conflicts_with = "bearer_file")]
+    pub(crate) bearer_env: Option<String>,
+    /// Send the bearer token that this file holds
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) bearer_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SnapshotArguments {
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
+    /// Where to write: a file, a folder for one file a server, or - for standard output
+    #[arg(short, long, value_name = "FILE|DIR", default_value = "-", value_hint = ValueHint::AnyPath)]
+    pub(crate) output: PathBuf,
+    /// Write nothing; say how the server differs from what is there, and fail if it does
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Wait no longer than this many seconds for a server
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) timeout: u64,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CallArguments {
-    /// An OpenAPI document: a file, a URL, or - for standard input
+    /// An OpenAPI document, or a configuration of MCP servers: a file, a URL, or - for standard input; where a server is
+    /// named, nothing or its snapshot
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) spec: String,
     /// The operation: its name, its id, or 'METHOD path'
-    pub(crate) operation: String,
+    pub(crate) operation: Option<String>,
     /// Properties of the input, read as the operation's schema says; body.name=VALUE for what lies deeper, several times
     /// for a list
     #[arg(value_name = "NAME=VALUE")]
@@ -96,15 +154,10 @@ pub(crate) struct CallArguments {
     /// Call below this URL instead of the servers that the document names
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) base_url: Option<String>,
-    /// Send this header
-    #[arg(long, value_name = "K: V")]
-    pub(crate) header: Vec<String>,
-    /// Send the bearer token that this environment variable holds
-    #[arg(long, value_name = "VAR", conflicts_with = "bearer_file")]
-    pub(crate) bearer_env: Option<String>,
-    /// Send the bearer token that this file holds
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) bearer_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
     /// Wait no longer than this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) timeout: u64,

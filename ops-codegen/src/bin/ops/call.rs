@@ -5,45 +5,64 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ops_runtime::http::Imported;
 use ops_runtime::{
-    Auth, CallError, ErrorCode, HttpConfig, OperationKind, OperationSpec, Registration, Registry, ResponseEnvelope,
-    SpecRef,
+    CallError, ErrorCode, HttpConfig, OperationKind, OperationSpec, Registration, Registry, ResponseEnvelope, SpecRef,
 };
 use serde_json::Value;
 use url::Url;
 
 use crate::arguments::CallArguments;
 use crate::failure::Failure;
-use crate::modules::{import, is_url, runtime};
+use crate::modules::{import, is_url, runtime, shown};
 use crate::progress::Progress;
 use crate::report::{clean, label};
+use crate::server::{is_config, is_tools};
+
+mod tool;
 
 /// So many operations are proposed where one is not known.
 const PROPOSED: usize = 5;
 
 pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
+    let is_config = is_config(&arguments.spec);
+    if is_config || arguments.server.is_given() {
+        return tool::run(arguments, is_config);
+    }
     if arguments.spec == "-" && arguments.input.as_deref() == Some("-") {
         let message = "standard input cannot be both the document and the input: give one of them as a file";
         return Err(Failure::Usage(message.to_owned()));
     }
+    let Some(operation) = &arguments.operation else {
+        let message = "name an operation of the document: `ops inspect` shows all that there are";
+        return Err(Failure::Usage(message.to_owned()));
+    };
+    if is_tools(&arguments.spec) {
+        let message = format!("`{}` is a snapshot: name its server as well", arguments.spec);
+        return Err(Failure::Usage(format!("{message}, by `--url URL`, `--config FILE`, or its command behind `--`")));
+    }
     let progress = Progress::start("reading");
-    let (imported, _) = import(&arguments.spec, config(arguments)?)?;
+    let imported = import(&arguments.spec, config(arguments)?)?;
     drop(progress);
-    let spec = find(&imported, &arguments.operation, &arguments.spec)?;
+    let spec = find(&imported.registrations, operation, &shown(&arguments.spec))?;
     guard(arguments, &spec)?;
-    let input = input(arguments, &spec)?;
+    let input = input(arguments, &arguments.values, &spec)?;
     let registry = Registry::new();
     registry.register_all(imported).map_err(|error| Failure::Failed(error.to_string()))?;
     runtime()?.block_on(async {
         if spec.kind == OperationKind::Subscription {
             return stream(&registry, &spec, input, arguments.raw).await;
         }
-        let progress = Progress::start("waiting for the answer");
-        let envelope = registry.call(&spec.id, input).await.map_err(|error| failed(&error))?;
-        drop(progress);
-        print(envelope, arguments.raw, true)
+        once(&registry, &spec, input, arguments.raw).await
     })
+}
+
+async fn once(registry: &Registry, spec: &OperationSpec, input: Value, raw: bool) -> Result<(), Failure> {
+    let progress = Progress::start("waiting for the answer");
+    let envelope = registry.call(&spec.id, input).await.map_err(|error| failed(&error))?;
+    drop(progress);
+    let is_error = envelope.meta.as_mcp().is_some_and(|meta| meta.is_error);
+    print(envelope, raw, true)?;
+    if is_error { Err(Failure::Failed("the tool says that it failed".to_owned())) } else { Ok(()) }
 }
 
 async fn stream(registry: &Registry, spec: &OperationSpec, input: Value, raw: bool) -> Result<(), Failure> {
@@ -114,33 +133,18 @@ fn config(arguments: &CallArguments) -> Result<HttpConfig, Failure> {
     if let Some(url) = &arguments.base_url {
         config = config.with_base_url(url);
     }
-    for header in &arguments.header {
-        // The header stays out of the message: its value may be a secret.
-        let Some((name, value)) = header.split_once(':') else {
-            return Err(Failure::Usage("a `--header` has no colon: write `--header 'Name: value'`".to_owned()));
-        };
-        config = config.with_header(name.trim(), value.trim());
+    for (name, value) in arguments.credentials.headers()? {
+        config = config.with_header(name, value);
     }
-    let token =
-        match (&arguments.bearer_env, &arguments.bearer_file) {
-            (Some(name), _) => Some(std::env::var(name).map_err(|_| {
-                Failure::Usage(format!("the environment variable `{name}` is not set: set it to the token"))
-            })?),
-            (_, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
-                Failure::Usage(format!("the token cannot be read from `{}`: {error}", path.display()))
-            })?),
-            _ => None,
-        };
-    Ok(match token {
-        Some(token) => config.with_auth(Auth::bearer(token.trim())),
+    Ok(match arguments.credentials.auth()? {
+        Some(auth) => config.with_auth(auth),
         None => config,
     })
 }
 
 /// Keeps credentials from a host that only a document from the network names.
 fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure> {
-    let has_secret = !arguments.header.is_empty() || arguments.bearer_env.is_some() || arguments.bearer_file.is_some();
-    if arguments.base_url.is_some() || !has_secret || !is_url(&arguments.spec) {
+    if arguments.base_url.is_some() || !arguments.credentials.is_given() || !is_url(&arguments.spec) {
         return Ok(());
     }
     let server = spec.http().and_then(|http| http.server.as_deref()).unwrap_or_default();
@@ -154,7 +158,7 @@ fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure>
     )))
 }
 
-fn find(imported: &Imported, wanted: &str, location: &str) -> Result<SpecRef, Failure> {
+fn find(registrations: &[Registration], wanted: &str, location: &str) -> Result<SpecRef, Failure> {
     let request = wanted.split_once(char::is_whitespace).map(|(method, path)| (method.to_uppercase(), path.trim()));
     let is_it = |spec: &OperationSpec| {
         let by_request = || {
@@ -163,7 +167,7 @@ fn find(imported: &Imported, wanted: &str, location: &str) -> Result<SpecRef, Fa
         };
         spec.id == wanted || spec.name() == wanted || by_request()
     };
-    let specs = || imported.registrations.iter().map(Registration::spec);
+    let specs = || registrations.iter().map(Registration::spec);
     if let Some(spec) = specs().find(|spec| is_it(spec)) {
         return Ok(SpecRef::from(spec.clone()));
     }
@@ -178,12 +182,11 @@ fn find(imported: &Imported, wanted: &str, location: &str) -> Result<SpecRef, Fa
     } else {
         format!("there is {}", alike.join(", "))
     };
-    let location = crate::modules::shown(location);
     Err(Failure::Usage(format!("`{location}` has no operation `{wanted}`: {hint}")))
 }
 
 /// The input: what `--input` gives, and the pairs on top.
-fn input(arguments: &CallArguments, spec: &OperationSpec) -> Result<Value, Failure> {
+fn input(arguments: &CallArguments, values: &[String], spec: &OperationSpec) -> Result<Value, Failure> {
     let given = match arguments.input.as_deref() {
         None => None,
         Some("-") => {
@@ -208,6 +211,6 @@ fn input(arguments: &CallArguments, spec: &OperationSpec) -> Result<Value, Failu
     };
     let schema = spec.input.self_contained(&spec.definitions);
     let schema = schema.map_err(|error| Failure::Failed(format!("the input's schema is not JSON: {error}")))?;
-    crate::input::add(&mut input, &arguments.values, &schema).map_err(Failure::Usage)?;
+    crate::input::add(&mut input, values, &schema).map_err(Failure::Usage)?;
     Ok(input)
 }

@@ -1,21 +1,27 @@
 //! `ops inspect`
 
 use std::io::Write;
+use std::path::Path;
 
 use ops_codegen::Module;
+use ops_runtime::mcp::ReadOptions;
 use ops_runtime::{Diagnostic, OperationSpec, Severity};
 use serde_json::{Value, json};
 
 use crate::arguments::InspectArguments;
 use crate::failure::Failure;
-use crate::modules::modules;
+use crate::modules::{Sources, modules, runtime};
 use crate::progress::Progress;
-use crate::report::clean;
+use crate::report::{Reporter, clean};
+use crate::server::{from_file, is_config};
 use crate::summary;
+
+/// A server has so many seconds to list its tools.
+const TIMEOUT: u64 = 60;
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
     let progress = Progress::start("reading");
-    let (modules, mut reporter) = modules(std::slice::from_ref(&arguments.spec), &arguments.choice)?;
+    let (modules, mut reporter) = read(arguments)?;
     drop(progress);
     let text = if arguments.json { json(&modules) } else { table(&modules) };
     std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output)?;
@@ -28,6 +34,33 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
         let _ = writeln!(std::io::stderr().lock(), "{}", reporter.total(operations));
     }
     Ok(())
+}
+
+fn read(arguments: &InspectArguments) -> Result<(Vec<Module>, Reporter), Failure> {
+    let InspectArguments { spec, choice, server, credentials, .. } = arguments;
+    let servers = match spec {
+        Some(_) if server.is_given() => {
+            let message = "name a document or a server, not both";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Some(file) if is_config(file) => from_file(Path::new(file), server.server.as_deref())?,
+        Some(spec) => return modules(std::slice::from_ref(spec), choice),
+        None => server.servers(credentials)?,
+    };
+    if choice.namespace.is_some() && servers.len() > 1 {
+        let message = "`--namespace` names the namespace of one server, and there are several: name one by `--server`";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let mut sources = Sources::default();
+    let runtime = runtime()?;
+    for server in &servers {
+        let snapshot = runtime.block_on(server.snapshot(TIMEOUT))?;
+        let mut options = ReadOptions::new();
+        options.namespace = choice.namespace.clone().or(server.namespace());
+        let read = snapshot.read(&options).map_err(|error| Failure::Unreadable(vec![error]))?;
+        sources.add(read, options.namespace.as_deref(), server.label().to_owned());
+    }
+    sources.generate(choice)
 }
 
 fn table(modules: &[Module]) -> String {
@@ -50,7 +83,11 @@ fn table(modules: &[Module]) -> String {
 }
 
 fn row(spec: &OperationSpec) -> [String; 6] {
-    let (method, path) = spec.http().map_or(("", ""), |http| (&http.method, &http.path));
+    let (method, path) = match (spec.http(), spec.mcp()) {
+        (Some(http), _) => (http.method.as_ref(), http.path.as_ref()),
+        (None, Some(mcp)) => ("tool", mcp.tool.as_ref()),
+        (None, None) => ("", ""),
+    };
     [&spec.id, summary::kind(spec), method, path, &summary::input(spec), &summary::output(spec)]
         .map(|cell| clean(cell).replace('\n', " "))
 }
@@ -62,6 +99,7 @@ fn json(modules: &[Module]) -> String {
             "kind": summary::kind(spec),
             "method": spec.http().map(|http| &http.method),
             "path": spec.http().map(|http| &http.path),
+            "tool": spec.mcp().map(|mcp| &mcp.tool),
             "tags": spec.tags,
             "deprecated": spec.deprecated,
             "input": summary::input(spec),

@@ -1,4 +1,4 @@
-//! The command `ops`: typed operations from API documents, from a shell.
+//! The command `ops`: typed operations from API documents and MCP servers, from a shell.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod arguments;
@@ -10,6 +10,8 @@ mod inspect;
 mod modules;
 mod progress;
 mod report;
+mod server;
+mod snapshot;
 mod summary;
 
 use std::io::Write;
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Completions { shell } => completions(shell),
     };
     match result {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use ops_codegen::{Builder, Module};
 use ops_runtime::http::{Imported, from_openapi_source, from_openapi_url};
-use ops_runtime::{Api, HttpConfig};
+use ops_runtime::{Api, Diagnostic, HttpConfig, mcp, openapi};
+use serde_json::Value;
 
 use crate::arguments::Choice;
 use crate::failure::Failure;
@@ -21,75 +22,133 @@ const UNNAMED: &str = "openapi";
 
 /// Generates a module for each document, and a reporter that can show their lines.
 pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>, Reporter), Failure> {
-    let mut builder = Builder::new();
-    let mut reporter = Reporter::new();
-    let mut labels = BTreeMap::new();
+    let mut sources = Sources::default();
     if choice.namespace.is_some() && specs.len() > 1 {
         let message =
             "`--namespace` names the namespace of one document, and there are several: generate them one by one";
         return Err(Failure::Usage(message.to_owned()));
     }
     for spec in specs {
-        if spec == "-" || is_url(spec) {
-            let mut config = HttpConfig::new().with_timeout(Duration::from_secs(60));
-            if let Some(namespace) = &choice.namespace {
-                config = config.with_namespace(namespace);
-            }
-            let (imported, text) = import(spec, config)?;
-            let operations: Vec<_> = imported.registrations.iter().map(|r| r.spec().clone()).collect();
-            let definitions = operations.first().map(|spec| spec.definitions.clone()).unwrap_or_default();
-            let namespace = operations.first().map(|spec| spec.namespace().to_owned());
-            let namespace = choice.namespace.clone().or(namespace).unwrap_or_else(|| "api".to_owned());
-            labels.insert(namespace.clone(), if spec == "-" { STDIN.to_owned() } else { shown(spec) });
-            builder = builder.api(namespace, Api::new(definitions, operations), imported.diagnostics);
-            if spec == "-" {
-                reporter = reporter.with_text(STDIN, text);
-            }
-        } else {
-            builder = if Path::new(spec).is_dir() { builder.dir(spec) } else { builder.document(spec) };
-            if let Some(namespace) = &choice.namespace {
-                builder = builder.namespace(namespace);
-            }
-        }
+        sources.document(spec, choice)?;
     }
-    builder = choice.include.iter().fold(builder, Builder::include);
-    builder = choice.exclude.iter().fold(builder, Builder::exclude);
-    let mut modules = builder.generate().map_err(Failure::generating)?;
-    for module in &mut modules {
-        let label = labels.get(&module.namespace);
-        for diagnostic in module.generated.diagnostics.iter_mut().filter(|d| d.document.is_none()) {
-            diagnostic.document = label.cloned();
-        }
-    }
-    Ok((modules, reporter))
+    sources.generate(choice)
 }
 
-/// Reads a document from a file, a URL or standard input, and binds its operations; with its text if it is no file.
-pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<(Imported, Option<String>), Failure> {
+/// What modules are generated from.
+#[derive(Default)]
+pub(crate) struct Sources {
+    builder: Builder,
+    reporter: Reporter,
+    /// What the documents are called that are no files, by namespace.
+    labels: BTreeMap<String, String>,
+}
+
+impl Sources {
+    fn document(&mut self, spec: &str, choice: &Choice) -> Result<(), Failure> {
+        if spec != "-" && !is_url(spec) {
+            let builder = std::mem::take(&mut self.builder);
+            self.builder = if Path::new(spec).is_dir() { builder.dir(spec) } else { builder.document(spec) };
+            if let Some(namespace) = &choice.namespace {
+                self.builder = std::mem::take(&mut self.builder).namespace(namespace);
+            }
+            return Ok(());
+        }
+        let (read, label) = if spec == "-" {
+            let text = read_stdin()?;
+            let read = match openapi::parse(&text) {
+                Ok(list) if mcp::is_tool_list(&list) => tools(&list, choice.namespace.as_deref()),
+                _ => import_text(text.clone(), config(choice)).map(operations),
+            };
+            self.reporter = std::mem::take(&mut self.reporter).with_text(STDIN, Some(text));
+            (read?, STDIN.to_owned())
+        } else {
+            (import(spec, config(choice)).map(operations)?, shown(spec))
+        };
+        self.add(read, choice.namespace.as_deref(), label);
+        Ok(())
+    }
+
+    /// Adds operations that were read, and what their source is called.
+    pub(crate) fn add(&mut self, read: (Api, Vec<Diagnostic>), namespace: Option<&str>, label: String) {
+        let (api, diagnostics) = read;
+        let own = api.operations.first().map(|spec| spec.namespace().to_owned());
+        let namespace = namespace.map(str::to_owned).or(own).unwrap_or_else(|| "api".to_owned());
+        self.labels.insert(namespace.clone(), label);
+        self.builder = std::mem::take(&mut self.builder).api(namespace, api, diagnostics);
+    }
+
+    /// Generates the modules of what was chosen.
+    pub(crate) fn generate(self, choice: &Choice) -> Result<(Vec<Module>, Reporter), Failure> {
+        let builder = choice.include.iter().fold(self.builder, Builder::include);
+        let builder = choice.exclude.iter().fold(builder, Builder::exclude);
+        let mut modules = builder.generate().map_err(Failure::generating)?;
+        for module in &mut modules {
+            let label = self.labels.get(&module.namespace);
+            for diagnostic in module.generated.diagnostics.iter_mut().filter(|d| d.document.is_none()) {
+                diagnostic.document = label.cloned();
+            }
+        }
+        Ok((modules, self.reporter))
+    }
+}
+
+fn config(choice: &Choice) -> HttpConfig {
+    let config = HttpConfig::new().with_timeout(Duration::from_secs(60));
+    match &choice.namespace {
+        Some(namespace) => config.with_namespace(namespace),
+        None => config,
+    }
+}
+
+fn operations(imported: Imported) -> (Api, Vec<Diagnostic>) {
+    let operations: Vec<_> = imported.registrations.iter().map(|r| r.spec().clone()).collect();
+    let definitions = operations.first().map(|spec| spec.definitions.clone()).unwrap_or_default();
+    (Api::new(definitions, operations), imported.diagnostics)
+}
+
+/// The operations of a list of tools.
+pub(crate) fn tools(list: &Value, namespace: Option<&str>) -> Result<(Api, Vec<Diagnostic>), Failure> {
+    let mut options = mcp::ReadOptions::new();
+    options.namespace = namespace.map(str::to_owned);
+    mcp::read(list, &options).map_err(|error| Failure::Unreadable(vec![error]))
+}
+
+/// Reads a document from a file, a URL or standard input, and binds its operations.
+pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure> {
     if is_url(spec) {
         let imported = runtime()?.block_on(from_openapi_url(spec, config));
         let mut imported = imported.map_err(|error| Failure::importing(&error, &shown(spec)))?;
         for document in imported.diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.document.as_mut()) {
             *document = shown(document);
         }
-        return Ok((imported, None));
+        return Ok(imported);
     }
     if spec != "-" {
         let imported = ops_runtime::from_openapi_file(spec, config);
-        return Ok((imported.map_err(|error| Failure::importing(&error, spec))?, None));
+        return imported.map_err(|error| Failure::importing(&error, spec));
     }
+    import_text(read_stdin()?, config)
+}
+
+fn read_stdin() -> Result<String, Failure> {
     let mut text = String::new();
-    if let Err(error) = std::io::stdin().read_to_string(&mut text) {
-        let message = format!("standard input cannot be read: {error}");
-        return Err(Failure::Unreadable(vec![ops_runtime::Diagnostic::error("", message)]));
+    match std::io::stdin().read_to_string(&mut text) {
+        Ok(_) => Ok(text),
+        Err(error) => {
+            let message = format!("standard input cannot be read: {error}");
+            Err(Failure::Unreadable(vec![Diagnostic::error("", message)]))
+        }
     }
+}
+
+fn import_text(text: String, config: HttpConfig) -> Result<Imported, Failure> {
     let source = BTreeMap::from([(UNNAMED.to_owned(), text)]);
     let imported = from_openapi_source(UNNAMED, &source, config);
     let mut imported = imported.map_err(|error| Failure::importing(&error, STDIN))?;
     for diagnostic in imported.diagnostics.iter_mut().filter(|d| d.document.as_deref() == Some(UNNAMED)) {
         diagnostic.document = Some(STDIN.to_owned());
     }
-    Ok((imported, source.into_values().next()))
+    Ok(imported)
 }
 
 pub(crate) fn is_url(spec: &str) -> bool {

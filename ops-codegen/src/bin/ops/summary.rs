@@ -1,6 +1,6 @@
 //! Schemas in a few words.
 
-use ops_runtime::{OperationKind, OperationSpec, Schema};
+use ops_runtime::{McpOutput, OperationKind, OperationSpec, Schema};
 use serde_json::Value;
 
 /// No summary is longer than this many characters.
@@ -22,7 +22,11 @@ pub(crate) fn kind(spec: &OperationSpec) -> &'static str {
 pub(crate) fn input(spec: &OperationSpec) -> String {
     let Ok(schema) = spec.input.to_value() else { return "any".to_owned() };
     let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty()) else {
-        return if spec.http().is_some() { "-".to_owned() } else { short(&words(&schema, DEPTH)) };
+        return if spec.http().is_some() || spec.mcp().is_some() {
+            "-".to_owned()
+        } else {
+            short(&words(&schema, DEPTH))
+        };
     };
     let required = |name: &str| {
         schema.get("required").and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == name))
@@ -35,7 +39,10 @@ pub(crate) fn input(spec: &OperationSpec) -> String {
 
 /// The output: `[Pet]`.
 pub(crate) fn output(spec: &OperationSpec) -> String {
-    output_of(&spec.output)
+    match spec.mcp() {
+        Some(tool) if tool.output == McpOutput::Content => "content blocks".to_owned(),
+        _ => output_of(&spec.output),
+    }
 }
 
 fn output_of(schema: &Schema) -> String {

@@ -22,6 +22,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde_json::{Value, json};
 use sse_stream::Sse;
+use tokio::sync::watch;
 
 use super::wire::{Verdict, Wire, decode};
 use crate::mcp::config::{Http as Config, invalid};
@@ -29,7 +30,10 @@ use crate::sse::SseParser;
 use crate::{CallError, http as engine};
 
 /// How long a server may take to say which revisions it knows.
-const DISCOVERY: Duration = Duration::from_secs(10);
+const DISCOVERY: Duration = Duration::from_secs(15);
+
+/// How long a server may take to open the stream of what it wants to say by itself.
+const OPENING: Duration = Duration::from_secs(3);
 
 /// How much of the body of an error is kept.
 const MAX_ERROR: usize = 64 * 1024;
@@ -46,20 +50,20 @@ pub(super) struct Http {
     client: reqwest::Client,
     wire: Arc<Wire>,
     max_message: usize,
+    /// Whether the session's own stream is there, or will not be.
+    opened: Arc<watch::Sender<bool>>,
 }
 
-/// The transport of a server at a URL.
-pub(super) fn transport(
-    config: &Config,
-    max_message: usize,
-    wire: Arc<Wire>,
-) -> Result<StreamableHttpClientTransport<Http>, CallError> {
-    let settings = settings(config, max_message)?;
-    Ok(StreamableHttpClientTransport::with_client(Http::new(max_message, wire)?, settings))
+/// The transport of a server at a URL, by a client that may add tokens.
+pub(super) fn transport<C>(config: &Config, client: C) -> Result<StreamableHttpClientTransport<C>, CallError>
+where
+    C: StreamableHttpClient + Sync,
+{
+    Ok(StreamableHttpClientTransport::with_client(client, settings(config)?))
 }
 
 /// What rmcp's transport needs to know.
-pub(super) fn settings(config: &Config, max_message: usize) -> Result<StreamableHttpClientTransportConfig, CallError> {
+fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, CallError> {
     if !config.url.starts_with("https://") && !config.url.starts_with("http://") {
         return Err(invalid("its URL starts with neither `https://` nor `http://`"));
     }
@@ -75,7 +79,6 @@ pub(super) fn settings(config: &Config, max_message: usize) -> Result<Streamable
     (retries.max_times, retries.max_delay) = (Some(6), Some(Duration::from_secs(5)));
     let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str())
         .custom_headers(headers)
-        .max_sse_event_size(max_message)
         // The answer to a call may take as long as the call.
         .max_concurrent_requests(usize::MAX);
     settings.retry_config = Arc::new(retries);
@@ -88,7 +91,17 @@ impl Http {
         let client = engine::builder().redirect(Policy::custom(follow)).build().map_err(|error| {
             CallError::execution(format!("the HTTP client cannot be set up: {}", error.without_url()))
         })?;
-        Ok(Self { client, wire, max_message })
+        Ok(Self { client, wire, max_message, opened: Arc::new(watch::Sender::new(false)) })
+    }
+
+    /// Waits until the server can say something by itself: what it asks before that, in the middle of the first call, is
+    /// lost on some servers.
+    async fn opened(&self, message: &ClientJsonRpcMessage) {
+        if matches!(message, ClientJsonRpcMessage::Request(_)) && !*self.opened.borrow() {
+            let mut opened = self.opened.subscribe();
+            let _ = tokio::time::timeout(OPENING, opened.wait_for(|opened| *opened)).await;
+            self.opened.send_replace(true);
+        }
     }
 
     async fn send(
@@ -124,13 +137,13 @@ impl Http {
     }
 
     /// The answer to a message that was sent.
-    async fn answer(&self, response: Response, max: usize) -> Result<StreamableHttpPostResponse, Failure> {
+    async fn answer(&self, response: Response) -> Result<StreamableHttpPostResponse, Failure> {
         let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if is(&response, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(self.events(response, max), session));
+            return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
         }
         let kind = content_type(response.headers());
         let is_json = is(&response, JSON);
@@ -167,8 +180,8 @@ impl Http {
     }
 
     /// Server-sent events, without what rmcp need not know.
-    fn events(&self, response: Response, max: usize) -> BoxStream<'static, Result<Sse, SseError>> {
-        let parser = SseParser::new().with_max_line(max).with_max_event(max);
+    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+        let parser = SseParser::new().with_max_line(self.max_message).with_max_event(self.max_message);
         let bytes = response.bytes_stream().map(|chunk| chunk.map_err(reqwest::Error::without_url));
         let events = Events { bytes: bytes.boxed(), parser, wire: self.wire.clone(), id: String::new(), retry: None };
         stream::unfold(Some(events), |events| async move {
@@ -249,24 +262,14 @@ impl StreamableHttpClient for Http {
     async fn post_message(
         &self,
         uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        let max = self.max_message;
-        self.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, custom_headers, max).await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
         mut message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
+        if session_id.is_some() {
+            self.opened(&message).await;
+        }
         self.wire.outbound(&mut message);
         let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::DiscoverRequest(_)));
@@ -276,7 +279,7 @@ impl StreamableHttpClient for Http {
         let answered = async {
             let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
             if response.status().is_success() {
-                self.answer(response, max_sse_event_size).await
+                self.answer(response).await
             } else {
                 self.refused(response, discovering).await
             }
@@ -315,24 +318,13 @@ impl StreamableHttpClient for Http {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        let max = self.max_message;
-        self.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, max).await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
         let mut request = self.client.get(&*uri).header(ACCEPT, EVENTS);
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
-        let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await?;
+        let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await;
+        self.opened.send_replace(true);
+        let response = response?;
         let status = response.status();
         if status == StatusCode::METHOD_NOT_ALLOWED
             || (status.is_client_error() && response.headers().contains_key(ALLOW))
@@ -346,7 +338,7 @@ impl StreamableHttpClient for Http {
         if !is(&response, EVENTS) {
             return Err(StreamableHttpError::UnexpectedContentType(Some(content_type(response.headers()))));
         }
-        Ok(self.events(response, max_sse_event_size))
+        Ok(self.events(response))
     }
 }
 

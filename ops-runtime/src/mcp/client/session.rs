@@ -19,6 +19,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::ask::Asks;
+#[cfg(feature = "mcp-auth")]
+use super::auth::Authorization;
 use super::stdio::Stdio;
 use super::wire::{Answer, RpcError, STATELESS, Slot, Wire};
 use crate::mcp::config::{McpServerConfig, Target};
@@ -69,12 +71,16 @@ impl Session {
         config: &McpServerConfig,
         server: &str,
         changed: Arc<Notify>,
+        authorization: Option<&Authorization>,
     ) -> Result<Self, CallError> {
         let wire = Wire::new(server);
-        let connected = timeout(config.connect_timeout, start(config, &wire, changed)).await;
-        let failure = match connected {
+        #[cfg(feature = "mcp-auth")]
+        let starting = authorized(config, &wire, changed, authorization);
+        #[cfg(not(feature = "mcp-auth"))]
+        let starting = timeout(config.connect_timeout, start(config, &wire, changed, authorization));
+        let failure = match starting.await {
             Ok(Ok(service)) => return Ok(Self::new(config, wire, service)),
-            Ok(Err(failure)) => failure,
+            Ok(Err(failure)) => start_failure(server, &failure),
             Err(_) => {
                 let message = format!("it did not answer within {:?}", config.connect_timeout);
                 CallError::new(ErrorCode::Timeout, message)
@@ -343,40 +349,125 @@ fn rpc_failure(server: &str, error: &RpcError) -> CallError {
         .with_details(details)
 }
 
+/// Why a connection does not start.
+enum StartError {
+    Protocol(Box<ClientInitializeError>),
+    Other(CallError),
+}
+
+impl From<ClientInitializeError> for StartError {
+    fn from(error: ClientInitializeError) -> Self {
+        Self::Protocol(Box::new(error))
+    }
+}
+
+impl From<CallError> for StartError {
+    fn from(error: CallError) -> Self {
+        Self::Other(error)
+    }
+}
+
+type Started = Result<RunningService<RoleClient, Host>, StartError>;
+
+/// Connects, and asks the user for authorization if the server wants it, for which there is no limit of time.
+#[cfg(feature = "mcp-auth")]
+async fn authorized(
+    config: &McpServerConfig,
+    wire: &Arc<Wire>,
+    changed: Arc<Notify>,
+    authorization: Option<&Authorization>,
+) -> Result<Started, tokio::time::error::Elapsed> {
+    let Some(authorization) = authorization else {
+        return timeout(config.connect_timeout, start(config, wire, changed, None)).await;
+    };
+    for _ in 0..3 {
+        authorization.connected(false);
+        let sent_after = authorization.granted();
+        let started =
+            timeout(config.connect_timeout, start(config, wire, changed.clone(), Some(authorization))).await?;
+        let challenge = match &started {
+            Err(StartError::Protocol(error)) => error.auth_challenge().map(str::to_owned),
+            _ => None,
+        };
+        let Some(challenge) = challenge else {
+            authorization.connected(true);
+            return Ok(started);
+        };
+        if let Err(error) = authorization.authorize(&challenge, sent_after).await {
+            return Ok(Err(error.into()));
+        }
+    }
+    timeout(config.connect_timeout, start(config, wire, changed, Some(authorization))).await
+}
+
+/// What stands for an authorization where there is none.
+#[cfg(not(feature = "mcp-auth"))]
+pub(super) enum Authorization {}
+
 async fn start(
     config: &McpServerConfig,
     wire: &Arc<Wire>,
     changed: Arc<Notify>,
-) -> Result<RunningService<RoleClient, Host>, CallError> {
+    authorization: Option<&Authorization>,
+) -> Started {
     let host = Host { server: wire.server.clone(), asks: config.asks.clone(), changed };
-    let lifecycle = ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::V_2025_11_25),
-    };
-    let started = match &config.target {
+    match &config.target {
         Target::Stdio(stdio) => {
             let transport = Stdio::spawn(stdio, config.max_message, wire.clone())
                 .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.command)))?;
-            host.serve_with_lifecycle(transport, lifecycle).await
+            let lifecycle = ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(ProtocolVersion::V_2025_11_25),
+            };
+            Ok(host.serve_with_lifecycle(transport, lifecycle).await?)
         }
         #[cfg(feature = "mcp-http")]
         Target::Http(http) => {
+            let client = super::http::Http::new(config.max_message, wire.clone())?;
+            #[cfg(feature = "mcp-auth")]
+            if let Some(authorization) = authorization {
+                return serve(&host, http, wire, authorization.client(client)).await;
+            }
             if http.oauth {
                 let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
-                return Err(crate::mcp::config::invalid(message));
+                return Err(crate::mcp::config::invalid(message).into());
             }
-            host.serve_with_lifecycle(super::http::transport(http, config.max_message, wire.clone())?, lifecycle).await
+            serve(&host, http, wire, client).await
         }
         #[cfg(not(feature = "mcp-http"))]
         Target::Http(_) => {
-            return Err(crate::mcp::config::invalid("a server at a URL needs the feature `mcp-http` of `ops-runtime`"));
+            let message = "a server at a URL needs the feature `mcp-http` of `ops-runtime`";
+            Err(crate::mcp::config::invalid(message).into())
         }
-    };
-    started.map_err(|error| start_failure(&wire.server, &error))
+    }
 }
 
-/// Why a connection does not start.
-pub(super) fn start_failure(server: &str, error: &ClientInitializeError) -> CallError {
+/// Connects to a server at a URL: by the newest revision, or else from the beginning by `initialize`.
+#[cfg(feature = "mcp-http")]
+async fn serve<C>(host: &Host, http: &crate::mcp::config::Http, wire: &Wire, client: C) -> Started
+where
+    C: rmcp::transport::streamable_http_client::StreamableHttpClient + Sync,
+{
+    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    let transport = super::http::transport(http, client.clone())?;
+    match host.clone().serve_with_lifecycle(transport, lifecycle).await {
+        Err(_) if wire.is_old() => {
+            let transport = super::http::transport(http, client)?;
+            Ok(host.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await?)
+        }
+        started => Ok(started?),
+    }
+}
+
+/// The error of a connection that does not start.
+fn start_failure(server: &str, error: &StartError) -> CallError {
+    match error {
+        StartError::Protocol(error) => protocol_failure(server, error),
+        StartError::Other(error) => error.clone(),
+    }
+}
+
+fn protocol_failure(server: &str, error: &ClientInitializeError) -> CallError {
     match error {
         ClientInitializeError::JsonRpcError(error) => {
             let error = RpcError {
@@ -386,7 +477,7 @@ pub(super) fn start_failure(server: &str, error: &ClientInitializeError) -> Call
             };
             rpc_failure(server, &error)
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => start_failure(server, fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_failure(server, fallback),
         ClientInitializeError::ConnectionClosed(what) => CallError::execution(format!("no {what} came")),
         ClientInitializeError::TransportError { error, .. } => transport_failure(server, &*error.error),
         error => CallError::from_error(error),
@@ -394,6 +485,7 @@ pub(super) fn start_failure(server: &str, error: &ClientInitializeError) -> Call
 }
 
 /// What a server may ask of this side.
+#[derive(Clone)]
 pub(super) struct Host {
     server: Arc<str>,
     asks: Asks,
@@ -437,6 +529,6 @@ impl Service<RoleClient> for Host {
 
     fn get_info(&self) -> ClientConfig {
         let implementation = Implementation::new("ops-runtime", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(self.asks.capabilities(), implementation)
+        ClientConfig::new(self.asks.capabilities(), implementation).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 }

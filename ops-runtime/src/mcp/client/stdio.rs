@@ -18,8 +18,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::wire::{Wire, decode};
 use crate::mcp::config::Stdio as Config;
 
-/// How long a server may take to say which revisions it knows; old ones may not answer at all.
-const DISCOVERY: Duration = Duration::from_secs(5);
+/// How long a server may take to say which revisions it knows; old ones may not answer at all. rmcp itself would wait for
+/// ten seconds, and stumble over an answer that comes later.
+const DISCOVERY: Duration = Duration::from_secs(8);
 
 /// How long a server may take to exit when its input ends, and when it is told to terminate.
 const EXIT: Duration = Duration::from_secs(2);

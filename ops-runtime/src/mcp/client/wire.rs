@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rmcp::model::{
@@ -34,6 +35,8 @@ pub(super) struct Wire {
     pending: Mutex<HashMap<i64, Pending>>,
     /// Why the connection ended.
     end: OnceLock<String>,
+    /// Whether the server does not know the newest revision.
+    is_old: AtomicBool,
     last_words: Mutex<VecDeque<String>>,
 }
 
@@ -147,6 +150,7 @@ impl Wire {
             server: server.into(),
             pending: Mutex::default(),
             end: OnceLock::new(),
+            is_old: AtomicBool::new(false),
             last_words: Mutex::default(),
         })
     }
@@ -230,7 +234,11 @@ impl Wire {
         Ok(match pending {
             None => self.stray(text),
             Some(Pending::Other) => Verdict::Pass,
-            Some(Pending::Discover) => discovered(id, &frame),
+            Some(Pending::Discover) => {
+                let verdict = discovered(id, &frame);
+                self.is_old.store(matches!(verdict, Verdict::Failed(..)), Ordering::Release);
+                verdict
+            }
             Some(Pending::Call(slot)) => {
                 let shared = slot.shared;
                 slot.fill(match (frame.result, frame.error) {
@@ -247,7 +255,13 @@ impl Wire {
         let mut pending = lock(&self.pending);
         let id = pending.iter().find(|(_, pending)| matches!(pending, Pending::Discover)).map(|(id, _)| *id)?;
         pending.remove(&id);
+        self.is_old.store(true, Ordering::Release);
         Some(failed(id, legacy("no answer")))
+    }
+
+    /// Whether the server was found not to know the newest revision.
+    pub(super) fn is_old(&self) -> bool {
+        self.is_old.load(Ordering::Acquire)
     }
 
     /// Whether the server has yet to say which revisions it knows.

@@ -1,0 +1,167 @@
+//! MCP servers, as they are named on the command line.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ops_runtime::Auth;
+use ops_runtime::mcp::{McpClient, McpConfig, McpServerConfig, Snapshot, is_tool_list};
+use serde_json::Value;
+
+use crate::arguments::{Credentials, ServerArguments};
+use crate::failure::Failure;
+use crate::modules::is_url;
+
+/// A server, and what it is called in a configuration file.
+pub(crate) struct Server {
+    pub(crate) name: Option<String>,
+    config: McpServerConfig,
+}
+
+impl Server {
+    /// Connects, within that many seconds.
+    pub(crate) async fn connect(&self, timeout: u64) -> Result<McpClient, Failure> {
+        let timeout = Duration::from_secs(timeout.max(1));
+        let mut config = self.config.clone().with_connect_timeout(timeout).with_total_timeout(timeout);
+        if let Some(namespace) = self.namespace() {
+            config = config.with_namespace(namespace);
+        }
+        McpClient::connect(config).await.map_err(|error| match &self.name {
+            Some(name) => Failure::Failed(format!("`{name}`: {}", error.message())),
+            None => Failure::Failed(error.message().to_owned()),
+        })
+    }
+
+    /// Asks for the tools, within that many seconds.
+    pub(crate) async fn snapshot(&self, timeout: u64) -> Result<Snapshot, Failure> {
+        let client = self.connect(timeout).await?;
+        let snapshot = client.snapshot();
+        client.close().await;
+        Ok(snapshot)
+    }
+
+    /// The name as a namespace, which names files as well.
+    pub(crate) fn namespace(&self) -> Option<String> {
+        let clean = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
+        self.name.as_ref().map(|name| name.chars().map(clean).collect())
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or("the server")
+    }
+}
+
+impl ServerArguments {
+    /// Whether a server is named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.url.is_some() || self.config.is_some() || !self.program.is_empty()
+    }
+
+    /// The servers that are named; of a file those that are in use.
+    pub(crate) fn servers(&self, credentials: &Credentials) -> Result<Vec<Server>, Failure> {
+        let ways = [self.url.is_some(), self.config.is_some(), !self.program.is_empty()];
+        if ways.iter().filter(|way| **way).count() != 1 {
+            let message = "name one server: by `--url URL`, `--config FILE`, or its command behind `--`";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        if let Some(file) = &self.config {
+            return from_file(file, self.server.as_deref());
+        }
+        if self.server.is_some() {
+            return Err(Failure::Usage("`--server` names a server of the file that `--config` names".to_owned()));
+        }
+        let config = match (&self.url, self.program.split_first()) {
+            (Some(url), _) if !is_url(url) => {
+                return Err(Failure::Usage(format!("`{url}` is no URL: write `https://...`")));
+            }
+            (Some(url), _) => credentials.on(McpServerConfig::http(url))?,
+            // Whoever types a command expects it to run as if it stood alone.
+            (None, Some((program, arguments))) => McpServerConfig::stdio(program, arguments).with_inherited_env(),
+            (None, None) => return Ok(Vec::new()),
+        };
+        Ok(vec![Server { name: None, config }])
+    }
+}
+
+impl Credentials {
+    /// The headers, by name.
+    pub(crate) fn headers(&self) -> Result<Vec<(&str, &str)>, Failure> {
+        let headers = self.header.iter().map(|header| {
+            // The header stays out of the message: its value may be a secret.
+            let parts = header.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
+            parts.ok_or_else(|| Failure::Usage("a `--header` has no colon: write `--header 'Name: value'`".to_owned()))
+        });
+        headers.collect()
+    }
+
+    /// The bearer token.
+    pub(crate) fn bearer(&self) -> Result<Option<String>, Failure> {
+        let token = match (&self.bearer_env, &self.bearer_file) {
+            (Some(name), _) => Some(std::env::var(name).map_err(|_| {
+                Failure::Usage(format!("the environment variable `{name}` is not set: set it to the token"))
+            })?),
+            (_, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
+                Failure::Usage(format!("the token cannot be read from `{}`: {error}", path.display()))
+            })?),
+            _ => None,
+        };
+        Ok(token.map(|token| token.trim().to_owned()))
+    }
+
+    /// The token as HTTP clients take it.
+    pub(crate) fn auth(&self) -> Result<Option<Auth>, Failure> {
+        Ok(self.bearer()?.map(Auth::bearer))
+    }
+
+    /// Whether there is anything to keep from strangers.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.header.is_empty() || self.bearer_env.is_some() || self.bearer_file.is_some()
+    }
+
+    fn on(&self, mut config: McpServerConfig) -> Result<McpServerConfig, Failure> {
+        for (name, value) in self.headers()? {
+            config = config.with_header(name, value);
+        }
+        Ok(match self.bearer()? {
+            Some(token) => config.with_bearer(token),
+            None => config,
+        })
+    }
+}
+
+/// The servers of a file that are in use, or the one of that name.
+pub(crate) fn from_file(file: &Path, wanted: Option<&str>) -> Result<Vec<Server>, Failure> {
+    let usage = |error: ops_runtime::CallError| Failure::Usage(error.message().to_owned());
+    let file = McpConfig::from_file(file).map_err(usage)?;
+    let names: Vec<String> = match wanted {
+        Some(name) => vec![name.to_owned()],
+        None => file.names().map(str::to_owned).collect(),
+    };
+    let mut servers = Vec::new();
+    for name in names {
+        let config = file.server(&name).map_err(usage)?.clone();
+        if wanted.is_some() || !config.is_disabled() {
+            servers.push(Server { name: Some(name), config });
+        }
+    }
+    if servers.is_empty() {
+        return Err(Failure::Usage("the file names no server that is in use".to_owned()));
+    }
+    Ok(servers)
+}
+
+/// Whether a file is a configuration of MCP servers.
+pub(crate) fn is_config(file: &str) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let holds = ["\"mcpServers\"", "\"servers\""].iter().any(|key| text.contains(key));
+    // An API's document may list servers, too.
+    holds
+        && serde_json::from_str::<Value>(&text)
+            .is_ok_and(|value| ["mcpServers", "servers"].iter().any(|key| value.get(key).is_some_and(Value::is_object)))
+}
+
+/// Whether a file is a list of an MCP server's tools.
+pub(crate) fn is_tools(file: &str) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.contains("\"tools\"") && serde_json::from_str::<Value>(&text).is_ok_and(|value| is_tool_list(&value))
+}

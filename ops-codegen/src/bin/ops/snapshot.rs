@@ -1,0 +1,116 @@
+//! `ops snapshot`
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ops_codegen::write_if_changed;
+use ops_runtime::mcp::{self, ReadOptions, Snapshot};
+use ops_runtime::{Api, Diagnostic, openapi};
+
+use crate::arguments::SnapshotArguments;
+use crate::failure::Failure;
+use crate::modules::runtime;
+use crate::progress::Progress;
+use crate::report::clean;
+use crate::server::Server;
+
+pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
+    let servers = arguments.server.servers(&arguments.credentials)?;
+    let targets = targets(arguments, &servers)?;
+    let runtime = runtime()?;
+    let mut failed = Vec::new();
+    for (server, target) in servers.iter().zip(targets) {
+        let progress = Progress::start("asking the server");
+        let taken = runtime.block_on(server.snapshot(arguments.timeout));
+        drop(progress);
+        let done = taken.and_then(|snapshot| match &target {
+            None => print(&snapshot.to_string()),
+            Some(path) if arguments.check => check(path, &snapshot),
+            Some(path) => write(path, &snapshot),
+        });
+        match done {
+            Ok(()) => {}
+            // One server that fails does not stop the others.
+            Err(Failure::Failed(message)) => failed.push(message),
+            Err(other) => return Err(other),
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
+}
+
+/// Where the snapshot of each server goes; nowhere for standard output.
+fn targets(arguments: &SnapshotArguments, servers: &[Server]) -> Result<Vec<Option<PathBuf>>, Failure> {
+    let output = &arguments.output;
+    if output == Path::new("-") {
+        if arguments.check {
+            return Err(Failure::Usage(
+                "`--check` needs the snapshot to compare with: name it by `-o FILE`".to_owned(),
+            ));
+        }
+        return match servers {
+            [_] => Ok(vec![None]),
+            _ => Err(Failure::Usage(format!(
+                "there are {} servers: name a folder by `-o DIR`, or one server by `--server NAME`",
+                servers.len()
+            ))),
+        };
+    }
+    let is_folder = output.is_dir() || output.extension().is_none();
+    match servers {
+        [_] if !is_folder => Ok(vec![Some(output.clone())]),
+        _ if !is_folder => {
+            let message = format!("`{}` is one file, and there are {} servers", output.display(), servers.len());
+            Err(Failure::Usage(format!("{message}: name a folder, or one server by `--server NAME`")))
+        }
+        _ => servers
+            .iter()
+            .map(|server| match server.namespace() {
+                Some(name) => Ok(Some(output.join(format!("{name}.json")))),
+                None => Err(Failure::Usage(format!("`{}` is a folder: name a file", output.display()))),
+            })
+            .collect(),
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::output)
+}
+
+fn write(path: &Path, snapshot: &Snapshot) -> Result<(), Failure> {
+    write_if_changed(path, &snapshot.to_string()).map_err(|error| Failure::Failed(error.to_string()))?;
+    tell(&format!("{}: {} tools", path.display(), snapshot.tools().len()));
+    Ok(())
+}
+
+/// Says what changed since the snapshot in the file was taken.
+fn check(path: &Path, now: &Snapshot) -> Result<(), Failure> {
+    let label = path.display().to_string();
+    let unreadable = |error: Diagnostic| Failure::Unreadable(vec![error.with_document(&label)]);
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| unreadable(Diagnostic::error("", format!("the snapshot cannot be read: {error}"))))?;
+    let before = Snapshot::of(&openapi::parse(&text).map_err(unreadable)?).map_err(unreadable)?;
+    let api = |snapshot: &Snapshot| -> Result<Api, Failure> {
+        snapshot.read(&ReadOptions::new()).map(|(api, _)| api).map_err(unreadable)
+    };
+    let changes = mcp::changes(&api(&before)?, &api(now)?);
+    let lines: String =
+        changes.iter().map(|change| format!("{}\n", clean(&change.to_string()).replace('\n', " "))).collect();
+    print(&lines)?;
+    let breaking = changes.iter().filter(|change| change.breaks).count();
+    if before.tools() == now.tools() {
+        tell(&format!("{label}: the server's {} tools are as they were", now.tools().len()));
+        return Ok(());
+    }
+    let message = match (changes.len(), breaking) {
+        (0, _) => "the server's tools are described in other words, which changes no operation".to_owned(),
+        (all, 0) => format!("{all} changes, none of which breaks callers"),
+        (all, breaking) => format!("{all} changes, of which {breaking} break callers"),
+    };
+    Err(Failure::Failed(format!("{label}: {message}\nrun the command without `--check` to write it anew")))
+}
+
+fn tell(line: &str) {
+    // Nothing is left to tell if standard error is closed.
+    let _ = writeln!(std::io::stderr().lock(), "{}", clean(line));
+}

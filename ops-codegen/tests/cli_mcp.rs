@@ -1,0 +1,220 @@
+//! The command `ops` with MCP servers: real ones, which `tests/peers/install` installs.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// A folder of its own for a test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-mcp-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+struct Ran {
+    status: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ran {
+    #[track_caller]
+    fn good(self) -> String {
+        assert_eq!(self.status, 0, "{}", self.stderr);
+        self.stdout
+    }
+
+    #[track_caller]
+    fn json(self) -> Value {
+        serde_json::from_str(&self.good()).unwrap()
+    }
+
+    /// The message of a failure.
+    #[track_caller]
+    fn failed(self, status: i32) -> String {
+        assert_eq!(self.status, status, "{}{}", self.stdout, self.stderr);
+        self.stderr
+    }
+}
+
+fn ops(folder: &Path, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    let output = command.args(arguments).current_dir(folder).env("SHOP_TOKEN", "s3cr3t").output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let ran = Ran { status: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) };
+    assert!(!ran.stderr.contains("s3cr3t") && !ran.stdout.contains("s3cr3t"), "no secret shows");
+    ran
+}
+
+/// Runs a command with the server `everything` behind it.
+fn with_everything(folder: &Path, arguments: &[&str]) -> Ran {
+    let script = script();
+    ops(folder, &[arguments, &["--", "node", &script]].concat())
+}
+
+/// The server `everything`, of npm.
+fn script() -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/peers/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    assert!(script.exists(), "{} is missing: run tests/peers/install", script.display());
+    script.to_str().unwrap().to_owned()
+}
+
+/// A configuration of two servers that are one, and of one that is not used.
+fn config(folder: &Path) {
+    let server = json!({ "command": "node", "args": [script()] });
+    let mut other = server.clone();
+    other["disabled"] = true.into();
+    let servers = json!({ "every.thing": server, "second": server, "third": other });
+    std::fs::write(folder.join("mcp.json"), json!({ "mcpServers": servers }).to_string()).unwrap();
+}
+
+#[test]
+fn a_snapshot_is_written_compared_and_generated_from() {
+    let folder = folder("snapshot");
+    let said = with_everything(&folder, &["snapshot", "-o", "everything.json"]);
+    assert!(said.stderr.starts_with("everything.json: "), "{}", said.stderr);
+    said.good();
+    let text = std::fs::read_to_string(folder.join("everything.json")).unwrap();
+    let snapshot: Value = serde_json::from_str(&text).unwrap();
+    let tools = snapshot["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted() && names.contains(&"echo") && names.len() > 5, "{names:?}");
+    assert_eq!(snapshot["serverInfo"]["name"], "mcp-servers/everything");
+    assert_eq!(with_everything(&folder, &["snapshot"]).good(), text, "a snapshot does not change by itself");
+
+    // As it was.
+    assert_eq!(with_everything(&folder, &["snapshot", "--check", "-o", "everything.json"]).good(), "");
+    // The committed snapshot is of a server that asked for less, and gave more.
+    let mut old = snapshot.clone();
+    for tool in old["tools"].as_array_mut().unwrap() {
+        match tool["name"].as_str().unwrap() {
+            "echo" => {
+                tool["inputSchema"]["required"] = json!([]);
+                tool["description"] = "Said it otherwise".into();
+            }
+            "get-structured-content" => tool["outputSchema"]["properties"]["wind"] = json!({ "type": "number" }),
+            _ => {}
+        }
+    }
+    old["tools"].as_array_mut().unwrap().push(json!({ "name": "gone", "inputSchema": {} }));
+    std::fs::write(folder.join("old.json"), old.to_string()).unwrap();
+    let ran = with_everything(&folder, &["snapshot", "--check", "-o", "old.json"]);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "change: `echo` /description: the description changed",
+            "breaking: `echo` /inputSchema/properties/message: it is required now",
+            "change: `get-structured-content` /outputSchema/properties/wind: the property is gone",
+            "breaking: `gone`: the tool is gone",
+        ]
+    );
+    assert!(ran.failed(1).contains("4 changes, of which 2 break callers"));
+
+    let out = folder.join("out");
+    let said = ops(&folder, &["generate", "everything.json", "-o", "out"]);
+    assert!(said.stderr.contains(&format!("{} operations", names.len())), "{}", said.stderr);
+    said.good();
+    let module = std::fs::read_to_string(out.join("everything.rs")).unwrap();
+    assert!(module.contains("ops::McpBinding::new(\"get-structured-content\", ops::McpOutput::Structured)"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn tools_are_inspected_and_called() {
+    let folder = folder("call");
+    with_everything(&folder, &["snapshot", "-o", "everything.json"]).good();
+    let table = with_everything(&folder, &["inspect", "--namespace", "demo"]).good();
+    assert!(
+        table.contains("demo.echo") && table.contains("message: string") && table.contains("content blocks"),
+        "{table}"
+    );
+    let of_file = ops(&folder, &["inspect", "everything.json", "--json"]).json();
+    let of_server = with_everything(&folder, &["inspect", "--json", "--namespace", "everything"]).json();
+    assert_eq!(of_file["modules"][0]["operations"], of_server["modules"][0]["operations"]);
+
+    let answer = with_everything(&folder, &["call", "echo", "message=hello"]).json();
+    assert_eq!(answer["data"], json!([{ "type": "text", "text": "Echo: hello" }]));
+    assert_eq!(answer["meta"]["source"], "mcp");
+    // By its id, with the schemas of the snapshot.
+    let weather =
+        with_everything(&folder, &["call", "--raw", "everything.json", "get-structured-content", "location=Chicago"]);
+    assert!(weather.json()["temperature"].is_number());
+    let sum = with_everything(&folder, &["call", "--raw", "get-sum", "--input", r#"{"a": 40}"#, "b=2"]).good();
+    assert!(sum.contains("42"), "{sum}");
+
+    assert!(with_everything(&folder, &["call", "echo"]).failed(2).contains("message"));
+    assert!(with_everything(&folder, &["call", "ech"]).failed(2).contains("there is `echo`"));
+    assert!(ops(&folder, &["call", "everything.json", "echo", "message=x"]).failed(2).contains("name its server"));
+    assert!(ops(&folder, &["snapshot"]).failed(2).contains("name one server"));
+    assert!(ops(&folder, &["call", "echo", "--", "/no/such/program"]).failed(1).contains("/no/such/program"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn servers_of_a_configuration() {
+    let folder = folder("config");
+    config(&folder);
+    let ran = ops(&folder, &["inspect", "mcp.json", "--json"]);
+    let modules = ran.json()["modules"].clone();
+    let namespaces: Vec<_> = modules.as_array().unwrap().iter().map(|module| module["namespace"].clone()).collect();
+    assert_eq!(namespaces, ["every_thing", "second"]);
+    let of_one = ops(&folder, &["inspect", "mcp.json", "--server", "second", "--include", "echo", "--json"]).json();
+    assert_eq!(of_one["modules"][0]["operations"].as_array().unwrap().len(), 1);
+
+    for arguments in [
+        ["mcp.json", "every_thing.echo", "message=x"].as_slice(),
+        &["mcp.json", "echo", "message=x", "--server", "second"],
+        &["echo", "message=x", "--config", "mcp.json", "--server", "every.thing"],
+    ] {
+        let answer = ops(&folder, &[&["call", "--raw"], arguments].concat()).json();
+        assert_eq!(answer[0]["text"], "Echo: x", "{arguments:?}");
+    }
+    assert!(ops(&folder, &["call", "mcp.json", "echo", "message=x"]).failed(2).contains("which server has `echo`?"));
+    assert!(ops(&folder, &["call", "mcp.json", "echo", "--server", "fourth"]).failed(2).contains("fourth"));
+
+    ops(&folder, &["snapshot", "--config", "mcp.json", "-o", "tools"]).good();
+    let read = |name: &str| std::fs::read_to_string(folder.join("tools").join(name)).unwrap();
+    assert_eq!(read("every_thing.json"), read("second.json"));
+    assert!(!folder.join("tools/third.json").exists(), "what is disabled is left alone");
+    ops(&folder, &["snapshot", "--config", "mcp.json", "-o", "tools", "--check"]).good();
+    assert!(ops(&folder, &["snapshot", "--config", "mcp.json"]).failed(2).contains("2 servers"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The server over HTTP, which ends with it.
+struct Listening(Child);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_at_a_url() {
+    let folder = folder("url");
+    // A port that was free a moment ago: the server takes no other way to choose one.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = Command::new("node");
+    command.args([script().as_str(), "streamableHttp"]).env("PORT", port.to_string());
+    let mut server = Listening(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(server.0.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("listening on port")), "the server ended");
+    std::thread::spawn(move || lines.for_each(drop));
+
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let bearer = ["--bearer-env", "SHOP_TOKEN"];
+    ops(&folder, &[["snapshot", "--url", &url, "-o", "http.json"].as_slice(), &bearer].concat()).good();
+    let answer = ops(&folder, &[["call", "--raw", "echo", "message=far", "--url", &url].as_slice(), &bearer].concat());
+    assert_eq!(answer.json()[0]["text"], "Echo: far");
+    let table = ops(&folder, &["inspect", "--url", &url]).good();
+    assert!(table.contains("mcp_servers_everything.echo"), "{table}");
+    assert!(ops(&folder, &["inspect", "--url", "nowhere"]).failed(2).contains("no URL"));
+    drop(server);
+    std::fs::remove_dir_all(folder).unwrap();
+}
