@@ -38,6 +38,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `validate` (default): full JSON Schema validation of dynamic input and output
 //! - `http`: the HTTP client, server-sent events
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
+//! - `mcp`, `mcp-http`, `mcp-auth`: the MCP client, for servers that are child processes, at a URL, and with OAuth
 //! - `discover`: `Registry::discover`
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
