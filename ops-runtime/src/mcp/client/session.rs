@@ -408,7 +408,7 @@ async fn start(
     config: &McpServerConfig,
     wire: &Arc<Wire>,
     changed: Arc<Notify>,
-    authorization: Option<&Authorization>,
+    #[cfg_attr(not(feature = "mcp-auth"), expect(unused))] authorization: Option<&Authorization>,
 ) -> Started {
     let host = Host { wire: Arc::downgrade(wire), asks: config.asks.clone(), changed };
     match &config.target {

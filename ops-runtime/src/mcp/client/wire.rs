@@ -291,6 +291,7 @@ impl Wire {
     }
 
     /// Whether the server was found not to know the newest revision.
+    #[cfg(feature = "mcp-http")]
     pub(super) fn is_old(&self) -> bool {
         self.is_old.load(Ordering::Acquire)
     }
