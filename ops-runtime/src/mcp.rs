@@ -27,6 +27,42 @@
 //! have the name of their tool before theirs. References to other documents are never followed. What cannot be read
 //! costs itself alone and is named in a diagnostic.
 
+//!
+//! # Running tools
+//!
+//! `McpClient` (feature `mcp`) connects to a server, started as a child process or at a URL (feature `mcp-http`), and
+//! runs its tools: those of generated code and those that are only met at run time. `McpClients` does so for all servers
+//! of a configuration file, `McpConfig`.
+#![cfg_attr(
+    feature = "mcp",
+    doc = r###"
+```
+use ops_runtime::Registry;
+use ops_runtime::mcp::{McpClients, McpConfig};
+
+# #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+let config = McpConfig::from_json(r##"{ "mcpServers": { "shop": { "command": "no-such-server" } } }"##)?;
+let clients = McpClients::connect(&config).await;
+// One that fails does not stop the others.
+assert!(clients.errors()["shop"].message().contains("`no-such-server` cannot be started"));
+let registry = Registry::new();
+clients.register_all(&registry)?;
+# Ok(()) }
+```
+
+- **Revisions**: 2026-07-28 if the server knows it, or else what it agrees to by `initialize`, from 2024-11-05.
+- **Results** are decoded as they came: nothing that a server says is lost. See [`decode`].
+- **Errors**: a tool that fails gives an envelope whose meta says `is_error` to `call`, and a `TOOL_ERROR` to `execute`.
+  An error of the protocol is an `EXECUTION_ERROR` whose details are `{ server, code, message, data }`; one of HTTP has
+  the details of every HTTP error. A call that was interrupted has `interrupted` in its details.
+- **Time**: `McpServerConfig::with_timeout` counts from the last sign of life, `with_total_timeout` and the options of a
+  call from its start. A call that ends so, or is dropped, is cancelled at the server.
+- **What a server asks** (elicitation, sampling, roots) goes to those that the configuration names, and is declined
+  otherwise.
+- **What a child writes** to standard error goes to `tracing` (target `ops_runtime::mcp::stderr`), what a server logs to
+  the target `ops_runtime::mcp::log`.
+"###
+)]
 // An error ends the reading of a list, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
 

@@ -165,6 +165,7 @@ pub(super) struct Http {
     pub(super) headers: BTreeMap<String, String>,
     pub(super) bearer: Option<String>,
     /// The file asks for OAuth.
+    #[cfg_attr(not(feature = "mcp-http"), expect(dead_code))]
     pub(super) oauth: bool,
 }
 

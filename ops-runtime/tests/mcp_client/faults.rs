@@ -308,6 +308,17 @@ async fn what_a_server_asks_goes_to_the_user_or_is_declined() {
     }
 }
 
+#[tokio::test]
+async fn time_stands_still_while_the_user_thinks() {
+    let thinking = faulty("").with_timeout(Duration::from_millis(500)).with_elicitation(|_| async {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        ElicitationAnswer::Cancel
+    });
+    let client = connect(thinking).await;
+    assert_eq!(call(&client, "ask", json!({})).await, Ok(text(r#"{"action": "cancel"}"#)));
+    client.close().await;
+}
+
 static ECHO: OperationSpec =
     OperationSpec::query("faulty.echo").with_mcp(McpBinding::new("echo", McpOutput::Structured));
 static OTHERWISE: OperationSpec = OperationSpec::query("faulty.other")

@@ -3,5 +3,6 @@
 mod everything;
 mod faults;
 mod http;
+mod oauth;
 mod peers;
 mod servers;

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::session::Session;
 use super::{Inner, McpServerInfo, lock};
-use crate::CallError;
+use crate::{CallError, ErrorCode};
 
 /// How often a recovery tries to connect before the calls that wait for it fail.
 const ATTEMPTS: u32 = 5;
@@ -129,7 +129,12 @@ async fn recover(inner: Arc<Inner>, mut failures: u32) -> Result<Arc<Session>, C
             Err(error) => {
                 tracing::warn!(server = %inner.name, %error, "cannot connect again");
                 failures += 1;
+                // Who does not answer in time will hardly do so the next time, and callers have waited long enough.
+                let is_slow = error.code() == &ErrorCode::Timeout;
                 failure = error;
+                if is_slow {
+                    break;
+                }
             }
         }
     }

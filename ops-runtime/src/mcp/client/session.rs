@@ -1,6 +1,6 @@
 //! One connection to a server, from its start to its end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -290,8 +290,8 @@ impl Waiting<'_> {
             if let Ok(received) = timeout_at(next, &mut handle.rx).await {
                 return Ok(closed(received));
             }
-            let progressed = slot.last_progress().filter(|last| *last > sign_of_life);
-            match (progressed, until) {
+            let seen = slot.last_progress().max(self.session.wire.last_asked());
+            match (seen.filter(|last| *last > sign_of_life), until) {
                 (Some(last), until) if until.is_none_or(|until| next < until) => sign_of_life = last,
                 (_, Some(until)) if next >= until => {
                     return Err(self.session.timed_out("did not answer", self.session.limits.total));
@@ -408,9 +408,9 @@ async fn start(
     config: &McpServerConfig,
     wire: &Arc<Wire>,
     changed: Arc<Notify>,
-    authorization: Option<&Authorization>,
+    #[cfg_attr(not(feature = "mcp-auth"), expect(unused))] authorization: Option<&Authorization>,
 ) -> Started {
-    let host = Host { server: wire.server.clone(), asks: config.asks.clone(), changed };
+    let host = Host { wire: Arc::downgrade(wire), asks: config.asks.clone(), changed };
     match &config.target {
         Target::Stdio(stdio) => {
             let transport = Stdio::spawn(stdio, config.max_message, wire.clone())
@@ -487,7 +487,8 @@ fn protocol_failure(server: &str, error: &ClientInitializeError) -> CallError {
 /// What a server may ask of this side.
 #[derive(Clone)]
 pub(super) struct Host {
-    server: Arc<str>,
+    /// The connection, which does not end with this: rmcp keeps it as long as it likes.
+    wire: Weak<Wire>,
     asks: Asks,
     changed: Arc<Notify>,
 }
@@ -505,7 +506,10 @@ impl Service<RoleClient> for Host {
         };
         let params = request.get_mut("params").map(Value::take).unwrap_or_default();
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+        let wire = self.wire.upgrade();
+        let asking = wire.as_ref().map(|wire| wire.asks());
         let answer = self.asks.answer(method, params).await;
+        drop(asking);
         answer
             .map(|result| ClientResult::CustomResult(CustomResult::new(result)))
             .map_err(|(code, message)| ErrorData::new(RpcCode(code), message, None))
@@ -520,7 +524,8 @@ impl Service<RoleClient> for Host {
             ServerNotification::ToolListChangedNotification(_) => self.changed.notify_one(),
             ServerNotification::LoggingMessageNotification(message) => {
                 let message = serde_json::to_value(&message.params).unwrap_or_default();
-                tracing::debug!(target: "ops_runtime::mcp::log", server = %self.server, %message);
+                let server = self.wire.upgrade().map(|wire| wire.server.clone());
+                tracing::debug!(target: "ops_runtime::mcp::log", server = server.as_deref(), %message);
             }
             _ => {}
         }

@@ -38,6 +38,16 @@ pub(super) struct Wire {
     /// Whether the server does not know the newest revision.
     is_old: AtomicBool,
     last_words: Mutex<VecDeque<String>>,
+    asking: Mutex<Asking>,
+}
+
+/// What the server asks the user in the middle of calls.
+#[derive(Default)]
+struct Asking {
+    /// How many questions are not answered yet.
+    open: usize,
+    /// When one was last answered.
+    answered: Option<Instant>,
 }
 
 /// A request that the server has not answered yet.
@@ -152,6 +162,7 @@ impl Wire {
             end: OnceLock::new(),
             is_old: AtomicBool::new(false),
             last_words: Mutex::default(),
+            asking: Mutex::default(),
         })
     }
 
@@ -168,6 +179,26 @@ impl Wire {
     /// Why the connection ended, if it is known.
     pub(super) fn reason(&self) -> Option<&str> {
         self.end.get().map(String::as_str)
+    }
+
+    /// The server asks the user something: until that is answered, no call is waited for in vain.
+    pub(super) fn asks(&self) -> impl Drop + use<'_> {
+        struct Answered<'w>(&'w Wire);
+        impl Drop for Answered<'_> {
+            fn drop(&mut self) {
+                let mut asking = lock(&self.0.asking);
+                asking.open -= 1;
+                asking.answered = Some(Instant::now());
+            }
+        }
+        lock(&self.asking).open += 1;
+        Answered(self)
+    }
+
+    /// When the user was last asked something.
+    pub(super) fn last_asked(&self) -> Option<Instant> {
+        let asking = lock(&self.asking);
+        if asking.open > 0 { Some(Instant::now()) } else { asking.answered }
     }
 
     /// Keeps a line that the server wrote to standard error.
@@ -260,6 +291,7 @@ impl Wire {
     }
 
     /// Whether the server was found not to know the newest revision.
+    #[cfg(feature = "mcp-http")]
     pub(super) fn is_old(&self) -> bool {
         self.is_old.load(Ordering::Acquire)
     }

@@ -1,0 +1,206 @@
+//! OAuth: the user's browser at the loopback address, tokens in a store of one's own, and their renewal.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use ops_runtime::http::{HttpEngine, RequestBody, Secret};
+use ops_runtime::mcp::{McpClient, McpOAuth, McpServerConfig, TokenStore};
+use ops_runtime::{BoxFuture, CallError};
+use serde_json::{Value, json};
+use tower_service::Service;
+
+use crate::peers::connect;
+
+/// An MCP server that is its own authorization server.
+#[derive(Clone, Default)]
+struct Server {
+    url: String,
+    seen: Arc<Mutex<Vec<String>>>,
+    /// The number of the token that is good.
+    good: Arc<Mutex<u32>>,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = Self { url, ..Self::default() };
+        let router = Router::new().fallback(serve).with_state(server.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        server
+    }
+
+    fn count(&self, what: &str) -> usize {
+        self.seen.lock().unwrap().iter().filter(|seen| *seen == what).count()
+    }
+}
+
+fn reply(status: u16, headers: &[(&str, &str)], body: &Value) -> Response<Body> {
+    let mut response = Response::builder().status(StatusCode::from_u16(status).unwrap());
+    for (name, value) in headers {
+        response = response.header(*name, *value);
+    }
+    response.header("content-type", "application/json").body(Body::from(body.to_string())).unwrap()
+}
+
+async fn serve(
+    State(server): State<Server>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
+    let (url, form) = (&server.url, String::from_utf8_lossy(&body).into_owned());
+    let path = uri.path().to_owned();
+    let seen = if form.contains("grant_type=refresh_token") { "renewed".to_owned() } else { path.clone() };
+    server.seen.lock().unwrap().push(seen);
+    match path.as_str() {
+        "/.well-known/oauth-protected-resource/mcp" => {
+            reply(200, &[], &json!({ "resource": format!("{url}/mcp"), "authorization_servers": [url] }))
+        }
+        "/.well-known/oauth-authorization-server" => {
+            let metadata = json!({
+                "issuer": url,
+                "authorization_endpoint": format!("{url}/authorize"),
+                "token_endpoint": format!("{url}/token"),
+                "registration_endpoint": format!("{url}/register"),
+                "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+            });
+            reply(200, &[], &metadata)
+        }
+        "/register" => {
+            let asked: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(asked["client_name"], "the test");
+            reply(201, &[], &json!({ "client_id": "dynamic", "redirect_uris": asked["redirect_uris"] }))
+        }
+        "/authorize" => {
+            let query: BTreeMap<_, _> =
+                url::form_urlencoded::parse(uri.query().unwrap().as_bytes()).into_owned().collect();
+            assert_eq!(query["code_challenge_method"], "S256");
+            let back = format!("{}?code=c0de&state={}", query["redirect_uri"], query["state"]);
+            reply(302, &[("location", &back)], &Value::Null)
+        }
+        "/token" => {
+            let mut good = server.good.lock().unwrap();
+            *good += 1;
+            let token = format!("token-{good}");
+            let answer =
+                json!({ "access_token": token, "token_type": "bearer", "expires_in": 3600, "refresh_token": "again" });
+            reply(200, &[], &answer)
+        }
+        "/mcp" => {
+            let good = format!("Bearer token-{}", server.good.lock().unwrap());
+            if headers.get("authorization").is_none_or(|given| given != good.as_str()) {
+                let challenge = format!("Bearer resource_metadata=\"{url}/.well-known/oauth-protected-resource/mcp\"");
+                return reply(401, &[("www-authenticate", &challenge)], &Value::Null);
+            }
+            if method != Method::POST {
+                return reply(405, &[], &Value::Null);
+            }
+            let message: Value = serde_json::from_slice(&body).unwrap();
+            let info = json!({ "name": "safe", "version": "1" });
+            let result = match message["method"].as_str().unwrap() {
+                "initialize" => {
+                    json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": info })
+                }
+                "tools/list" => json!({ "tools": [{ "name": "open", "inputSchema": { "type": "object" } }] }),
+                "tools/call" => json!({ "content": [{ "type": "text", "text": "open" }] }),
+                "server/discover" => return reply(404, &[], &Value::Null),
+                _ => return reply(202, &[], &Value::Null),
+            };
+            reply(200, &[], &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+        }
+        _ => reply(404, &[], &Value::Null),
+    }
+}
+
+/// A store as somebody might write it.
+#[derive(Clone, Default)]
+struct Drawer(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Drawer {
+    fn done<T: Send + 'static>(value: T) -> BoxFuture<'static, Result<T, CallError>> {
+        Box::pin(std::future::ready(Ok(value)))
+    }
+}
+
+impl TokenStore for Drawer {
+    fn load(&self, server: &str) -> BoxFuture<'static, Result<Option<Secret>, CallError>> {
+        Self::done(self.0.lock().unwrap().get(server).map(|tokens| Secret::new(tokens.clone())))
+    }
+
+    fn save(&self, server: &str, tokens: Secret) -> BoxFuture<'static, Result<(), CallError>> {
+        self.0.lock().unwrap().insert(server.to_owned(), tokens.expose().to_owned());
+        Self::done(())
+    }
+
+    fn clear(&self, server: &str) -> BoxFuture<'static, Result<(), CallError>> {
+        self.0.lock().unwrap().remove(server);
+        Self::done(())
+    }
+}
+
+/// What a browser does.
+async fn browse(mut url: String) {
+    loop {
+        let request = Request::get(&url).body(RequestBody::default()).unwrap();
+        let response = HttpEngine::new().unwrap().call(request).await.unwrap();
+        match response.headers().get("location") {
+            Some(location) => url = location.to_str().unwrap().to_owned(),
+            None => return assert_eq!(response.status(), 200),
+        }
+    }
+}
+
+async fn open(client: &McpClient) -> Result<Value, CallError> {
+    client.call("safe.open", json!({})).await.map(|envelope| envelope.data[0]["text"].clone())
+}
+
+#[tokio::test]
+async fn tokens_are_got_kept_and_renewed() {
+    let server = Server::start().await;
+    let store = Drawer::default();
+    // A port that was free a moment ago: the redirect URL has to name one.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let asked = Arc::new(Mutex::new(0));
+    let counted = asked.clone();
+    let oauth = McpOAuth::new(format!("http://127.0.0.1:{port}/callback"))
+        .with_client_name("the test")
+        .with_store(store.clone())
+        .with_loopback(move |url| {
+            *counted.lock().unwrap() += 1;
+            tokio::spawn(browse(url.to_owned()));
+        });
+    let url = format!("{}/mcp", server.url);
+    let config = McpServerConfig::http(&url).with_namespace("safe").with_oauth(oauth);
+    let client = connect(config.clone()).await;
+    assert_eq!(open(&client).await.unwrap(), "open");
+    assert_eq!((*asked.lock().unwrap(), server.count("/register"), server.count("/token")), (1, 1, 1));
+    client.close().await;
+
+    // The next client finds the tokens, and asks nobody.
+    assert!(store.0.lock().unwrap()[&url].contains("token-1"));
+    let client = connect(config).await;
+    assert_eq!(open(&client).await.unwrap(), "open");
+    // A token that is good no more is renewed without the user, and the refused call sent again.
+    *server.good.lock().unwrap() += 1;
+    assert_eq!(open(&client).await.unwrap(), "open");
+    assert_eq!((*asked.lock().unwrap(), server.count("renewed")), (1, 1));
+    assert!(store.0.lock().unwrap()[&url].contains("token-3"));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn without_anybody_to_ask_the_server_refuses() {
+    let server = Server::start().await;
+    let config = McpServerConfig::http(format!("{}/mcp", server.url)).with_namespace("safe");
+    let error = McpClient::connect(config.clone()).await.unwrap_err();
+    assert_eq!(error.details()["statusCode"], 401, "{error:?}");
+    let error = McpClient::connect(config.with_oauth(McpOAuth::new("http://127.0.0.1:1/callback"))).await.unwrap_err();
+    assert!(error.message().contains("with_prompt"), "{error}");
+}
