@@ -116,7 +116,7 @@ fn tools_are_read_like_documents() {
     let modules = Builder::new().mcp(&path).generate().unwrap();
     let [module] = modules.as_slice() else { panic!("one module") };
     assert_eq!((module.namespace.as_str(), module.operations[0].id.as_ref()), ("till", "till.add"));
-    assert_eq!(module.files, [path.clone()]);
+    assert_eq!(module.files, std::slice::from_ref(&path));
     let document = path.display().to_string();
     let told: Vec<_> = module
         .generated
