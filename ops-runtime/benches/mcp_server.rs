@@ -2,7 +2,8 @@
 //! --bench mcp_server`.
 //!
 //! One client of `rmcp` calls both over pipes in memory, in turns, one call at a time and many at once. Prints calls a
-//! second, medians, and the ratio, which is to be 0.9 at least.
+//! second, medians, and the ratio, which is to be 0.9 at least. With `--only operation|macros COUNT` it calls one of them
+//! so often, to be counted under callgrind: a busy machine does not change instructions.
 
 use std::time::Instant;
 
@@ -121,6 +122,14 @@ async fn rate(client: &Client, tool: &'static str, arguments: &serde_json::Value
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     const ROUNDS: usize = 31;
+    let arguments: Vec<_> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--only") {
+        let client = if arguments[at + 1] == "macros" { theirs().await } else { ours().await };
+        for _ in 0..arguments[at + 2].parse().expect("a count") {
+            call(&client, "bench_add", json!({ "a": 1, "b": 2 })).await;
+        }
+        return;
+    }
     let clients = [ours().await, theirs().await];
     println!("{:<28}{:>12}{:>12}{:>8}", "", "operation", "macros", "ratio");
     for (name, tool, arguments, calls, at_once) in [
@@ -131,10 +140,11 @@ async fn main() {
     ] {
         let mut rates = [Vec::new(), Vec::new()];
         let mut ratios = Vec::new();
-        for _ in 0..ROUNDS {
+        for number in 0..ROUNDS {
             let mut round = [0.0; 2];
-            for (rate_of, client) in round.iter_mut().zip(&clients) {
-                *rate_of = rate(client, tool, &arguments, calls, at_once).await;
+            // Each goes first as often as the other.
+            for of in [number % 2, (number + 1) % 2] {
+                round[of] = rate(&clients[of], tool, &arguments, calls, at_once).await;
             }
             rates[0].push(round[0]);
             rates[1].push(round[1]);

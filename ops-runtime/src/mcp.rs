@@ -64,6 +64,9 @@ pub use self::result::decode;
 pub use self::server::{McpBody, McpPeer, McpServer, McpServerOptions, McpService, Unauthorized};
 pub use self::snapshot::Snapshot;
 
+/// Marks the schema of an object that only stands for its property `result` (`FastMCP`).
+const WRAPPED: &str = "x-fastmcp-wrap-result";
+
 /// How a list of tools is read.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]

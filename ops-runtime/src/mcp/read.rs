@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::ReadOptions;
 use super::list::ToolList;
+use super::{ReadOptions, WRAPPED};
 use crate::openapi;
 use crate::openapi::standalone::{self, Standalone};
 use crate::source::Source;
 use crate::{Api, Binding, Definitions, Diagnostic, McpBinding, McpOutput, OperationKind, OperationSpec, Schema, Text};
-
-/// What marks a schema that only wraps the output (`FastMCP`).
-const WRAPPED: &str = "x-fastmcp-wrap-result";
 
 /// Reads the list of tools at a location.
 ///

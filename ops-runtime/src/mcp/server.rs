@@ -29,7 +29,7 @@
 //! # Asking the client
 //!
 //! A handler reaches the client that called its tool by [`McpPeer::of`]: it can ask the user (elicitation) or the model
-//! (sampling), and tell progress.
+//! (sampling). What it reports by [`Context::report`](crate::Context::report) are progress notifications.
 //!
 //! # Errors
 //!

@@ -8,8 +8,8 @@ use std::time::Duration;
 use axum::Router;
 use ops_runtime::mcp::{McpPeer, McpServer, McpServerOptions};
 use ops_runtime::{
-    CallError, ContentBlock, Context, EmbeddedResource, Handler, OperationKind, OperationSpec, Registration, Registry,
-    ResourceContent, operation,
+    CallError, ContentBlock, Context, EmbeddedResource, Handler, OperationKind, OperationSpec, Progress, Registration,
+    Registry, ResourceContent, operation,
 };
 use serde_json::{Value, json};
 
@@ -130,12 +130,12 @@ async fn error_handling() -> Result<(), CallError> {
 
 /// A tool that the suite asks for.
 #[operation(namespace = "test")]
-async fn tool_with_progress(context: &Context) -> Result<String, CallError> {
+async fn tool_with_progress(context: &Context) -> String {
     for percent in [0.0, 50.0, 100.0] {
-        peer(context)?.progress(percent, Some(100.0), "on its way").await;
+        context.report(Progress::new(percent).with_total(100.0));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    Ok("done".into())
+    "done".into()
 }
 
 /// A tool that the suite asks for.

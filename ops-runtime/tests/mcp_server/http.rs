@@ -102,8 +102,8 @@ impl Ask {
 impl Answer {
     /// The last message of a JSON or an event stream answer.
     fn message(&self) -> Value {
-        let data = self.text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
-        let last = data.filter(|data| !data.is_empty()).last().unwrap_or(&self.text);
+        let mut data = self.text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+        let last = data.rfind(|data| !data.is_empty()).unwrap_or(&self.text);
         serde_json::from_str(last).unwrap_or_else(|_| panic!("{}", self.text))
     }
 }

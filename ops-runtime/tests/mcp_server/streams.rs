@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use ops_runtime::mcp::{McpServer, McpServerOptions};
-use ops_runtime::{CallError, Handler, OperationKind, OperationSpec, Registration, Registry};
+use ops_runtime::{CallError, Context, Handler, OperationKind, OperationSpec, Progress, Registration, Registry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -28,6 +28,25 @@ async fn items_are_progress_and_the_answer_has_them_all() {
         client.call("math_count", json!({ "to": 3 })).await;
         assert!(client.notifications.is_empty());
     }
+}
+
+#[tokio::test]
+async fn reports_come_before_the_answer() {
+    let handler = Handler::dynamic(|_, context: Context| async move {
+        context.report(Progress::new(1.0).with_total(2.0).with_message("half"));
+        tokio::task::yield_now().await;
+        context.report(Progress::new(2.0).with_total(2.0));
+        Ok(json!({}))
+    });
+    let mut client = Client::connect(with(OperationKind::Mutation, handler), REVISIONS[0]).await;
+    let params = json!({ "name": "demo_run", "arguments": {}, "_meta": { "progressToken": 7 } });
+    client.request("tools/call", params).await;
+    let told: Vec<_> = client.notifications.drain(..).map(|message| message["params"].clone()).collect();
+    let first = json!({ "progressToken": 7, "progress": 1.0, "total": 2.0, "message": "half" });
+    assert_eq!(told, [first, json!({ "progressToken": 7, "progress": 2.0, "total": 2.0 })]);
+    // Nobody asked.
+    client.call("demo_run", json!({})).await;
+    assert!(client.notifications.is_empty());
 }
 
 #[tokio::test]

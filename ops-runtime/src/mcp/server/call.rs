@@ -1,8 +1,11 @@
 //! Running a tool: the call of its operation, its items told as they come, and its answer.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
+use futures_util::future::{Either, FutureExt, select};
+use futures_util::stream::StreamExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputResponses,
     ProgressNotificationParam, ProgressToken,
@@ -16,7 +19,7 @@ use super::tool::{Served, Structure};
 use super::{McpServerOptions, Shared, result};
 use crate::context::deadline_after;
 use crate::pipeline::{self, EnvelopeStream};
-use crate::{CallError, CallOptions, CancelToken};
+use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
 /// What the protocol itself says in the metadata of a request, which is not for handlers.
 const RESERVED: &str = "io.modelcontextprotocol/";
@@ -57,7 +60,15 @@ async fn answer(
     peer: &McpPeer,
 ) -> CallToolResult {
     let (options, context) = (&server.options, peer.request());
-    let mut invocation = caller.invocation(&server.registry, call_options(options, context));
+    let token = context.meta.get_progress_token();
+    let mut call_options = call_options(options, context);
+    // The items of a subscription are its progress.
+    let reports = token.clone().filter(|_| !tool.is_stream()).map(|token| {
+        let (sink, reports) = Progress::channel();
+        call_options.progress = Some(sink);
+        (token, reports)
+    });
+    let mut invocation = caller.invocation(&server.registry, call_options);
     Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
     let (request, id) = (invocation.context.request, &tool.spec.id);
     let failure = |error| result::failure(&result::public(error, &tool.spec, request, options.expose_errors));
@@ -66,7 +77,12 @@ async fn answer(
         Err(error) => return failure(error),
     };
     if !tool.is_stream() {
-        return match pipeline::call(invocation, id, input).await {
+        let call = pipeline::call(invocation, id, input);
+        let outcome = match reports {
+            Some((token, reports)) => reporting(call, reports, &token, &context.peer).await,
+            None => call.await,
+        };
+        return match outcome {
             Ok(envelope) => result::success(tool, structure, envelope),
             Err(error) => failure(error),
         };
@@ -75,7 +91,7 @@ async fn answer(
         Ok(stream) => stream,
         Err(error) => return failure(error),
     };
-    let progress = context.meta.get_progress_token().map(|token| (&context.peer, token));
+    let progress = token.map(|token| (&context.peer, token));
     let Items { items, text, errors, complete } = collect(stream, progress, options).await;
     let mut errors = errors.into_iter();
     let Some(first) = errors.next() else { return result::collected(tool, structure, items, text, !complete) };
@@ -86,6 +102,37 @@ async fn answer(
         result.content.push(ContentBlock::text(text));
     }
     result
+}
+
+/// Runs a call, and tells what it reports before its answer is.
+async fn reporting<T>(
+    call: impl Future<Output = T>,
+    mut reports: ProgressStream,
+    token: &ProgressToken,
+    peer: &Peer<RoleServer>,
+) -> T {
+    let mut call = pin!(call);
+    let done = loop {
+        match select(call.as_mut(), reports.next()).await {
+            Either::Left((done, _)) => break done,
+            Either::Right((Some(report), _)) => tell(report, token, peer).await,
+            Either::Right((None, _)) => break call.await,
+        }
+    };
+    // A task of the handler may hold on to the stream, so only what is there already.
+    while let Some(Some(report)) = reports.next().now_or_never() {
+        tell(report, token, peer).await;
+    }
+    done
+}
+
+async fn tell(report: Progress, token: &ProgressToken, peer: &Peer<RoleServer>) {
+    let Progress { progress, total, message } = report;
+    let mut told = ProgressNotificationParam::new(token.clone(), progress);
+    (told.total, told.message) = (total, message);
+    if let Err(error) = peer.notify_progress(told).await {
+        tracing::debug!(%error, "progress could not be told");
+    }
 }
 
 fn call_options(options: &McpServerOptions, context: &RequestContext<RoleServer>) -> CallOptions {

@@ -139,10 +139,7 @@ impl ServerHandler for Connection {
                     }
                 }
             };
-            tokio::select! {
-                () = tell => {}
-                () = context.cancelled() => {}
-            }
+            context.request_context().ct.run_until_cancelled(tell).await;
             Ok(())
         })
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ElicitResult, ErrorData, InputRequest, InputRequests,
-    InputRequiredResult, InputResponses, ProgressNotificationParam, RequestStateCodec, SealOptions, ServerRequest,
+    InputRequiredResult, InputResponses, RequestStateCodec, SealOptions, ServerRequest,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_core::Deserialize;
@@ -121,16 +121,6 @@ impl McpPeer {
         self.0.call.wake();
         // The call ends, and this with it.
         std::future::pending().await
-    }
-
-    /// Tells how far the call has come, if the client asked for that; `total` is how far it goes, if that is known.
-    pub async fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
-        let Some(token) = self.0.request.meta.get_progress_token() else { return };
-        let mut told = ProgressNotificationParam::new(token, progress).with_message(message);
-        told.total = total;
-        if let Err(error) = self.0.request.peer.notify_progress(told).await {
-            tracing::debug!(%error, "progress could not be told");
-        }
     }
 
     async fn send(&self, request: InputRequest) -> Result<Value, CallError> {

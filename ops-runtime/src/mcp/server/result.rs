@@ -61,7 +61,9 @@ pub(super) fn failure(error: &CallError) -> CallToolResult {
         text.push('\n');
         text.push_str(&error.details().to_string());
     }
-    let mut result = CallToolResult::error(vec![Block::text(text)]);
+    // What another server's tool said when it failed is said as it was.
+    let content = error.mcp_meta().map(|meta| meta.content.iter().map(block).collect());
+    let mut result = CallToolResult::error(content.unwrap_or_else(|| vec![Block::text(text)]));
     note(&mut result, "ops/error", serde_json::to_value(error).unwrap_or_default());
     result
 }

@@ -4,9 +4,6 @@ use serde_json::{Map, Value, json};
 
 type Object = Map<String, Value>;
 
-/// Marks the schema of an object that stands for its property `result`; FastMCP, and clients of this crate, unwrap it.
-pub(super) const WRAPPED: &str = "x-fastmcp-wrap-result";
-
 /// How many references of a chain are followed.
 const CHAIN: usize = 16;
 

@@ -7,6 +7,7 @@ use rmcp::model::{JsonObject, MetaObject, ProtocolVersion, Tool, ToolAnnotations
 use serde_json::{Map, Value, json};
 
 use super::schema::{self, Kind};
+use crate::mcp::WRAPPED;
 use crate::{CallError, Definitions, ErrorCode, OperationKind, OperationSpec, Schema, SpecRef};
 
 /// What a revision of the protocol allows as structured content.
@@ -74,7 +75,7 @@ impl Served {
         let mut object = any.clone();
         any.output_schema = output_schema.clone().map(Arc::new);
         object.output_schema = output_schema.map(|schema| match output {
-            Output::Other => Arc::new(schema::wrap(schema, "result", Some(schema::WRAPPED))),
+            Output::Other => Arc::new(schema::wrap(schema, "result", Some(WRAPPED))),
             _ => Arc::new(schema),
         });
         Self { spec, name, output, input, object, any }
