@@ -119,3 +119,9 @@ pub const CALL_EVENT_SCHEMA: &str = schema!(
     CallEvent CallRequested CallResponded CallCompleted CallAborted CallErrorEvent Identity ResponseEnvelope
     ResponseMeta LocalMeta HttpMeta McpMeta ContentBlock ResourceContent Annotations Warning
 );
+
+/// Schema of a frame that is about the link between two peers: see [`call`](crate::call).
+pub const LINK_FRAME_SCHEMA: &str = schema!(
+    LinkFrame LinkCredit LinkAnnounce OperationSpec Schema ErrorDefinition AccessControl Binding HttpBinding
+    ServerVariable SecurityRequirement SecurityScheme HttpParameter HttpBody HttpField HttpResponse
+);

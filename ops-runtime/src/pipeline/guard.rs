@@ -9,6 +9,7 @@ use std::task::{Context as Task, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
+use serde_json::json;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -22,6 +23,7 @@ pub(crate) struct Limits {
     timeout: Option<Duration>,
     /// When a subscription must have given its first item.
     first_item: Option<Instant>,
+    idle: Option<Idle>,
     timer: Option<Pin<Box<Sleep>>>,
     cancel: Option<CancelToken>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -35,6 +37,7 @@ impl Limits {
             deadline: context.deadline,
             timeout: context.timeout,
             first_item: None,
+            idle: None,
             timer: None,
             cancel,
             cancelled: None,
@@ -46,7 +49,8 @@ impl Limits {
     pub(crate) fn of_subscription(context: &Context) -> (Self, Self) {
         let first_item = context.timeout.and_then(deadline_after);
         let limits = || Self { timeout: None, first_item, ..Self::of(context) };
-        (limits(), limits())
+        let idle = context.extra.as_ref().and_then(|extra| extra.idle_timeout).map(Idle::new);
+        (limits(), Self { idle, ..limits() })
     }
 
     /// Lifts the operation's own timeout, which a subscription has until its first item.
@@ -87,6 +91,46 @@ impl Limits {
             Some(timer) => timer.as_mut().poll(task).map(|()| timed_out()),
             None => Poll::Pending,
         }
+    }
+}
+
+/// Ends a subscription that lets somebody wait for an item too long. It does not count while nobody asks for one.
+struct Idle {
+    timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether somebody waits, so that the timer counts.
+    armed: bool,
+}
+
+impl Idle {
+    fn new(timeout: Duration) -> Self {
+        Self { timeout, timer: None, armed: false }
+    }
+
+    /// Waits, while no item is there.
+    fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
+        if !self.armed {
+            // A time too far away to be told is none.
+            let Some(deadline) = deadline_after(self.timeout) else { return Poll::Pending };
+            match &mut self.timer {
+                Some(timer) => timer.as_mut().reset(deadline.into()),
+                None if tokio::runtime::Handle::try_current().is_err() => {
+                    return Poll::Ready(CallError::execution("an idle timeout needs a tokio runtime"));
+                }
+                None => self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into()))),
+            }
+            self.armed = true;
+        }
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(task).map(|()| self.silent()),
+            None => Poll::Pending,
+        }
+    }
+
+    fn silent(&self) -> CallError {
+        let message = format!("the subscription stayed silent for {:?}", self.timeout);
+        let milliseconds = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
+        CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": milliseconds }))
     }
 }
 
@@ -183,7 +227,15 @@ impl<T> Stream for StreamGuard<T> {
         // The limits come first: a stream that always has an item ready must end, too.
         let polled = catch_unwind(AssertUnwindSafe(|| match limits.poll(task) {
             Poll::Ready(error) => Poll::Ready(Some(Err(error))),
-            Poll::Pending => work.as_mut().poll_next(task).map(|item| item.map(Ok)),
+            Poll::Pending => match (work.as_mut().poll_next(task), &mut limits.idle) {
+                (Poll::Pending, Some(idle)) => idle.poll(task).map(|error| Some(Err(error))),
+                (polled, idle) => {
+                    if let Some(idle) = idle {
+                        idle.armed = false;
+                    }
+                    polled.map(|item| item.map(Ok))
+                }
+            },
         }));
         let end = match polled {
             Ok(Poll::Ready(Some(Ok(item)))) => {
