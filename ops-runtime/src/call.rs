@@ -60,7 +60,7 @@ worker.stop().await;
 //!   `tracing` span on each side, in which the handler runs. A program that exports spans makes its own the child of it
 //!   there.
 //!
-//! Four frames are about the link ([`LINK_FRAME_SCHEMA`](crate::wire::LINK_FRAME_SCHEMA)):
+//! Five frames are about the link ([`LINK_FRAME_SCHEMA`](crate::wire::LINK_FRAME_SCHEMA)):
 //!
 //! | frame | says |
 //! |---|---|
@@ -68,6 +68,7 @@ worker.stop().await;
 //! | `link.credit` | the subscriber takes `items` more of `requestId` |
 //! | `link.drain` | send me no more requests; the answer is `link.drained` |
 //! | `link.drained` | what comes after this is no request |
+//! | `link.running` | I run `requestIds` of yours: said over brokers, where a request that nobody names for too long is lost |
 //!
 //! **Flow control.** A worker sends up to [`WINDOW`] items of a subscription, and one more for each that `link.credit`
 //! allows; then it waits, and the handler's stream with it. A subscriber gives credit as it reads, so that one that does
@@ -79,12 +80,18 @@ worker.stop().await;
 //! `operation`) and `ops_calls_in_flight` (`side`).
 
 mod announced;
+#[cfg(any(feature = "nats", feature = "redis"))]
+mod broker;
 mod directory;
 mod event;
 mod handler;
 pub mod in_process;
 mod meter;
+#[cfg(feature = "nats")]
+pub mod nats;
 mod pending;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod remote;
 mod serve;
 mod slot;

@@ -122,6 +122,6 @@ pub const CALL_EVENT_SCHEMA: &str = schema!(
 
 /// Schema of a frame that is about the link between two peers: see [`call`](crate::call).
 pub const LINK_FRAME_SCHEMA: &str = schema!(
-    LinkFrame LinkCredit LinkAnnounce OperationSpec Schema ErrorDefinition AccessControl Binding HttpBinding
-    ServerVariable SecurityRequirement SecurityScheme HttpParameter HttpBody HttpField HttpResponse
+    LinkFrame LinkCredit LinkAnnounce LinkRunning OperationSpec Schema ErrorDefinition AccessControl Binding
+    HttpBinding ServerVariable SecurityRequirement SecurityScheme HttpParameter HttpBody HttpField HttpResponse
 );

@@ -21,7 +21,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::context::{Number, deadline_after};
 use crate::{CallError, Identity, OperationSpec, Payload, ResponseEnvelope, Text};
@@ -233,6 +233,12 @@ pub enum Frame {
     Drain,
     /// The answer to `link.drain`: every request of the sender's has been sent before this (`link.drained`).
     Drained,
+    /// What the sender runs for this caller (`link.running`), said over brokers from time to time: a request that has not
+    /// been named for too long is lost.
+    Running {
+        /// Of the requests.
+        request_ids: Vec<RequestId>,
+    },
 }
 
 impl From<CallEvent> for Frame {
@@ -292,6 +298,20 @@ impl Frame {
             .map_err(|error| CallError::execution(format!("the message can't be written as JSON: {error}")))
     }
 
+    /// The frame as JSON text, if that is not larger than the other side takes.
+    ///
+    /// # Errors
+    /// Those of [`encode`](Self::encode), and an `EXECUTION_ERROR` with the details `{ "size", "limit" }` in bytes.
+    pub fn encode_within(&self, limit: usize) -> Result<String, CallError> {
+        let text = self.encode()?;
+        if text.len() > limit {
+            let size = text.len();
+            let message = format!("the message has {size} bytes, and the other side takes {limit}");
+            return Err(CallError::execution(message).with_details(json!({ "size": size, "limit": limit })));
+        }
+        Ok(text)
+    }
+
     /// Reads a frame; `None` is one of a type that this version does not know.
     ///
     /// Members that are not known are passed over.
@@ -307,7 +327,7 @@ impl Frame {
         match self {
             Self::Event(event) => Some(event.request_id()),
             Self::Credit { request_id, .. } => Some(request_id),
-            Self::Announce(_) | Self::Drain | Self::Drained => None,
+            Self::Announce(_) | Self::Drain | Self::Drained | Self::Running { .. } => None,
         }
     }
 }

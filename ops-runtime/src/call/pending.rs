@@ -301,6 +301,18 @@ impl PendingRequests {
         }
     }
 
+    /// The requests that are under way.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn numbers(&self) -> Vec<Number> {
+        self.tables().flat_map(|table| table.keys().copied().collect::<Vec<_>>()).collect()
+    }
+
+    /// Whether a request is under way.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn has(&self, number: Number) -> bool {
+        self.shard(number).contains_key(&number)
+    }
+
     /// Whether both are the same table.
     pub(super) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

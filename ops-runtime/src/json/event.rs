@@ -133,6 +133,15 @@ impl Serialize for Shared {
     }
 }
 
+/// The requests that a worker runs.
+struct Running {
+    request_ids: Vec<RequestId>,
+}
+
+fields!(Running {
+    "requestIds" => request_ids: required,
+});
+
 /// What `type` says.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -145,6 +154,7 @@ enum Kind {
     Announce,
     Drain,
     Drained,
+    Running,
     Unknown,
 }
 
@@ -160,6 +170,7 @@ impl Kind {
             Frame::Announce(_) => Self::Announce,
             Frame::Drain => Self::Drain,
             Frame::Drained => Self::Drained,
+            Frame::Running { .. } => Self::Running,
         }
     }
 
@@ -174,6 +185,7 @@ impl Kind {
             Self::Announce => "link.announce",
             Self::Drain => "link.drain",
             Self::Drained => "link.drained",
+            Self::Running => "link.running",
             Self::Unknown => "",
         }
     }
@@ -189,6 +201,7 @@ impl Kind {
             "link.announce" => Self::Announce,
             "link.drain" => Self::Drain,
             "link.drained" => Self::Drained,
+            "link.running" => Self::Running,
             _ => Self::Unknown,
         }
     }
@@ -231,6 +244,7 @@ impl Serialize for Body<'_> {
                 error.write(&mut m)?;
             }
             Frame::Credit { items, .. } => put(&mut m, "items", items)?,
+            Frame::Running { request_ids } => put(&mut m, "requestIds", request_ids)?,
             Frame::Announce(Announcement { add, remove, more, max_message }) => {
                 if !add.is_empty() {
                     put(&mut m, "add", &add.iter().map(|spec| &**spec).collect::<Vec<_>>())?;
@@ -369,6 +383,7 @@ fn read<'de, A: MapAccess<'de>>(kind: Kind, map: &mut A) -> Result<Option<Frame>
         Kind::Error => map.next_value::<Failed>()?.into(),
         Kind::Credit => map.next_value::<Credit>()?.into(),
         Kind::Announce => map.next_value::<Announced>()?.into(),
+        Kind::Running => Frame::Running { request_ids: map.next_value::<Running>()?.request_ids },
         Kind::Drain | Kind::Drained | Kind::Unknown => {
             map.next_value::<IgnoredAny>()?;
             return Ok(empty(kind));
@@ -388,6 +403,7 @@ fn parse(kind: Kind, text: &RawValue) -> Result<Option<Frame>, serde_json::Error
         Kind::Error => from_str::<Failed>(text)?.into(),
         Kind::Credit => from_str::<Credit>(text)?.into(),
         Kind::Announce => from_str::<Announced>(text)?.into(),
+        Kind::Running => Frame::Running { request_ids: from_str::<Running>(text)?.request_ids },
         Kind::Drain | Kind::Drained | Kind::Unknown => return Ok(empty(kind)),
     }))
 }

@@ -94,7 +94,8 @@ macro_rules! definition {
                 },
                 { "properties": { "type": { "const": "link.announce" }, "payload": { "$ref": "#/$defs/LinkAnnounce" } } },
                 { "properties": { "type": { "const": "link.drain" }, "payload": { "type": "object" } } },
-                { "properties": { "type": { "const": "link.drained" }, "payload": { "type": "object" } } }
+                { "properties": { "type": { "const": "link.drained" }, "payload": { "type": "object" } } },
+                { "properties": { "type": { "const": "link.running" }, "payload": { "$ref": "#/$defs/LinkRunning" } } }
             ]
         }"##
     };
@@ -107,6 +108,14 @@ macro_rules! definition {
                 "items": { "description": "How many more.", "type": "integer", "minimum": 0, "maximum": 4294967295 }
             },
             "required": ["requestId", "items"]
+        }"##
+    };
+    (LinkRunning) => {
+        r##"{
+            "description": "The requests of the receiver that the sender runs.",
+            "type": "object",
+            "properties": { "requestIds": { "type": "array", "items": { "type": "string" } } },
+            "required": ["requestIds"]
         }"##
     };
     (LinkAnnounce) => {
