@@ -21,7 +21,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::context::{Number, deadline_after};
 use crate::{CallError, Identity, OperationSpec, Payload, ResponseEnvelope, Text};
@@ -290,6 +290,20 @@ impl Frame {
     pub fn encode(&self) -> Result<String, CallError> {
         serde_json::to_string(self)
             .map_err(|error| CallError::execution(format!("the message can't be written as JSON: {error}")))
+    }
+
+    /// The frame as JSON text, if that is not larger than the other side takes.
+    ///
+    /// # Errors
+    /// Those of [`encode`](Self::encode), and an `EXECUTION_ERROR` with the details `{ "size", "limit" }` in bytes.
+    pub fn encode_within(&self, limit: usize) -> Result<String, CallError> {
+        let text = self.encode()?;
+        if text.len() > limit {
+            let size = text.len();
+            let message = format!("the message has {size} bytes, and the other side takes {limit}");
+            return Err(CallError::execution(message).with_details(json!({ "size": size, "limit": limit })));
+        }
+        Ok(text)
     }
 
     /// Reads a frame; `None` is one of a type that this version does not know.
