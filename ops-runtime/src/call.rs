@@ -97,6 +97,8 @@ mod serve;
 mod slot;
 mod trace;
 mod transport;
+#[cfg(feature = "websocket")]
+pub mod websocket;
 
 pub use directory::Directory;
 pub use event::{Announcement, CallEvent, CallRequest, Frame, Malformed, RequestId};

@@ -11,6 +11,12 @@ use crate::{OperationSpec, SpecRef, Text};
 pub(super) struct Announced(BTreeMap<Text, Arc<OperationSpec>>);
 
 impl Announced {
+    /// Takes all of it back.
+    #[cfg(feature = "websocket")]
+    pub(super) fn withdrawal(self) -> Announcement {
+        Announcement { remove: self.0.into_keys().collect(), ..Announcement::default() }
+    }
+
     /// What has to be said, now that these operations are served.
     pub(super) fn change(&mut self, specs: Vec<SpecRef>) -> Announcement {
         let now: BTreeMap<_, _> = specs

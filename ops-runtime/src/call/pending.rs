@@ -231,12 +231,17 @@ impl PendingRequests {
         }
     }
 
-    /// Gives up a request: the worker is told, and whoever waits for it gets `ABORTED`.
-    pub fn abort(&self, request_id: &RequestId) {
+    /// Fails a request of whose worker nothing good is to be expected, and tells it.
+    pub(super) fn fail(&self, request_id: &RequestId, error: CallError) {
         if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
-            slot.put(Err(gone("the call was aborted")), true, usize::MAX);
+            slot.put(Err(error), true, usize::MAX);
             let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
         }
+    }
+
+    /// Gives up a request: the worker is told, and whoever waits for it gets `ABORTED`.
+    pub fn abort(&self, request_id: &RequestId) {
+        self.fail(request_id, gone("the call was aborted"));
     }
 
     /// How many requests are under way.
@@ -255,7 +260,7 @@ impl PendingRequests {
     /// Takes no more requests, and fails those that are under way.
     pub fn close(&self, error: &CallError) {
         self.0.closed.store(true, Ordering::SeqCst);
-        self.fail(|slot| {
+        self.fail_where(|slot| {
             slot.put(Err(error.clone()), true, usize::MAX);
             true
         });
@@ -264,11 +269,12 @@ impl PendingRequests {
     /// Fails the calls that are under way because their connection was lost, and takes no more until
     /// [`resume`](Self::resume).
     ///
-    /// Subscriptions fail, too, unless they are resubscribed: those get the error as an item, and go on.
+    /// Subscriptions fail, too, unless they are resubscribed: those get the error as an item, with the details
+    /// `{ "resubscribed": true }`, and go on.
     pub fn interrupt(&self, error: &CallError) {
         self.0.closed.store(true, Ordering::SeqCst);
-        self.fail(|slot| {
-            let goes_on = slot.interrupt(error.clone());
+        self.fail_where(|slot| {
+            let goes_on = slot.interrupt(error.clone().with_details(json!({ "resubscribed": true })));
             if !goes_on {
                 slot.put(Err(error.clone()), true, usize::MAX);
             }
@@ -288,7 +294,7 @@ impl PendingRequests {
     }
 
     /// Takes out those requests for which `fail` says that they are over.
-    fn fail(&self, fail: impl Fn(&Slot) -> bool) {
+    fn fail_where(&self, fail: impl Fn(&Slot) -> bool) {
         // Outside of the locks, because whoever waits may run at once.
         let slots: Vec<_> = self
             .tables()

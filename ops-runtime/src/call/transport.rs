@@ -137,22 +137,31 @@ pub struct Origin {
     pub identity: Option<Arc<Identity>>,
     /// Whether the peer may say in whose name it calls, as a hub does that passes on the calls of others.
     pub may_name_identity: bool,
+    /// Whether operations that the peer announces are called.
+    pub may_serve: bool,
 }
 
 impl Origin {
-    /// A peer of which nothing is known: whatever it says of itself does not count.
+    /// A peer of which nothing is known: whatever it says of itself does not count, nor what it announces.
     pub fn anonymous() -> Self {
         Self::default()
     }
 
     /// A peer that the transport has authenticated.
     pub fn authenticated(identity: impl Into<Arc<Identity>>) -> Self {
-        Self { identity: Some(identity.into()), may_name_identity: false }
+        Self { identity: Some(identity.into()), may_name_identity: false, may_serve: true }
     }
 
     /// A peer that may say in whose name it calls.
     pub fn trusted() -> Self {
-        Self { identity: None, may_name_identity: true }
+        Self { identity: None, may_name_identity: true, may_serve: true }
+    }
+
+    /// Says whether operations that the peer announces are called.
+    #[must_use]
+    pub fn serving(mut self, may_serve: bool) -> Self {
+        self.may_serve = may_serve;
+        self
     }
 
     /// In whose name a request is run.

@@ -24,9 +24,6 @@ pub(crate) trait Harness: Send + Sync + 'static {
 
     /// Who a caller is for a worker, when it says that it is `claimed`.
     fn identity_of(claimed: Option<Identity>) -> Option<Identity>;
-
-    /// Whether what a killed worker has started fails with `ABORTED`, as it does unless the transport says more.
-    const KILLED_CALLS_ARE_ABORTED: bool = true;
 }
 
 /// A worker of a transport.

@@ -7,6 +7,8 @@ mod cases;
 mod harness;
 mod in_process;
 mod operations;
+#[cfg(feature = "websocket")]
+mod websocket;
 
 /// Makes a test of every case over one transport.
 macro_rules! conformance {
@@ -35,3 +37,7 @@ macro_rules! conformance {
 use conformance;
 
 conformance!(in_process_conforms, crate::in_process::InProcessHarness);
+#[cfg(feature = "websocket")]
+conformance!(websocket_to_spokes, crate::websocket::ToSpokes);
+#[cfg(feature = "websocket")]
+conformance!(websocket_through_a_hub, crate::websocket::ThroughHub);

@@ -13,7 +13,7 @@ use ops_runtime::{
 use serde_json::{Value, json};
 
 /// How many operations [`registry`] has.
-pub(crate) const COUNT: usize = 16;
+pub(crate) const COUNT: usize = 17;
 
 /// What happens in the handlers of one worker.
 #[derive(Default)]
@@ -120,6 +120,12 @@ pub(crate) async fn about_nested(context: Context) -> Result<Value, CallError> {
     Ok(json!({ "requestId": context.request_id(), "nested": nested }))
 }
 
+/// Gives a text of that many bytes.
+#[operation(namespace = "test", kind = query)]
+pub(crate) async fn big(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+
 /// Needs a scope.
 #[operation(namespace = "test", kind = query, scopes("vault:open"))]
 pub(crate) async fn secret() -> String {
@@ -160,7 +166,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register_all([Registration::from(Add), Echo.into(), Fail.into(), Panics.into(), Wait.into()]).unwrap();
     registry.register_all([Registration::from(Outer), About.into(), AboutNested.into(), Secret.into()]).unwrap();
     registry.register_all([Registration::from(Count), FailAfter.into(), SilentAfter.into()]).unwrap();
-    registry.register_all([declares(), tool(), passes(), shabby()]).unwrap();
+    registry.register_all([Big.into(), declares(), tool(), passes(), shabby()]).unwrap();
     assert_eq!(registry.list().len(), COUNT);
     registry
 }
