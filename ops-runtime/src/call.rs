@@ -90,8 +90,6 @@ mod meter;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod pending;
-#[cfg(feature = "redis")]
-pub mod redis;
 mod remote;
 mod serve;
 mod slot;

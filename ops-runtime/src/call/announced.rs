@@ -11,8 +11,14 @@ use crate::{OperationSpec, SpecRef, Text};
 pub(super) struct Announced(BTreeMap<Text, Arc<OperationSpec>>);
 
 impl Announced {
+    /// All that was announced.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn specs(&self) -> Vec<Arc<OperationSpec>> {
+        self.0.values().cloned().collect()
+    }
+
     /// Takes all of it back.
-    #[cfg(feature = "websocket")]
+    #[cfg(any(feature = "websocket", feature = "nats"))]
     pub(super) fn withdrawal(self) -> Announcement {
         Announcement { remove: self.0.into_keys().collect(), ..Announcement::default() }
     }

@@ -47,8 +47,8 @@ impl Default for Pace {
 /// An id that nobody else has, for a worker or a caller; fit for subjects and keys.
 pub(super) fn unique_id() -> Arc<str> {
     use std::hash::{BuildHasher, RandomState};
-    let random = || RandomState::new().hash_one(std::process::id());
-    format!("{:016x}{:016x}", random(), random()).into()
+
+    format!("{:016x}", RandomState::new().hash_one(std::process::id())).into()
 }
 
 /// Cuts an announcement into parts, none larger than `limit` bytes.

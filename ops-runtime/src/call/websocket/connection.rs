@@ -147,6 +147,8 @@ impl Connection {
                 self.advance(Stage::Draining);
             }
             Frame::Drained => self.advance(Stage::Drained),
+            // A connection tells of itself when it is lost.
+            Frame::Running { .. } => {}
         }
     }
 
