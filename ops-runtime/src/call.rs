@@ -90,6 +90,8 @@ mod meter;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod pending;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod remote;
 mod serve;
 mod slot;

@@ -6,7 +6,13 @@
 mod cases;
 mod harness;
 mod in_process;
+#[cfg(feature = "nats")]
+mod nats;
 mod operations;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(any(feature = "nats", feature = "redis"))]
+mod servers;
 #[cfg(feature = "websocket")]
 mod websocket;
 
@@ -41,3 +47,7 @@ conformance!(in_process_conforms, crate::in_process::InProcessHarness);
 conformance!(websocket_to_spokes, crate::websocket::ToSpokes);
 #[cfg(feature = "websocket")]
 conformance!(websocket_through_a_hub, crate::websocket::ThroughHub);
+#[cfg(feature = "nats")]
+conformance!(nats_conforms, crate::nats::NatsHarness);
+#[cfg(feature = "redis")]
+conformance!(redis_conforms, crate::redis::RedisHarness);

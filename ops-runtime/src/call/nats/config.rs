@@ -33,12 +33,7 @@ pub(super) enum Login {
 impl NatsConfig {
     /// Connects without credentials, or with those of the URL, and knows no caller.
     pub fn new() -> Self {
-        Self {
-            prefix: "ops".to_owned(),
-            login: Login::None,
-            origin: Origin::anonymous(),
-            pace: Pace::default(),
-        }
+        Self { prefix: "ops".to_owned(), login: Login::None, origin: Origin::anonymous(), pace: Pace::default() }
     }
 
     /// Begins all subjects with these tokens; `ops` by default.

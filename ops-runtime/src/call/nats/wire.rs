@@ -12,7 +12,7 @@ use super::NatsConfig;
 use super::config::Login;
 use crate::BoxFuture;
 use crate::CallError;
-use crate::call::broker::{Outbox, Pace};
+use crate::call::broker::{Outbox, Pace, backoff};
 use crate::call::{Frame, Unsent};
 
 /// How many messages of one subscription wait for their reader, before more are lost.
@@ -126,14 +126,6 @@ async fn write(client: Client, outbox: Arc<Outbox<Message>>) {
         }
         outbox.sent(bytes);
     }
-}
-
-/// How long to wait before connecting again: at once, then longer, with some chance in it.
-fn backoff(attempts: usize) -> Duration {
-    use std::hash::{BuildHasher, RandomState};
-    let most = Duration::from_millis(50) * 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(7));
-    let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
-    most / 2 + most / 1024 * share
 }
 
 fn refused(error: &dyn std::error::Error) -> CallError {

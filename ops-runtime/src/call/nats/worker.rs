@@ -51,10 +51,7 @@ impl NatsWorker {
         let discovery = wire.subscribe(subject::discovery(&wire.prefix)).await?;
         let callers = Callers::new(handler.clone(), origin, post);
         let shared = Arc::new(Shared { wire, id, handler, callers, announced: Mutex::default() });
-        let tasks = [
-            tokio::spawn(listen(shared.clone(), control, discovery)),
-            tokio::spawn(pulse(shared.clone())),
-        ];
+        let tasks = [tokio::spawn(listen(shared.clone(), control, discovery)), tokio::spawn(pulse(shared.clone()))];
         let worker = Self { shared, operations: Default::default(), _tasks: tasks.map(AbortOnDropHandle::new) };
         worker.announce().await?;
         Ok(worker)
@@ -67,8 +64,7 @@ impl NatsWorker {
     pub async fn announce(&self) -> Result<(), CallError> {
         let shared = &self.shared;
         let mut operations = self.operations.lock().await;
-        let change =
-            shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.list());
+        let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.list());
         // Announced when requests are taken, and withdrawn before they are not.
         for spec in &change.add {
             if !operations.contains_key(&spec.id) {
