@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Event, Subscriber};
 use bytes::Bytes;
+use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -89,6 +90,16 @@ impl Wire {
     pub(super) async fn flushed(&self) {
         self.outbox.flushed().await;
         let _ = self.client.flush().await;
+    }
+
+    /// Sends a message to itself, and waits until it has come: so has all that the server sent before.
+    pub(super) async fn round_trip(&self) {
+        let inbox = self.client.new_inbox();
+        if let Ok(mut echo) = self.client.subscribe(inbox.clone()).await
+            && self.client.publish(inbox, Bytes::new()).await.is_ok()
+        {
+            echo.next().await;
+        }
     }
 
     pub(super) async fn subscribe(&self, subject: String) -> Result<Subscriber, CallError> {

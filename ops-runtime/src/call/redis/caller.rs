@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use redis::{Client, RedisResult, cmd, pipe};
 use tokio::sync::watch;
@@ -78,8 +78,7 @@ impl Caller {
             up: watch::Sender::new(false),
             config,
         });
-        let mut at = shared.begin(&reading).await.map_err(|error| refused(&error))?;
-        at.sequences = Sequences::default();
+        let at = shared.begin(&reading).await.map_err(|error| refused(&error))?;
         shared.up.send_replace(true);
         let told = {
             let shared = shared.clone();

@@ -333,7 +333,9 @@ async fn take(shared: Arc<Shared>, line: Line) {
         let mut command = cmd("XREADGROUP");
         command.arg("GROUP").arg(GROUP).arg(&*shared.id).arg("COUNT").arg(room.min(BATCH));
         command.arg("BLOCK").arg(BLOCK.as_millis().to_string()).arg("STREAMS").arg(&read);
-        read.iter().for_each(|_| drop(command.arg(">")));
+        for _ in &read {
+            command.arg(">");
+        }
         let result = match line.command::<Entries>(&command).await {
             Ok(None) => Ok(()),
             // What can't be started now is taken over in a while, by this worker or another.
