@@ -7,6 +7,8 @@ mod cases;
 mod harness;
 mod in_process;
 mod operations;
+mod proxy;
+mod random;
 #[cfg(feature = "websocket")]
 mod websocket;
 
