@@ -121,7 +121,8 @@ struct Running {
 }
 
 struct Entry {
-    abort: AbortHandle,
+    /// None until the task is there.
+    abort: Option<AbortHandle>,
     credits: Arc<Credits>,
 }
 
@@ -211,9 +212,15 @@ impl Peer {
         }
         let (request_id, credits) = (request.request_id.clone(), Arc::new(Credits::new()));
         let task = Task::new(self.clone(), request_id.clone(), credits.clone());
-        // Under the lock, so that the task's end finds its entry.
+        running.tasks.insert(request_id.clone(), Entry { abort: None, credits: credits.clone() });
+        drop(running);
+        // Not under the lock: a runtime that shuts down drops the task at once, which looks for its entry.
         let abort = runtime.spawn(serve(task, request)).abort_handle();
-        running.tasks.insert(request_id, Entry { abort, credits });
+        match self.running().tasks.get_mut(&request_id) {
+            Some(entry) if Arc::ptr_eq(&entry.credits, &credits) => entry.abort = Some(abort),
+            // It is over already, or was given up meanwhile.
+            _ => abort.abort(),
+        }
         Ok(())
     }
 
@@ -224,9 +231,8 @@ impl Peer {
 
     /// Stops a request that its caller has given up.
     fn abort(&self, request_id: &RequestId) {
-        let entry = self.remove(request_id);
-        if let Some(entry) = entry {
-            entry.abort.abort();
+        if let Some(Entry { abort: Some(abort), .. }) = self.remove(request_id) {
+            abort.abort();
         }
     }
 
@@ -253,7 +259,9 @@ impl Peer {
             std::mem::take(&mut running.tasks)
         };
         for (request_id, entry) in tasks {
-            entry.abort.abort();
+            if let Some(abort) = entry.abort {
+                abort.abort();
+            }
             let _ = self.send(CallEvent::Aborted { request_id });
         }
         self.idle.notify_waiters();

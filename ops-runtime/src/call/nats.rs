@@ -33,9 +33,8 @@
 //!   A worker that is stopped or dropped says so at once. Callers that nothing reaches for as long are given up, and what
 //!   is run for them is aborted.
 //! - **Aborts** reach a worker at once, or with the first word that it has to say about a request, 100 ms after that came.
-//! - **Order.** Items of a subscription come in order; calls run side by side. An item that is lost because the connection
-//!   broke is missed without a word if its subscription goes on, as NATS does not tell; so subscriptions should be such
-//!   that can be asked for again.
+//! - **Order.** Items of a subscription come in order, and are numbered; calls run side by side. A subscription fails with
+//!   `ABORTED` if an item is missing, or if the connection of its worker or of its caller breaks, because a credit may be.
 //! - **Reconnecting.** A connection that breaks is made again, after 50 ms at first and up to some seconds. Calls that begin
 //!   meanwhile wait up to 10 s ([`NatsConfig::with_patience`]), or until their deadline, and fail with `ABORTED`. Those that
 //!   are under way go on if their worker and their caller are back before they are given up.
@@ -59,16 +58,17 @@
 //! |---|---|---|
 //! | `ops.call.NAMESPACE.NAME` | workers, in the queue group `workers` | `call.requested`, with the caller's reply subject |
 //! | the reply subject | the caller | answers; their own reply subject leads to the worker |
-//! | `ops.worker.WORKER.CALLER` | the worker | `link.credit`, `call.aborted` from that caller |
+//! | `ops.worker.WORKER.CONNECTION.NUMBER.CALLER` | the worker, at `ops.worker.WORKER.>` | `link.credit`, `call.aborted` from that caller |
 //! | `ops.announce` | callers | `link.announce`, a change; an empty one at each heartbeat; the reply subject begins with `ops.worker.WORKER` |
-//! | `ops.discover`, `ops.worker.WORKER.discover` | workers | empty: say all that you serve, to the reply subject, as `link.announce` |
+//! | `ops.discover`, `ops.worker.WORKER.CONNECTION.0.discover` | workers | empty: say all that you serve, to the reply subject, as `link.announce` |
 //!
 //! `NAMESPACE` and `NAME` are the operation's, with all bytes but ASCII letters, digits, `-` and `_` as `%XX`; an id is
 //! split at its first dot. To call, a request with any inbox as its reply subject is enough
 //! (`nats request ops.call.math.add '{"type":"call.requested",..}'`). A caller that wants to know that its requests are
 //! still run uses `INBOX.ops.REQUEST` as reply subject, with the request's id as the last token, and listens to
 //! `INBOX.ops.*`: there `link.running` comes to `INBOX.ops.link`. To serve, answer to the reply subject, send `link.running`
-//! to such callers, and stop on `call.aborted`.
+//! to such callers, and stop on `call.aborted`. A worker's reply subjects have the `NUMBER` of the event among those about
+//! its request, from 0, and a `CONNECTION` that is another after it has lost one.
 
 mod caller;
 mod config;

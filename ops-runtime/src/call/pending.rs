@@ -319,6 +319,28 @@ impl PendingRequests {
         self.shard(number).contains_key(&number)
     }
 
+    /// Fails a request if it is a subscription; whether it was. Nobody is told.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn fail_subscription(&self, request_id: &RequestId, error: &CallError) -> bool {
+        let Some(number) = request_id.number() else { return false };
+        let streams = self.shard(number).get(&number).is_some_and(|slot| slot.streams());
+        if streams {
+            self.emit_error(request_id, error.clone());
+        }
+        streams
+    }
+
+    /// Fails all subscriptions, and tells their workers.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn fail_subscriptions(&self, error: &CallError) {
+        for number in self.numbers() {
+            let request_id = RequestId::of(number);
+            if self.fail_subscription(&request_id, error) {
+                let _ = self.0.link.send(CallEvent::Aborted { request_id }.into());
+            }
+        }
+    }
+
     /// Whether both are the same table.
     pub(super) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -38,7 +38,7 @@
 //!   and workers announce themselves again. With its append-only file, what was waiting goes on.
 //! - **Aborts** remove a request that nobody has started. They reach a worker at once, or with the first word that it has
 //!   to say about a request, 100 ms after it was started.
-//! - **Order.** Items of a subscription come in order. Requests for one operation are started about in the order in which
+//! - **Order.** Items of a subscription come in order, and are numbered: it fails with `ABORTED` if one is missing. Requests for one operation are started about in the order in which
 //!   they came, and run side by side.
 //! - **Limits.** A message has up to 4 MiB ([`RedisConfig::with_max_message`], alike everywhere); what is larger fails its
 //!   own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs about 1,024 requests at a
@@ -59,7 +59,7 @@
 //! Keys begin with `ops` ([`RedisConfig::with_prefix`]). Entries have the fields `frame`, a frame as JSON, and `from`, the
 //! id of who wrote it: any text that nobody else uses. What is written a second time because it was not clear whether it
 //! arrived has the same `seq`, a number that grows with each entry of a sender; a reader passes over what is not larger
-//! than the last of that sender.
+//! than the last of that sender. Answers have `n`, the number of the event among those about its request, from 0.
 //!
 //! | key | type | what |
 //! |---|---|---|

@@ -11,6 +11,9 @@ use crate::operations::Probe;
 
 /// A transport that is up, with its servers if it has any.
 pub(crate) trait Harness: Send + Sync + 'static {
+    /// What it is called in reports.
+    const NAME: &'static str;
+
     type Worker: Working;
 
     /// Starts whatever the transport needs.
@@ -21,6 +24,12 @@ pub(crate) trait Harness: Send + Sync + 'static {
 
     /// A caller.
     fn caller(&self) -> impl Future<Output = Remote> + Send;
+
+    /// Does some harm, of a kind that `choice` picks, and makes it good again; for the run of random faults.
+    fn disturb(&self, choice: u64) -> impl Future<Output = ()> + Send {
+        let _ = choice;
+        std::future::ready(())
+    }
 
     /// Who a caller is for a worker, when it says that it is `claimed`.
     fn identity_of(claimed: Option<Identity>) -> Option<Identity>;

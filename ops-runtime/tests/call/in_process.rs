@@ -8,6 +8,8 @@ use crate::harness::{Harness, Working};
 pub(crate) struct InProcessHarness(InProcess);
 
 impl Harness for InProcessHarness {
+    const NAME: &'static str = "in-process";
+
     type Worker = Worker;
 
     async fn start() -> Self {

@@ -9,6 +9,8 @@ mod in_process;
 #[cfg(feature = "nats")]
 mod nats;
 mod operations;
+mod proxy;
+mod random;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "nats", feature = "redis"))]

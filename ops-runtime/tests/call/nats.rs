@@ -7,7 +7,8 @@ use ops_runtime::call::nats::{Nats, NatsConfig, NatsWorker};
 use ops_runtime::call::{CallHandler, Origin, Remote};
 
 use crate::harness::{Harness, Working};
-use crate::servers::{Proxy, Remotely, Server};
+use crate::proxy::Proxy;
+use crate::servers::{Remotely, Server};
 
 /// Quicker than usual, and still slow enough for a busy machine.
 pub(crate) fn config() -> NatsConfig {
@@ -24,6 +25,8 @@ pub(crate) async fn connect(address: std::net::SocketAddr) -> Nats {
 pub(crate) struct NatsHarness(pub(crate) Server);
 
 impl Harness for NatsHarness {
+    const NAME: &'static str = "nats";
+
     type Worker = Remotely<NatsWorker>;
 
     async fn start() -> Self {
@@ -31,7 +34,7 @@ impl Harness for NatsHarness {
     }
 
     async fn worker(&self, handler: CallHandler) -> Self::Worker {
-        let proxy = Proxy::to(self.0.address()).await;
+        let proxy = Proxy::start(self.0.address()).await;
         let worker = connect(proxy.address()).await.serve(handler).await.unwrap();
         Remotely { worker, proxy }
     }
@@ -59,6 +62,7 @@ impl Working for Remotely<NatsWorker> {
     }
 
     async fn kill(self) {
-        self.proxy.cut();
+        drop(self.proxy);
+        drop(self.worker);
     }
 }

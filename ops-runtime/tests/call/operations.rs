@@ -13,7 +13,7 @@ use ops_runtime::{
 use serde_json::{Value, json};
 
 /// How many operations [`registry`] has.
-pub(crate) const COUNT: usize = 17;
+pub(crate) const COUNT: usize = 18;
 
 /// What happens in the handlers of one worker.
 #[derive(Default)]
@@ -132,6 +132,12 @@ pub(crate) async fn secret() -> String {
     "gold".to_owned()
 }
 
+/// Needs a scope that nobody has.
+#[operation(namespace = "test", kind = query, scopes("vault:never"))]
+pub(crate) async fn sealed() -> String {
+    "dust".to_owned()
+}
+
 /// Counts up, at once.
 #[operation(namespace = "test")]
 pub(crate) async fn count(to: u64, context: Context) -> Result<impl Stream<Item = u64>, CallError> {
@@ -166,7 +172,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register_all([Registration::from(Add), Echo.into(), Fail.into(), Panics.into(), Wait.into()]).unwrap();
     registry.register_all([Registration::from(Outer), About.into(), AboutNested.into(), Secret.into()]).unwrap();
     registry.register_all([Registration::from(Count), FailAfter.into(), SilentAfter.into()]).unwrap();
-    registry.register_all([Big.into(), declares(), tool(), passes(), shabby()]).unwrap();
+    registry.register_all([Big.into(), Sealed.into(), declares(), tool(), passes(), shabby()]).unwrap();
     assert_eq!(registry.list().len(), COUNT);
     registry
 }

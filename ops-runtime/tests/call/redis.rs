@@ -7,7 +7,8 @@ use ops_runtime::call::redis::{Redis, RedisConfig, RedisWorker};
 use ops_runtime::call::{CallHandler, Origin, Remote};
 
 use crate::harness::{Harness, Working};
-use crate::servers::{Proxy, Remotely, Server};
+use crate::proxy::Proxy;
+use crate::servers::{Remotely, Server};
 
 /// Quicker than usual, and still slow enough for a busy machine.
 pub(crate) fn config() -> RedisConfig {
@@ -25,6 +26,8 @@ pub(crate) fn at(address: std::net::SocketAddr) -> Redis {
 pub(crate) struct RedisHarness(pub(crate) Server);
 
 impl Harness for RedisHarness {
+    const NAME: &'static str = "redis";
+
     type Worker = Remotely<RedisWorker>;
 
     async fn start() -> Self {
@@ -32,7 +35,7 @@ impl Harness for RedisHarness {
     }
 
     async fn worker(&self, handler: CallHandler) -> Self::Worker {
-        let proxy = Proxy::to(self.0.address()).await;
+        let proxy = Proxy::start(self.0.address()).await;
         let worker = at(proxy.address()).serve(handler).await.unwrap();
         Remotely { worker, proxy }
     }
@@ -60,6 +63,7 @@ impl Working for Remotely<RedisWorker> {
     }
 
     async fn kill(self) {
-        self.proxy.cut();
+        drop(self.proxy);
+        drop(self.worker);
     }
 }

@@ -3,14 +3,12 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener as Listener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::net::TcpStream;
+
+use crate::proxy::Proxy;
 
 /// A running server.
 pub(crate) struct Server {
@@ -108,100 +106,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
         let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// What a proxy does with the bytes that pass it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Flow {
-    Forward,
-    /// Takes no more, and keeps the connections.
-    Stall,
-    /// Ends the connections, and takes no new ones.
-    Cut,
-}
-
-/// A network between a client and a server, which can fail.
-#[derive(Clone)]
-pub(crate) struct Proxy {
-    address: SocketAddr,
-    flow: Arc<watch::Sender<Flow>>,
-    _task: Arc<Abort>,
-}
-
-struct Abort(JoinHandle<()>);
-
-impl Drop for Abort {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl Proxy {
-    pub(crate) async fn to(server: SocketAddr) -> Self {
-        let listener = Listener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let flow = Arc::new(watch::Sender::new(Flow::Forward));
-        let seen = flow.subscribe();
-        let task = tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(connect(client, server, seen.clone()));
-            }
-        });
-        Self { address, flow, _task: Arc::new(Abort(task)) }
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Forwards nothing any more, without a word.
-    pub(crate) fn stall(&self) {
-        self.flow.send_replace(Flow::Stall);
-    }
-
-    /// Ends all connections.
-    pub(crate) fn cut(&self) {
-        self.flow.send_replace(Flow::Cut);
-    }
-
-    /// Forwards again.
-    pub(crate) fn heal(&self) {
-        self.flow.send_replace(Flow::Forward);
-    }
-}
-
-async fn connect(client: TcpStream, server: SocketAddr, seen: watch::Receiver<Flow>) {
-    let mut flow = seen.clone();
-    if *flow.borrow() == Flow::Cut {
-        return;
-    }
-    let Ok(server) = TcpStream::connect(server).await else { return };
-    let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let (client_in, client_out) = client.into_split();
-    let (server_in, server_out) = server.into_split();
-    tokio::select! {
-        () = forward(client_in, server_out, seen.clone()) => {}
-        () = forward(server_in, client_out, seen) => {}
-        _ = flow.wait_for(|flow| *flow == Flow::Cut) => {}
-    }
-}
-
-async fn forward(
-    mut from: tokio::net::tcp::OwnedReadHalf,
-    mut to: tokio::net::tcp::OwnedWriteHalf,
-    mut flow: watch::Receiver<Flow>,
-) {
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        let Ok(read) = from.read(&mut buffer).await else { return };
-        // Nothing is lost by a stall: it goes on where it stopped.
-        if read == 0 || flow.wait_for(|flow| *flow == Flow::Forward).await.is_err() {
-            return;
-        }
-        if to.write_all(&buffer[..read]).await.is_err() {
-            return;
-        }
     }
 }
 

@@ -13,8 +13,8 @@ const NAMED_AT_ONCE: usize = 1_000;
 
 /// How a worker's words come to a caller.
 pub(crate) trait Post: Send + Sync + 'static {
-    /// Queues a frame for a caller.
-    fn post(&self, caller: &Arc<str>, frame: Frame) -> Result<(), Unsent>;
+    /// Queues a frame for a caller, with its number among those about its request.
+    fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent>;
 
     /// What to wait for before another item is sent.
     fn ready(&self) -> Option<BoxFuture<'static, ()>>;
@@ -95,7 +95,8 @@ impl Callers {
         tracing::warn!(kind = malformed.kind, "a caller sent a message that can't be read");
         if let (Some("call.requested"), Some(request_id)) = (malformed.kind.as_deref(), &malformed.request_id) {
             let error = CallError::new(ErrorCode::ValidationError, malformed.to_string());
-            let _ = self.post.post(&caller.into(), CallEvent::Error { request_id: request_id.clone(), error }.into());
+            let _ =
+                self.post.post(&caller.into(), CallEvent::Error { request_id: request_id.clone(), error }.into(), 0);
         }
     }
 
@@ -169,19 +170,27 @@ struct ToCaller {
     address: Arc<str>,
     post: Arc<dyn Post>,
     listens: bool,
-    /// The requests that are run, and whether the caller knows.
-    running: Mutex<HashMap<RequestId, bool>>,
+    /// The requests that are run.
+    running: Mutex<HashMap<RequestId, Running>>,
     /// Whether there is one that the caller does not know of.
     news: AtomicBool,
 }
 
+#[derive(Default)]
+struct Running {
+    /// Whether the caller knows.
+    known: bool,
+    /// How many frames have been sent about it.
+    sent: u64,
+}
+
 impl ToCaller {
-    fn requests(&self) -> MutexGuard<'_, HashMap<RequestId, bool>> {
+    fn requests(&self) -> MutexGuard<'_, HashMap<RequestId, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn started(&self, request_id: &RequestId) {
-        self.requests().insert(request_id.clone(), false);
+        self.requests().entry(request_id.clone()).or_default();
         self.news.store(true, Ordering::Relaxed);
     }
 
@@ -197,21 +206,30 @@ impl ToCaller {
         {
             let mut running = self.requests();
             self.news.store(false, Ordering::Relaxed);
-            for (id, known) in running.iter_mut() {
+            for (id, Running { known, .. }) in running.iter_mut() {
                 if !std::mem::replace(known, true) || all {
                     ids.push(id.clone());
                 }
             }
         }
         for ids in ids.chunks(NAMED_AT_ONCE) {
-            let _ = self.post.post(&self.address, Frame::Running { request_ids: ids.to_vec() });
+            let _ = self.post.post(&self.address, Frame::Running { request_ids: ids.to_vec() }, 0);
         }
     }
 }
 
 impl Link for ToCaller {
     fn send(&self, frame: Frame) -> Result<(), Unsent> {
-        self.post.post(&self.address, frame)
+        let id = frame.request_id().cloned();
+        let running = |id| self.requests().get(id).map_or(0, |running| running.sent);
+        self.post.post(&self.address, frame, id.as_ref().map_or(0, running))?;
+        // Frames about one request come from one task, so nothing comes in between.
+        if let Some(id) = id
+            && let Some(running) = self.requests().get_mut(&id)
+        {
+            running.sent += 1;
+        }
+        Ok(())
     }
 
     fn ready(&self) -> Option<BoxFuture<'static, ()>> {

@@ -109,8 +109,10 @@ impl Shared {
         }
     }
 
-    fn worker_of<'a>(&self, message: &'a Message) -> Option<&'a str> {
-        subject::parse_control(&self.wire.prefix, message.reply.as_ref()?.as_str()).map(|(worker, _)| worker)
+    /// The worker that says something, with its connection and the number of what it says.
+    fn worker_of<'a>(&self, message: &'a Message) -> Option<(&'a str, u64)> {
+        let parsed = subject::parse_control(&self.wire.prefix, message.reply.as_ref()?.as_str());
+        parsed.map(|(worker, number, _)| (worker, number))
     }
 
     /// Takes an answer, or what a worker says about requests.
@@ -126,17 +128,14 @@ impl Shared {
         };
         match frame {
             Frame::Event(event) => {
-                let item = matches!(event, CallEvent::Responded { .. }).then(|| event.request_id().clone());
-                self.pending.receive(event);
-                if let (Some(id), Some(worker)) = (item, self.worker_of(message)) {
-                    self.vigil.answered(&self.pending, worker, &id);
-                }
+                let (worker, number) = self.worker_of(message).unzip();
+                self.vigil.receive(&self.pending, worker, number, event);
             }
             Frame::Running { request_ids } => {
-                let Some(worker) = self.worker_of(message) else { return };
+                let Some((worker, _)) = self.worker_of(message) else { return };
                 let unknown = self.vigil.running(&self.pending, &worker.into(), request_ids);
                 for request_id in unknown {
-                    let subject = subject::control(&self.wire.prefix, worker, &self.inbox);
+                    let subject = subject::control(&self.wire.prefix, worker, 0, &self.inbox);
                     let _ = self.wire.send(subject, None, &CallEvent::Aborted { request_id }.into());
                 }
             }
@@ -159,11 +158,12 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
             }
             (_, Some(_)) => {}
             ("discover", None) => {
-                let (Some(worker), Ok(Some(Frame::Announce(said)))) =
+                let (Some((worker, _)), Ok(Some(Frame::Announce(said)))) =
                     (shared.worker_of(&message), decode(&message.payload))
                 else {
                     continue;
                 };
+                let worker = subject::name(worker);
                 // Those that never come to an end are forgotten.
                 if parts.len() > 1_000 {
                     parts.clear();
@@ -183,10 +183,11 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
 /// Takes the announcements that go to everybody.
 async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) {
     while let Some(message) = announcements.next().await {
-        if let (Some(worker), Ok(Some(Frame::Announce(said)))) = (shared.worker_of(&message), decode(&message.payload))
-            && !shared.roster.announce(worker, said)
+        if let (Some((worker, _)), Ok(Some(Frame::Announce(said)))) =
+            (shared.worker_of(&message), decode(&message.payload))
+            && !shared.roster.announce(subject::name(worker), said)
         {
-            shared.ask(subject::control(&shared.wire.prefix, worker, "discover"));
+            shared.ask(subject::control(&shared.wire.prefix, worker, 0, "discover"));
         }
     }
 }
@@ -204,6 +205,7 @@ async fn watch(shared: Arc<Shared>) {
         }
         let is_up = *up.borrow_and_update();
         if is_up && !was_up {
+            shared.pending.fail_subscriptions(&gone("the connection was lost, and items may be"));
             shared.ask(subject::discovery(&wire.prefix));
         }
         if is_up && was_up {
@@ -243,7 +245,9 @@ impl Link for ToWorkers {
             }
             // Who runs a request that was given up early is not known yet: it will be told when it says so.
             frame => match frame.request_id().and_then(|id| self.vigil.worker_of(id)) {
-                Some(worker) => self.wire.send(subject::control(&self.wire.prefix, &worker, &self.inbox), None, frame),
+                Some(worker) => {
+                    self.wire.send(subject::control(&self.wire.prefix, &worker, 0, &self.inbox), None, frame)
+                }
                 None => Ok(()),
             },
         }

@@ -58,14 +58,24 @@ pub(super) fn discovery(prefix: &str) -> String {
     format!("{prefix}.discover")
 }
 
-/// Where a worker hears from whom it answers: `PREFIX.worker.WORKER.CALLER`.
-pub(super) fn control(prefix: &str, worker: &str, caller: &str) -> String {
-    format!("{prefix}.worker.{worker}.{caller}")
+/// Where a worker hears from whom it answers: `PREFIX.worker.WORKER.CONNECTION.NUMBER.CALLER`. The worker is given with
+/// its connection, the number is that of the event that says so.
+pub(super) fn control(prefix: &str, worker: &str, number: u64, caller: &str) -> String {
+    format!("{prefix}.worker.{worker}.{number}.{caller}")
 }
 
-/// The worker and the caller of a subject that [`control`] made.
-pub(super) fn parse_control<'a>(prefix: &str, subject: &'a str) -> Option<(&'a str, &'a str)> {
-    subject.strip_prefix(prefix)?.strip_prefix(".worker.")?.split_once('.')
+/// The worker, the number and the caller of a subject that [`control`] made.
+pub(super) fn parse_control<'a>(prefix: &str, subject: &'a str) -> Option<(&'a str, u64, &'a str)> {
+    let rest = subject.strip_prefix(prefix)?.strip_prefix(".worker.")?;
+    let mut dots = rest.match_indices('.').map(|(at, _)| at);
+    let (_, worker_ends, number_ends) = (dots.next()?, dots.next()?, dots.next()?);
+    let number = rest.get(worker_ends + 1..number_ends)?.parse().ok()?;
+    Some((rest.get(..worker_ends)?, number, rest.get(number_ends + 1..)?))
+}
+
+/// The worker without its connection.
+pub(super) fn name(worker: &str) -> &str {
+    worker.split('.').next().unwrap_or(worker)
 }
 
 /// What a caller's inbox ends with that hears more than answers.
@@ -121,7 +131,11 @@ mod tests {
         assert_eq!(caller_of("_INBOX.x.ops.1-2", &id), "_INBOX.x.ops");
         assert_eq!(caller_of("_INBOX.x.ops.7", &id), "_INBOX.x.ops.7");
         assert_eq!(caller_of("_INBOX.x.y", &id), "_INBOX.x.y");
-        assert_eq!(parse_control("ops", &control("ops", "w", "_INBOX.x.ops")), Some(("w", "_INBOX.x.ops")));
-        assert_eq!(parse_control("ops", "other.worker.w.x"), None);
+        let subject = control("ops", "w.1", 7, "_INBOX.x.ops");
+        assert_eq!(parse_control("ops", &subject), Some(("w.1", 7, "_INBOX.x.ops")));
+        assert_eq!(name("w.1"), "w");
+        for wrong in ["other.worker.w.1.7.x", "ops.worker.w.1", "ops.worker.w.1.x.y", "ops.worker."] {
+            assert_eq!(parse_control("ops", wrong), None, "{wrong}");
+        }
     }
 }

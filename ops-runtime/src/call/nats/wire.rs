@@ -1,6 +1,7 @@
 //! The connection to the server: what goes out, in order, and whether it is there.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Event, Subscriber};
@@ -11,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::NatsConfig;
 use super::config::Login;
+use super::subject;
 use crate::BoxFuture;
 use crate::CallError;
 use crate::call::broker::{Outbox, Pace, backoff};
@@ -32,6 +34,8 @@ pub(super) struct Wire {
     pub(super) prefix: String,
     pub(super) pace: Pace,
     pub(super) up: watch::Receiver<bool>,
+    /// Counts the connections, so that others see that one was lost.
+    connections: Arc<AtomicU64>,
     outbox: Arc<Outbox<Message>>,
     _writer: AbortOnDropHandle<()>,
 }
@@ -40,6 +44,8 @@ impl Wire {
     pub(super) async fn connect(url: &str, config: &NatsConfig) -> Result<Self, CallError> {
         let pace = config.pace();
         let (is_up, up) = watch::channel(true);
+        let connections = Arc::new(AtomicU64::new(0));
+        let counting = connections.clone();
         let options = match config.login.clone() {
             Login::None => ConnectOptions::new(),
             Login::Token(token) => ConnectOptions::with_token(token),
@@ -52,11 +58,16 @@ impl Wire {
             .subscription_capacity(WAITING)
             .reconnect_delay_callback(backoff)
             .event_callback(move |event| {
-                let is_up = is_up.clone();
+                let (is_up, counting) = (is_up.clone(), counting.clone());
                 async move {
                     match event {
-                        Event::Connected => drop(is_up.send_replace(true)),
-                        Event::Disconnected | Event::Closed => drop(is_up.send_replace(false)),
+                        Event::Connected => {
+                            is_up.send_replace(true);
+                        }
+                        Event::Disconnected | Event::Closed => {
+                            counting.fetch_add(1, Ordering::Relaxed);
+                            is_up.send_replace(false);
+                        }
                         Event::SlowConsumer(_) => tracing::warn!("messages are lost because they are read too slowly"),
                         _ => {}
                     }
@@ -65,7 +76,13 @@ impl Wire {
         let client = options.connect(url).await.map_err(|error| refused(&error))?;
         let outbox = Outbox::new();
         let writer = AbortOnDropHandle::new(tokio::spawn(write(client.clone(), outbox.clone())));
-        Ok(Self { client, prefix: config.prefix.clone(), pace, up, outbox, _writer: writer })
+        Ok(Self { client, prefix: config.prefix.clone(), pace, up, connections, outbox, _writer: writer })
+    }
+
+    /// Where a worker hears from a caller, who can tell by it over which connection something was said.
+    pub(super) fn control(&self, worker: &str, number: u64, caller: &str) -> String {
+        let connection = self.connections.load(Ordering::Relaxed);
+        subject::control(&self.prefix, &format!("{worker}.{connection}"), number, caller)
     }
 
     /// Queues a message.

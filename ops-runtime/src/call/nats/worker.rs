@@ -47,7 +47,7 @@ impl NatsWorker {
     pub(super) async fn start(wire: Arc<Wire>, handler: CallHandler, origin: Origin) -> Result<Self, CallError> {
         let id = unique_id();
         let post = Arc::new(ToCallers { wire: wire.clone(), id: id.clone() });
-        let control = wire.subscribe(subject::control(&wire.prefix, &id, ">")).await?;
+        let control = wire.subscribe(format!("{}.worker.{id}.>", wire.prefix)).await?;
         let discovery = wire.subscribe(subject::discovery(&wire.prefix)).await?;
         let callers = Callers::new(handler.clone(), origin, post);
         let shared = Arc::new(Shared { wire, id, handler, callers, announced: Mutex::default() });
@@ -126,7 +126,7 @@ impl Shared {
     }
 
     fn tell(&self, announcement: Announcement, subject: String) {
-        let reply = subject::control(&self.wire.prefix, &self.id, "all");
+        let reply = self.wire.control(&self.id, 0, "all");
         if let Err(error) = self.wire.send(subject, Some(reply), &Frame::Announce(announcement)) {
             tracing::warn!(%error, "an announcement can't be sent");
         }
@@ -206,7 +206,7 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
     let mut messages = select(control, discovery);
     let prefix = &shared.wire.prefix;
     while let Some(message) = messages.next().await {
-        let caller = subject::parse_control(prefix, &message.subject).map(|(_, caller)| caller);
+        let caller = subject::parse_control(prefix, &message.subject).map(|(.., caller)| caller);
         match (caller, message.status) {
             (Some(caller), Some(_)) => shared.callers.unreachable(caller, shared.wire.pace.lost_after),
             (None | Some("discover"), None) => {
@@ -263,8 +263,8 @@ struct ToCallers {
 }
 
 impl Post for ToCallers {
-    fn post(&self, caller: &Arc<str>, frame: Frame) -> Result<(), Unsent> {
-        let reply = subject::control(&self.wire.prefix, &self.id, caller);
+    fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent> {
+        let reply = self.wire.control(&self.id, number, caller);
         self.wire.send(subject::at_caller(caller, &frame), Some(reply), &frame)
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
-use super::keys::{FRAME, FROM};
+use super::keys::{FRAME, FROM, NUMBER};
 use super::wire::{BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, push, refused, text, write};
 use crate::call::broker::{Outbox, Roster, Vigil, backoff, decode, unique_id, until_up};
 use crate::call::directory::{gone, not_served};
@@ -167,6 +167,7 @@ impl Shared {
         let mut commands = pipe();
         commands.cmd("XADD").arg(&key).arg("*").arg(FROM).arg(&*self.id).cmd("PEXPIRE").arg(&key).arg(&time);
         let (begins, _): (String, i64) = line.run(&commands).await?;
+        self.pending.fail_subscriptions(&gone("the server has lost what workers have said"));
         Ok(Some(begins))
     }
 
@@ -231,6 +232,12 @@ impl Shared {
                 };
                 self.pending.emit_error(&RequestId::of(number), error);
             }
+            // It is gone, or the server has lost what it was told.
+            (Message::Frame { to, .. }, Told::Nobody) => {
+                for id in self.vigil.of(&to) {
+                    self.pending.fail_subscription(&id, &gone("the worker cannot be told anything any more"));
+                }
+            }
             _ => {}
         }
     }
@@ -240,11 +247,8 @@ impl Shared {
         let (Some(frame), Some(worker)) = (field(entry, FRAME), text(entry, FROM)) else { return };
         match decode(frame) {
             Ok(Some(Frame::Event(event))) => {
-                let item = matches!(event, CallEvent::Responded { .. }).then(|| event.request_id().clone());
-                self.pending.receive(event);
-                if let Some(id) = item {
-                    self.vigil.answered(&self.pending, worker, &id);
-                }
+                let number = text(entry, NUMBER).and_then(|number| number.parse().ok());
+                self.vigil.receive(&self.pending, Some(worker), number, event);
             }
             Ok(Some(Frame::Running { request_ids })) => {
                 let worker = worker.into();
@@ -266,7 +270,7 @@ impl Shared {
     fn say(&self, worker: &Arc<str>, frame: &Frame) {
         if let Ok(text) = frame.encode() {
             let key = self.config.keys.worker(worker);
-            push(&self.outbox, Message::Frame { key, text, to: worker.clone() });
+            push(&self.outbox, Message::Frame { key, text, to: worker.clone(), number: 0 });
         }
     }
 
@@ -431,7 +435,7 @@ impl Link for ToWorkers {
         let Some(id) = frame.request_id() else { return Ok(()) };
         if let Some(worker) = self.vigil.worker_of(id) {
             let text = frame.encode().map_err(Unsent::Refused)?;
-            push(&self.outbox, Message::Frame { key: keys.worker(&worker), text, to: worker });
+            push(&self.outbox, Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0 });
         } else if let Frame::Event(CallEvent::Aborted { .. }) = frame {
             // Nobody needs to start it. Who has done so already is told when it says so.
             let place = id.number().and_then(|number| self.sent.places().remove(&number));

@@ -45,5 +45,8 @@ pub(super) const FRAME: &str = "frame";
 /// The field of who has sent an entry.
 pub(super) const FROM: &str = "from";
 
+/// The field of the number that an event has among those about its request.
+pub(super) const NUMBER: &str = "n";
+
 /// The field of the number that an entry has among those of its sender.
 pub(super) const SEQUENCE: &str = "seq";

@@ -7,7 +7,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::Mutex;
 
-use super::keys::{FRAME, FROM, SEQUENCE};
+use super::keys::{FRAME, FROM, NUMBER, SEQUENCE};
 use crate::CallError;
 use crate::call::broker::{Outbox, backoff};
 use crate::context::Number;
@@ -107,7 +107,7 @@ pub(super) enum Message {
     /// A request, to whoever serves the operation. Tried once.
     Request { key: String, text: String, number: Number },
     /// A frame for a caller or a worker, tried until it arrives.
-    Frame { key: String, text: String, to: Arc<str> },
+    Frame { key: String, text: String, to: Arc<str>, number: u64 },
     /// A request that nobody need start any more.
     Withdraw { key: String, entry: String },
 }
@@ -201,9 +201,9 @@ fn add(pipeline: &mut Pipeline, message: &Message, number: u64, from: &str, max_
             let command = pipeline.cmd("XADD").arg(key).arg("NOMKSTREAM").arg("MAXLEN").arg("~").arg(max_waiting);
             command.arg("*").arg(FRAME).arg(text).arg(FROM).arg(from);
         }
-        Message::Frame { key, text, .. } => {
-            let command = pipeline.cmd("XADD").arg(key).arg("NOMKSTREAM").arg("*");
-            command.arg(FRAME).arg(text).arg(FROM).arg(from).arg(SEQUENCE).arg(number);
+        Message::Frame { key, text, number: of_request, .. } => {
+            let command = pipeline.cmd("XADD").arg(key).arg("NOMKSTREAM").arg("*").arg(FRAME).arg(text);
+            command.arg(FROM).arg(from).arg(SEQUENCE).arg(number).arg(NUMBER).arg(of_request);
         }
         Message::Withdraw { key, entry } => drop(pipeline.cmd("XDEL").arg(key).arg(entry)),
     }

@@ -79,10 +79,11 @@ struct Driver<'a, S> {
 
 impl<S: Socket> Driver<'_, S> {
     fn poll(&mut self, task: &mut Task<'_>) -> Poll<End> {
-        let mut more = false;
+        let (mut more, mut stalled) = (false, false);
         for turn in 0..BATCH {
             // Whoever does not read is not read: what it asks for would only pile up.
-            if self.connection.outbox.is_stalled() {
+            stalled = self.connection.outbox.is_stalled();
+            if stalled {
                 break;
             }
             match self.read(task) {
@@ -97,7 +98,8 @@ impl<S: Socket> Driver<'_, S> {
         if let Poll::Ready(why) = self.pulse(task) {
             return Poll::Ready(why);
         }
-        if more {
+        // Reading goes on as soon as there is room again.
+        if more || stalled && !self.connection.outbox.is_stalled() {
             task.waker().wake_by_ref();
         }
         Poll::Pending

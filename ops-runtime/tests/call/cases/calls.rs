@@ -48,7 +48,7 @@ pub(crate) async fn every_error_code<H: Harness>() {
         let expected = CallError::new(code, "no").with_details(json!({ "left": 0 }));
         assert_eq!(error, expected);
     }
-    assert_eq!(*error_of(&set, "test.secret", json!({})).await.code(), ErrorCode::AccessDenied);
+    assert_eq!(*error_of(&set, "test.sealed", json!({})).await.code(), ErrorCode::AccessDenied);
     assert_eq!(*error_of(&set, "test.panics", json!({})).await.code(), ErrorCode::UnknownError);
     let error = error_of(&set, "test.add", json!({ "a": "many" })).await;
     assert_eq!(*error.code(), ErrorCode::ValidationError);
