@@ -3,6 +3,8 @@
 //! A transport takes part by an implementation of [`harness::Harness`] and a line `conformance!(name, Harness);`. What is
 //! of one transport only stands in its own file.
 
+#[cfg(any(feature = "nats", feature = "redis"))]
+mod broker_faults;
 mod cases;
 mod harness;
 mod in_process;
