@@ -10,7 +10,11 @@ mod operations;
 mod proxy;
 mod random;
 #[cfg(feature = "websocket")]
+mod python;
+#[cfg(feature = "websocket")]
 mod websocket;
+#[cfg(feature = "websocket")]
+mod websocket_faults;
 
 /// Makes a test of every case over one transport.
 macro_rules! conformance {
