@@ -49,8 +49,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         [] => hub().await,
         [url, "artist"] => serve(url, "t-artist", |registry| registry.register(Draw)).await,
         [url, "clerk"] => {
-            serve(url, "t-clerk", |registry| registry.register_all([ops_runtime::Registration::from(Words), Ponder.into()]))
-                .await
+            serve(url, "t-clerk", |registry| {
+                registry.register_all([ops_runtime::Registration::from(Words), Ponder.into()])
+            })
+            .await
         }
         [url, "visitor"] => visit(url).await,
         _ => Err("usage: hub-and-spoke [URL artist|clerk|visitor]".into()),

@@ -8,9 +8,9 @@ mod harness;
 mod in_process;
 mod operations;
 mod proxy;
-mod random;
 #[cfg(feature = "websocket")]
 mod python;
+mod random;
 #[cfg(feature = "websocket")]
 mod websocket;
 #[cfg(feature = "websocket")]

@@ -304,7 +304,8 @@ async fn a_worker_that_answers_badly() {
         let id = raw.asked().await["requestId"].clone();
         raw.say(answer(&id, json!("first"))).await;
         raw.say(answer(&id, json!("second"))).await;
-        raw.say(json!({ "type": "call.error", "id": id, "payload": { "requestId": id, "code": "X", "message": "" } })).await;
+        raw.say(json!({ "type": "call.error", "id": id, "payload": { "requestId": id, "code": "X", "message": "" } }))
+            .await;
         assert_eq!(waiting.await.unwrap().unwrap().data, "first");
         // Completed, and never answered.
         let waiting = call();
