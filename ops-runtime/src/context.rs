@@ -188,6 +188,36 @@ impl Number {
         Self(number)
     }
 
+    /// The bytes that the longest has as text.
+    pub(crate) const LENGTH: usize = 33;
+
+    /// The number as text, without allocating: every call across processes has one.
+    pub(crate) fn write(self, buffer: &mut [u8; Self::LENGTH]) -> &str {
+        let Self(mut number) = self;
+        let mut at = buffer.len();
+        let mut put = |byte: u8| {
+            at = at.saturating_sub(1);
+            if let Some(slot) = buffer.get_mut(at) {
+                *slot = byte;
+            }
+        };
+        let digit = |n: u64| char::from_digit(u32::try_from(n & 15).unwrap_or(0), 16).map_or(b'0', |digit| digit as u8);
+        loop {
+            put(digit(number));
+            number >>= 4;
+            if number == 0 {
+                break;
+            }
+        }
+        put(b'-');
+        let mut prefix = process_prefix();
+        for _ in 0..16 {
+            put(digit(prefix));
+            prefix >>= 4;
+        }
+        buffer.get(at..).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+    }
+
     /// Reads what this process wrote.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (prefix, number) = text.split_once('-')?;
@@ -351,6 +381,11 @@ mod tests {
 
     #[test]
     fn request_ids_are_unlike() {
+        let mut buffer = [0; Number::LENGTH];
+        for number in [Number(0), Number::next(), Number(u64::MAX)] {
+            assert_eq!(number.write(&mut buffer), number.to_string());
+            assert_eq!(Number::parse(&number.to_string()), Some(number));
+        }
         let ids = || (0..70_000).map(|_| Number::next().to_string()).collect::<Vec<_>>();
         let threads: Vec<_> = (0..2).map(|_| std::thread::spawn(ids)).collect();
         let mut all: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();

@@ -185,6 +185,20 @@ impl Endpoint for Far {
         input: serde_json::Value,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        self.call_payload(spec, Payload::Value(input), context)
+    }
+
+    // Text is passed on as it is.
+    fn takes_payload(&self) -> bool {
+        true
+    }
+
+    fn call_payload(
+        &self,
+        spec: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         let mut request = request(spec, input, &context, context.deadline());
         let span = trace::calling(&spec.id, &mut request);
         let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
@@ -209,7 +223,7 @@ impl Endpoint for Far {
         context: Context,
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
         // The operation's own timeout is only of the first item.
-        let mut request = request(spec, input, &context, context.deadline);
+        let mut request = request(spec, Payload::Value(input), &context, context.deadline);
         let span = trace::calling(&spec.id, &mut request);
         let far = self.clone();
         let open = async move { Ok(far.send(request, PendingRequests::open).await?.boxed()) };
@@ -220,7 +234,7 @@ impl Endpoint for Far {
 /// What is asked of whoever serves the operation.
 fn request(
     spec: &OperationSpec,
-    input: serde_json::Value,
+    input: Payload,
     context: &Context,
     deadline: Option<std::time::Instant>,
 ) -> CallRequest {

@@ -102,10 +102,10 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
         }
         return;
     }
-    match pipeline::call(invocation, &spec.id, request.input).await {
-        Ok(envelope) => {
+    match pipeline::serve(invocation, &spec.id, request.input).await {
+        Ok(output) => {
             meter.succeed();
-            let (request_id, output) = (task.request_id.clone(), envelope.map(Payload::Value));
+            let request_id = task.request_id.clone();
             task.end(CallEvent::Responded { request_id, output });
         }
         Err(error) => {
@@ -116,12 +116,8 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
 }
 
 /// Gives a subscriber the items for which it has given credit, as long as the link has room.
-async fn stream(
-    task: &mut Task,
-    invocation: Invocation,
-    spec: &SpecRef,
-    input: serde_json::Value,
-) -> Result<(), CallError> {
+async fn stream(task: &mut Task, invocation: Invocation, spec: &SpecRef, input: Payload) -> Result<(), CallError> {
+    let input = pipeline::input_value(spec, input)?;
     let mut items = pipeline::stream(invocation, &spec.id, input).await?;
     loop {
         // Before the item is made, so that none is in memory that nobody takes.

@@ -12,6 +12,8 @@ mod in_process;
 mod nats;
 mod operations;
 mod proxy;
+#[cfg(feature = "websocket")]
+mod python;
 mod random;
 #[cfg(feature = "redis")]
 mod redis;
@@ -19,6 +21,8 @@ mod redis;
 mod servers;
 #[cfg(feature = "websocket")]
 mod websocket;
+#[cfg(feature = "websocket")]
+mod websocket_faults;
 
 /// Makes a test of every case over one transport.
 macro_rules! conformance {
