@@ -25,7 +25,11 @@ pub(crate) async fn connect(address: std::net::SocketAddr) -> Nats {
     Nats::connect(&format!("nats://{address}"), config()).await.unwrap()
 }
 
-pub(crate) struct NatsHarness(pub(crate) Server);
+pub(crate) struct NatsHarness {
+    server: Server,
+    /// Between the server and callers.
+    to_callers: Proxy,
+}
 
 impl Harness for NatsHarness {
     const NAME: &'static str = "nats";
@@ -33,17 +37,28 @@ impl Harness for NatsHarness {
     type Worker = Remotely<NatsWorker>;
 
     async fn start() -> Self {
-        Self(Server::nats(&[]).await)
+        let server = Server::nats(&[]).await;
+        Self { to_callers: Proxy::start(server.address()).await, server }
     }
 
     async fn worker(&self, handler: CallHandler) -> Self::Worker {
-        let proxy = Proxy::start(self.0.address()).await;
+        let proxy = Proxy::start(self.server.address()).await;
         let worker = connect(proxy.address()).await.serve(handler).await.unwrap();
         Remotely { worker, proxy }
     }
 
     async fn caller(&self) -> Remote {
-        connect(self.0.address()).await.remote().await.unwrap()
+        connect(self.to_callers.address()).await.remote().await.unwrap()
+    }
+
+    async fn disturb(&self, choice: u64) {
+        if choice.is_multiple_of(2) {
+            self.to_callers.cut();
+        } else {
+            self.to_callers.stall();
+            tokio::time::sleep(Duration::from_millis(choice)).await;
+            self.to_callers.resume();
+        }
     }
 
     fn identity_of(claimed: Option<Identity>) -> Option<Identity> {

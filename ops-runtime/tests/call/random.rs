@@ -183,7 +183,12 @@ async fn random_faults() {
     faults::<crate::in_process::InProcessHarness>(TRANSPORTS).await;
     #[cfg(feature = "websocket")]
     faults::<crate::websocket::ThroughHub>(TRANSPORTS).await;
+    #[cfg(feature = "nats")]
+    faults::<crate::nats::NatsHarness>(TRANSPORTS).await;
+    #[cfg(feature = "redis")]
+    faults::<crate::redis::RedisHarness>(TRANSPORTS).await;
 }
 
 /// How many transports share the time.
-const TRANSPORTS: u64 = 1 + cfg!(feature = "websocket") as u64;
+const TRANSPORTS: u64 =
+    1 + cfg!(feature = "websocket") as u64 + cfg!(feature = "nats") as u64 + cfg!(feature = "redis") as u64;

@@ -27,7 +27,11 @@ pub(crate) fn at(address: std::net::SocketAddr) -> Redis {
     Redis::new(&format!("redis://{address}"), config()).unwrap()
 }
 
-pub(crate) struct RedisHarness(pub(crate) Server);
+pub(crate) struct RedisHarness {
+    server: Server,
+    /// Between the server and callers.
+    to_callers: Proxy,
+}
 
 impl Harness for RedisHarness {
     const NAME: &'static str = "redis";
@@ -35,17 +39,28 @@ impl Harness for RedisHarness {
     type Worker = Remotely<RedisWorker>;
 
     async fn start() -> Self {
-        Self(Server::redis(&[]).await)
+        let server = Server::redis(&[]).await;
+        Self { to_callers: Proxy::start(server.address()).await, server }
     }
 
     async fn worker(&self, handler: CallHandler) -> Self::Worker {
-        let proxy = Proxy::start(self.0.address()).await;
+        let proxy = Proxy::start(self.server.address()).await;
         let worker = at(proxy.address()).serve(handler).await.unwrap();
         Remotely { worker, proxy }
     }
 
     async fn caller(&self) -> Remote {
-        at(self.0.address()).remote().await.unwrap()
+        at(self.to_callers.address()).remote().await.unwrap()
+    }
+
+    async fn disturb(&self, choice: u64) {
+        if choice.is_multiple_of(2) {
+            self.to_callers.cut();
+        } else {
+            self.to_callers.stall();
+            tokio::time::sleep(Duration::from_millis(choice)).await;
+            self.to_callers.resume();
+        }
     }
 
     fn identity_of(claimed: Option<Identity>) -> Option<Identity> {
