@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::body::handover::Parcels;
+use crate::call::{CallRequest, RequestId};
 use crate::{CallError, Env, Identity, Progress, ProgressSink, Registry};
 
 /// What a caller may say about a call beside its input.
@@ -33,6 +34,8 @@ pub struct CallOptions {
     pub cancel: Option<CancelToken>,
     /// What to do with a result that does not match its schema; the registry's policy if not set.
     pub policy: Option<OutputPolicy>,
+    /// Of a subscription, how long it may stay silent while an item is waited for.
+    pub idle_timeout: Option<Duration>,
     /// Anything that the handler should know.
     pub metadata: Map<String, Value>,
     /// Where the handler reports how far it is.
@@ -70,6 +73,13 @@ impl CallOptions {
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
         self.cancel = Some(cancel);
+        self
+    }
+
+    /// Says how long a subscription may stay silent while an item is waited for; then it ends with a `TIMEOUT`.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(timeout);
         self
     }
 
@@ -144,7 +154,7 @@ impl CancelToken {
 #[derive(Clone)]
 pub struct Context {
     pub(crate) registry: Registry,
-    pub(crate) request: RequestId,
+    pub(crate) request: Number,
     pub(crate) deadline: Option<Instant>,
     // The operation's own timeout, which becomes a deadline when somebody asks: reading the clock costs every call.
     pub(crate) timeout: Option<Duration>,
@@ -155,7 +165,10 @@ pub struct Context {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extra {
     pub(crate) identity: Option<Arc<Identity>>,
+    /// The id that a caller elsewhere gave this request.
+    pub(crate) given: Option<RequestId>,
     pub(crate) parent: Option<RequestId>,
+    pub(crate) idle_timeout: Option<Duration>,
     pub(crate) cancel: Option<CancelToken>,
     pub(crate) metadata: Map<String, Value>,
     /// Where the call, and none of those that its handler makes, reports how far it is.
@@ -170,11 +183,11 @@ pub(crate) struct Extra {
     pub(crate) mcp: Option<crate::mcp::McpPeer>,
 }
 
-/// The id of a request: a number of this process, turned into text only when somebody asks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestId(u64);
+/// The id of a request as a number of this process, turned into text only when somebody asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Number(pub(crate) u64);
 
-impl RequestId {
+impl Number {
     #[inline]
     pub(crate) fn next() -> Self {
         // Each thread takes a block of numbers at a time, so that calls do not wait for each other's counting.
@@ -188,9 +201,47 @@ impl RequestId {
         OWN.set(number + 1);
         Self(number)
     }
+
+    /// The bytes that the longest has as text.
+    pub(crate) const LENGTH: usize = 33;
+
+    /// The number as text, without allocating: every call across processes has one.
+    pub(crate) fn write(self, buffer: &mut [u8; Self::LENGTH]) -> &str {
+        let Self(mut number) = self;
+        let mut at = buffer.len();
+        let mut put = |byte: u8| {
+            at = at.saturating_sub(1);
+            if let Some(slot) = buffer.get_mut(at) {
+                *slot = byte;
+            }
+        };
+        let digit = |n: u64| char::from_digit(u32::try_from(n & 15).unwrap_or(0), 16).map_or(b'0', |digit| digit as u8);
+        loop {
+            put(digit(number));
+            number >>= 4;
+            if number == 0 {
+                break;
+            }
+        }
+        put(b'-');
+        let mut prefix = process_prefix();
+        for _ in 0..16 {
+            put(digit(prefix));
+            prefix >>= 4;
+        }
+        buffer.get(at..).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+    }
+
+    /// Reads what this process wrote.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (prefix, number) = text.split_once('-')?;
+        let prefix = u64::from_str_radix(prefix, 16).ok()?;
+        (prefix == process_prefix()).then_some(())?;
+        u64::from_str_radix(number, 16).ok().map(Self)
+    }
 }
 
-impl fmt::Display for RequestId {
+impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Unlike in any other process: the prefix is made of the standard library's random hash keys.
         write!(f, "{:016x}-{:x}", process_prefix(), self.0)
@@ -207,7 +258,7 @@ impl Context {
     /// The context of a call that says nothing beside its input.
     #[inline]
     pub(crate) fn plain(registry: Registry) -> Self {
-        Self { registry, request: RequestId::next(), deadline: None, timeout: None, extra: None }
+        Self { registry, request: Number::next(), deadline: None, timeout: None, extra: None }
     }
 
     /// The same call with the bodies of its input, to an endpoint that streams them.
@@ -222,10 +273,29 @@ impl Context {
     /// The context of a call that comes from outside any handler.
     pub(crate) fn new(registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
         let identity = identity.or_else(|| options.identity.take().map(Arc::new));
-        let CallOptions { cancel, metadata, progress, .. } = options;
-        let plain = identity.is_none() && cancel.is_none() && metadata.is_empty() && progress.is_none();
-        let extra = (!plain).then(|| Arc::new(Extra { identity, cancel, metadata, progress, ..Extra::default() }));
-        Self { registry, request: RequestId::next(), deadline: options.deadline, timeout: None, extra }
+        let CallOptions { cancel, idle_timeout, metadata, progress, .. } = options;
+        let plain = identity.is_none()
+            && cancel.is_none()
+            && idle_timeout.is_none()
+            && metadata.is_empty()
+            && progress.is_none();
+        let extra = (!plain)
+            .then(|| Arc::new(Extra { identity, cancel, idle_timeout, metadata, progress, ..Extra::default() }));
+        Self { registry, request: Number::next(), deadline: options.deadline, timeout: None, extra }
+    }
+
+    /// The context of a call that came from elsewhere, in the name of whoever the transport says it is.
+    pub(crate) fn received(registry: Registry, request: &mut CallRequest, identity: Option<Arc<Identity>>) -> Self {
+        let extra = Extra {
+            identity,
+            given: Some(request.request_id.clone()),
+            parent: request.parent_request_id.take(),
+            idle_timeout: request.idle_timeout(),
+            metadata: std::mem::take(&mut request.metadata),
+            ..Extra::default()
+        };
+        let deadline = request.deadline();
+        Self { registry, request: Number::next(), deadline, timeout: None, extra: Some(Arc::new(extra)) }
     }
 
     /// The context of a call that a handler makes: trusted, with this request as its parent.
@@ -235,7 +305,9 @@ impl Context {
         let deadline = earlier(self.deadline(), options.deadline);
         let extra = Extra {
             identity: options.identity.map(Arc::new).or(inherited.identity),
-            parent: Some(self.request),
+            given: None,
+            parent: Some(self.id()),
+            idle_timeout: options.idle_timeout,
             // A nested call that its parent awaits is dropped with it, so a token of its own replaces the parent's.
             cancel: options.cancel.or(inherited.cancel),
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
@@ -246,7 +318,7 @@ impl Context {
             #[cfg(feature = "mcp-server")]
             mcp: inherited.mcp,
         };
-        let (registry, request) = (self.registry.clone(), RequestId::next());
+        let (registry, request) = (self.registry.clone(), Number::next());
         Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }
     }
 
@@ -265,9 +337,14 @@ impl Context {
         self.extra.as_ref()?.identity.as_deref()
     }
 
-    /// The id of this request.
+    /// The id of this request: the one that its caller gave it, if that is elsewhere.
     pub fn request_id(&self) -> String {
-        self.request.to_string()
+        self.id().to_string()
+    }
+
+    pub(crate) fn id(&self) -> RequestId {
+        let given = self.extra.as_ref().and_then(|extra| extra.given.clone());
+        given.unwrap_or_else(|| RequestId::of(self.request))
     }
 
     /// The id of the request whose handler made this call, if one did.
@@ -338,7 +415,12 @@ mod tests {
 
     #[test]
     fn request_ids_are_unlike() {
-        let ids = || (0..70_000).map(|_| RequestId::next().to_string()).collect::<Vec<_>>();
+        let mut buffer = [0; Number::LENGTH];
+        for number in [Number(0), Number::next(), Number(u64::MAX)] {
+            assert_eq!(number.write(&mut buffer), number.to_string());
+            assert_eq!(Number::parse(&number.to_string()), Some(number));
+        }
+        let ids = || (0..70_000).map(|_| Number::next().to_string()).collect::<Vec<_>>();
         let threads: Vec<_> = (0..2).map(|_| std::thread::spawn(ids)).collect();
         let mut all: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         all.sort();

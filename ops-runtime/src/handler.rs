@@ -81,6 +81,26 @@ pub trait Endpoint: Send + Sync + 'static {
         Box::pin(ready(Err(CallError::execution(message))))
     }
 
+    /// Whether [`call_payload`](Self::call_payload) gives JSON text a type, or passes it on, without making a value of it.
+    #[doc(hidden)]
+    fn takes_payload(&self) -> bool {
+        false
+    }
+
+    /// Runs a query or a mutation whose input is JSON of either form; the output need not be checked.
+    #[doc(hidden)]
+    fn call_payload(
+        &self,
+        spec: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        match crate::pipeline::input_value(spec, input) {
+            Ok(input) => self.call(spec, input, context),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
     /// Whether the endpoint sends and receives each [`Body`] as it is, beside the JSON of input and output.
     #[doc(hidden)]
     fn streams_bodies(&self) -> bool {
@@ -292,6 +312,33 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
             Err(error) => Box::pin(ready(Err(error))),
         }
     }
+
+    fn takes_payload(&self) -> bool {
+        true
+    }
+
+    fn call_payload(
+        &self,
+        spec: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let input = match input {
+            Payload::Json(text) => crate::record::from_slice(&text),
+            Payload::Value(value) => crate::record::from_value(&value),
+            Payload::Body(body) => crate::pipeline::to_value(&body).map_or_else(
+                |error| Err(crate::record::DecodeError { pointer: String::new(), message: error.to_string() }),
+                |value| crate::record::from_value(&value),
+            ),
+        };
+        match input {
+            Ok(input) => {
+                let (future, id) = ((self.0)(input, context), spec.id.clone());
+                Box::pin(async move { encode_text(future.await?, id) })
+            }
+            Err(error) => Box::pin(ready(Err(crate::pipeline::invalid_input(Op::SPEC, &error)))),
+        }
+    }
 }
 
 impl<Op: Operation> Endpoint for TypedStream<Op> {
@@ -339,6 +386,18 @@ impl Endpoint for DynamicStream {
 
 fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
     crate::record::from_value(input).map_err(|error| crate::pipeline::invalid_input(Op::SPEC, &error))
+}
+
+/// An answer as JSON text.
+fn encode_text<T: serde_core::Serialize>(
+    reply: Reply<T>,
+    id: crate::Text,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let envelope = match reply {
+        Reply::Value(data) => ResponseEnvelope::local(data, id),
+        Reply::Envelope(envelope) => envelope,
+    };
+    envelope.try_map(|data| Ok(Payload::Json(crate::pipeline::to_text(&data)?)))
 }
 
 fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {

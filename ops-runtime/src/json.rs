@@ -14,7 +14,12 @@ mod binding;
 mod content;
 mod envelope;
 mod error;
+#[cfg(feature = "registry")]
+mod event;
 mod spec;
+
+#[cfg(feature = "registry")]
+pub(crate) use event::decode_frame;
 
 /// Makes a record of a struct: for each member its name, the field and how it may be absent.
 ///
@@ -24,6 +29,7 @@ mod spec;
 /// - `filled`: absent stands for the default, and it is written unless empty
 /// - `flag`: absent stands for `false`, and only `true` is written
 /// - `some`: absent and `null` are `None`
+/// - `some_number`: absent and `null` are `None`, and any number that fits the field's type will do
 /// - `any`: absent is `None`; `null` is not
 macro_rules! fields {
     ($t:ident { $($key:literal => $field:ident: $how:ident,)* }) => {
@@ -74,6 +80,7 @@ macro_rules! fields {
             .and_then(|$crate::json::Whole(n)| n.try_into().map_err(serde_core::de::Error::custom))?
     };
     (@take some $slot:ident, $missing:expr) => { $slot.flatten() };
+    (@take some_number $slot:ident, $missing:expr) => { $slot.flatten().map(|$crate::json::Whole(n)| n) };
     (@take any $slot:ident, $missing:expr) => { $slot };
     (@take $how:ident $slot:ident, $missing:expr) => { $slot.flatten().unwrap_or_default() };
     (@write filled $m:ident, $key:literal, $value:expr) => {
@@ -83,6 +90,7 @@ macro_rules! fields {
         if *$value { $crate::record::put($m, $key, $value)?; }
     };
     (@write some $m:ident, $key:literal, $value:expr) => { $crate::record::put_some($m, $key, $value)?; };
+    (@write some_number $m:ident, $key:literal, $value:expr) => { $crate::record::put_some($m, $key, $value)?; };
     (@write any $m:ident, $key:literal, $value:expr) => { $crate::record::put_some($m, $key, $value)?; };
     (@write $how:ident $m:ident, $key:literal, $value:expr) => { $crate::record::put($m, $key, $value)?; };
 }

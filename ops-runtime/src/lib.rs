@@ -37,6 +37,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `registry` (default): the registry, its pipeline and the normaliser
 //! - `validate` (default): full JSON Schema validation of dynamic input and output
 //! - `http`: the HTTP client, server-sent events
+//! - `websocket`: the call protocol over WebSocket; `metrics`: what is counted about calls
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `mcp-schema`: reading lists of MCP tools, and what changed between two
 //! - `mcp-server`: serving a registry as an MCP server

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll, ready};
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use serde_core::Serialize;
 use serde_json::{Map, Value, json};
@@ -128,6 +129,22 @@ pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
 }
 
+/// A value as JSON text.
+pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<Bytes, CallError> {
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
+}
+
+/// An input that came as JSON of either form, as a value.
+pub(crate) fn input_value(spec: &OperationSpec, input: Payload) -> Result<Value, CallError> {
+    match input {
+        Payload::Value(value) => Ok(value),
+        Payload::Json(text) => crate::record::from_slice(&text).map_err(|error| invalid_input(spec, &error)),
+        Payload::Body(body) => to_value(&body),
+    }
+}
+
 /// A query or a mutation on its way: in the operation's own types, or as JSON.
 ///
 /// A future of its own and not an async fn, which would move all of it once more.
@@ -178,12 +195,17 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<O
     }
     let (entry, handler) = call.admit(&Op::SPEC.id, table.get(&Op::SPEC.id))?;
     check_typed_input::<Op>(entry, &input)?;
+    let policy = call.policy;
+    if handler.erased.takes_payload() {
+        let (text, limits) = (to_text(&input)?, call.limits());
+        let start = || handler.erased.call_payload(&entry.spec, Payload::Json(text), call.context);
+        return Ok(Execution::Erased(Guard::start(limits, start)?, entry.clone(), policy));
+    }
     let (input, bodies) = hand_over(handler, &input)?;
     let streams_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
     if handler.erased.streams_bodies() {
         call.context = call.context.with_bodies(bodies, streams_output);
     }
-    let policy = call.policy;
     Ok(Execution::Erased(start_erased(call, entry, input)?, entry.clone(), policy))
 }
 
@@ -244,6 +266,39 @@ fn start_dynamic(
     let (entry, _) = call.admit(id, table.get(id))?;
     entry.schemas.check_input(&entry.spec, &input)?;
     Ok((start_erased(call, entry, input)?, entry.clone()))
+}
+
+/// Runs a query or a mutation for a caller elsewhere, whose input is JSON of either form.
+///
+/// As for a typed local call, an operation's own types stand for its schemas: what they take and give goes from text to
+/// type and back. All else is checked and normalised like a call by id.
+pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let policy = call.policy;
+    let (guard, entry, checked) = start_served(call, id, input)?;
+    let envelope = guard.await.map_err(|error| error.with_declared_code(&entry.spec.errors))?;
+    if checked {
+        return Ok(envelope);
+    }
+    Ok(output::dynamic(&entry, policy, envelope)?.map(Payload::Value))
+}
+
+/// Starts a call for a caller elsewhere; and whether its output needs no check.
+fn start_served(
+    mut call: Invocation,
+    id: &str,
+    input: Payload,
+) -> Result<(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, bool), CallError> {
+    let table = call.context.registry.table();
+    let (entry, handler) = call.admit(id, table.get(id))?;
+    let by_type = handler.erased.takes_payload() && call.policy != OutputPolicy::Strict;
+    if by_type && !entry.schemas.input_is_constrained() {
+        let limits = call.limits();
+        let start = || handler.erased.call_payload(&entry.spec, input, call.context);
+        return Ok((Guard::start(limits, start)?, entry.clone(), true));
+    }
+    let input = input_value(&entry.spec, input)?;
+    entry.schemas.check_input(&entry.spec, &input)?;
+    Ok((start_erased(call, entry, input)?, entry.clone(), false))
 }
 
 /// Starts a subscription by its type.

@@ -127,3 +127,9 @@ pub(crate) static CONTENT_BLOCK_DEFINITIONS: &[crate::Definition] = &[
     crate::Definition::new("ContentBlock", definition!(ContentBlock)),
     crate::Definition::new("ResourceContent", definition!(ResourceContent)),
 ];
+
+/// Schema of a frame that is about the link between two peers: see [`call`](crate::call).
+pub const LINK_FRAME_SCHEMA: &str = schema!(
+    LinkFrame LinkCredit LinkAnnounce LinkRunning OperationSpec Schema ErrorDefinition AccessControl Binding
+    HttpBinding McpBinding ServerVariable SecurityRequirement SecurityScheme HttpParameter HttpBody HttpField HttpResponse
+);

@@ -9,6 +9,7 @@ use std::task::{Context as Task, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
+use serde_json::json;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -45,7 +46,11 @@ impl Limits {
         let first_item = context.timeout.and_then(deadline_after);
         let limits = |deadline| Self { deadline, timeout: None, ..Self::of(context) };
         let until_first = limits(earlier(context.deadline, first_item));
-        let rest = SubscriptionLimits { limits: limits(earlier(context.deadline, first_item)), then: context.deadline };
+        let rest = SubscriptionLimits {
+            limits: limits(earlier(context.deadline, first_item)),
+            then: context.deadline,
+            idle: context.extra.as_ref().and_then(|extra| extra.idle_timeout).map(Idle::new),
+        };
         (until_first, rest)
     }
 
@@ -102,6 +107,7 @@ impl Waiting {
 pub(crate) struct SubscriptionLimits {
     limits: Limits,
     then: Option<Instant>,
+    idle: Option<Idle>,
 }
 
 impl SubscriptionLimits {
@@ -111,6 +117,46 @@ impl SubscriptionLimits {
             self.limits.deadline = self.then;
             self.limits.waiting = None;
         }
+    }
+}
+
+/// Ends a subscription that lets somebody wait for an item too long. It does not count while nobody asks for one.
+struct Idle {
+    timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether somebody waits, so that the timer counts.
+    armed: bool,
+}
+
+impl Idle {
+    fn new(timeout: Duration) -> Self {
+        Self { timeout, timer: None, armed: false }
+    }
+
+    /// Waits, while no item is there.
+    fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
+        if !self.armed {
+            // A time too far away to be told is none.
+            let Some(deadline) = deadline_after(self.timeout) else { return Poll::Pending };
+            match &mut self.timer {
+                Some(timer) => timer.as_mut().reset(deadline.into()),
+                None if tokio::runtime::Handle::try_current().is_err() => {
+                    return Poll::Ready(CallError::execution("an idle timeout needs a tokio runtime"));
+                }
+                None => self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into()))),
+            }
+            self.armed = true;
+        }
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(task).map(|()| self.silent()),
+            None => Poll::Pending,
+        }
+    }
+
+    fn silent(&self) -> CallError {
+        let message = format!("the subscription stayed silent for {:?}", self.timeout);
+        let milliseconds = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
+        CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": milliseconds }))
     }
 }
 
@@ -204,11 +250,19 @@ impl<T> Stream for StreamGuard<T> {
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         let Some(work) = &mut this.work else { return Poll::Ready(None) };
-        let limits = &mut this.limits.limits;
+        let SubscriptionLimits { limits, idle, .. } = &mut this.limits;
         // The limits come first: a stream that always has an item ready must end, too.
         let polled = catch_unwind(AssertUnwindSafe(|| match limits.poll(task) {
             Poll::Ready(error) => Poll::Ready(Some(Err(error))),
-            Poll::Pending => work.as_mut().poll_next(task).map(|item| item.map(Ok)),
+            Poll::Pending => match (work.as_mut().poll_next(task), idle) {
+                (Poll::Pending, Some(idle)) => idle.poll(task).map(|error| Some(Err(error))),
+                (polled, idle) => {
+                    if let Some(idle) = idle {
+                        idle.armed = false;
+                    }
+                    polled.map(|item| item.map(Ok))
+                }
+            },
         }));
         let end = match polled {
             Ok(Poll::Ready(Some(Ok(item)))) => {

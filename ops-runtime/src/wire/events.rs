@@ -81,6 +81,55 @@ macro_rules! definition {
             "required": ["requestId", "code", "message"]
         }"##
     };
+    (LinkFrame) => {
+        r##"{
+            "description": "A frame of the call protocol that is about the link between two peers.",
+            "type": "object",
+            "properties": { "id": { "description": "The payload's `requestId`, if it has one.", "type": "string" } },
+            "required": ["type", "payload"],
+            "oneOf": [
+                {
+                    "properties": { "type": { "const": "link.credit" }, "payload": { "$ref": "#/$defs/LinkCredit" } },
+                    "required": ["id"]
+                },
+                { "properties": { "type": { "const": "link.announce" }, "payload": { "$ref": "#/$defs/LinkAnnounce" } } },
+                { "properties": { "type": { "const": "link.drain" }, "payload": { "type": "object" } } },
+                { "properties": { "type": { "const": "link.drained" }, "payload": { "type": "object" } } },
+                { "properties": { "type": { "const": "link.running" }, "payload": { "$ref": "#/$defs/LinkRunning" } } }
+            ]
+        }"##
+    };
+    (LinkCredit) => {
+        r##"{
+            "description": "A subscriber takes more items.",
+            "type": "object",
+            "properties": {
+                "requestId": { "type": "string" },
+                "items": { "description": "How many more.", "type": "integer", "minimum": 0, "maximum": 4294967295 }
+            },
+            "required": ["requestId", "items"]
+        }"##
+    };
+    (LinkRunning) => {
+        r##"{
+            "description": "The requests of the receiver that the sender runs.",
+            "type": "object",
+            "properties": { "requestIds": { "type": "array", "items": { "type": "string" } } },
+            "required": ["requestIds"]
+        }"##
+    };
+    (LinkAnnounce) => {
+        r##"{
+            "description": "What the sender serves, as a change of what it said before.",
+            "type": "object",
+            "properties": {
+                "add": { "type": "array", "items": { "$ref": "#/$defs/OperationSpec" } },
+                "remove": { "description": "Ids.", "type": "array", "items": { "type": "string" } },
+                "more": { "description": "Whether another part follows at once.", "type": "boolean" },
+                "maxMessage": { "description": "The largest message that the sender takes, in bytes.", "type": "number" }
+            }
+        }"##
+    };
     (Identity) => {
         r##"{
             "description": "Who calls.",

@@ -1,11 +1,11 @@
-//! The schemas as such, and those of the call events, which are JSON only so far.
+//! The schemas as such, and the JSON of call events and transport frames.
 
 use std::collections::BTreeMap;
 
 use ops_runtime::wire;
 use serde_json::{Value, json};
 
-use super::golden::{refused, validator};
+use super::golden::{refused, reversed, validator};
 
 #[test]
 fn every_schema_is_valid_and_holds_just_what_it_needs() {
@@ -27,6 +27,7 @@ fn every_schema_is_valid_and_holds_just_what_it_needs() {
         wire::CALL_ABORTED_SCHEMA,
         wire::CALL_ERROR_EVENT_SCHEMA,
         wire::CALL_EVENT_SCHEMA,
+        wire::LINK_FRAME_SCHEMA,
     ];
     for schema in schemas {
         validator(schema);
@@ -85,4 +86,73 @@ fn call_events() {
             of("call.error", json!({ "requestId": "1", "code": "TIMEOUT" })),
         ],
     );
+}
+
+fn golden(file: &str) -> BTreeMap<String, Value> {
+    let path = format!("{}/tests/golden/json/{file}", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Reads and writes frames; members come in any order, and newer versions may add some.
+#[cfg(feature = "registry")]
+#[test]
+fn frames_both_ways() {
+    use ops_runtime::call::{CallEvent, Frame};
+
+    let (events, frames) = (golden("call_event.json"), golden("link_frame.json"));
+    let link = validator(wire::LINK_FRAME_SCHEMA);
+    for (name, json) in &frames {
+        link.validate(json).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    for (name, json) in events.iter().chain(&frames) {
+        let mut newer = json.clone();
+        newer["newMember"] = json!([1]);
+        newer["payload"]["newMember"] = json!({ "a": null });
+        for text in [json.to_string(), reversed(json), newer.to_string(), reversed(&newer)] {
+            let frame = Frame::decode(&text).unwrap_or_else(|error| panic!("{name}: {error}")).unwrap();
+            let written: Value = serde_json::from_str(&frame.encode().unwrap()).unwrap();
+            assert_eq!(written, *json, "{name}");
+            assert_eq!(frame.request_id().map(|id| &**id), json["id"].as_str(), "{name}");
+        }
+        let from_value: Frame = ops_runtime::record::from_value(json).unwrap();
+        assert_eq!(serde_json::to_value(&from_value).unwrap(), *json, "{name}");
+    }
+    for (name, json) in &events {
+        let event: CallEvent = ops_runtime::record::from_str(&json.to_string()).unwrap();
+        assert_eq!(serde_json::to_value(&event).unwrap(), *json, "{name}");
+    }
+    // The order of the members is part of what is written: a reader that knows the type first need not keep anything.
+    let text = events["requested call"].to_string();
+    assert!(
+        Frame::decode(&text).unwrap().unwrap().encode().unwrap().starts_with(r#"{"type":"call.requested","id":"r2","#)
+    );
+}
+
+#[cfg(feature = "registry")]
+#[test]
+fn what_is_no_frame() {
+    use ops_runtime::call::Frame;
+
+    for newer in [r#"{"type":"link.sing","payload":{}}"#, r#"{"payload":{"a":1},"id":"x","type":"call.paused"}"#] {
+        assert_eq!(Frame::decode(newer).unwrap(), None);
+    }
+    let malformed = [
+        ("", None, None),
+        ("[1]", None, None),
+        ("{", None, None),
+        (r#"{"id":"r1"}"#, None, Some("r1")),
+        (r#"{"type":"call.aborted","id":"r1"}"#, Some("call.aborted"), Some("r1")),
+        (r#"{"type":"call.requested","id":"r1","payload":{"requestId":"r1"}}"#, Some("call.requested"), Some("r1")),
+        (r#"{"payload":{"requestId":7},"type":"call.aborted","id":"r1"}"#, Some("call.aborted"), Some("r1")),
+        (r#"{"type":"call.aborted","id":"r1","payload":{"requestId":"r2"}}"#, Some("call.aborted"), Some("r1")),
+        (
+            r#"{"type":"call.responded","id":"r1","payload":{"requestId":"r1","output":{"data":1}}}"#,
+            Some("call.responded"),
+            Some("r1"),
+        ),
+    ];
+    for (text, kind, id) in malformed {
+        let error = Frame::decode(text).unwrap_err();
+        assert_eq!((error.kind.as_deref(), error.request_id.as_deref()), (kind, id), "{text}: {error}");
+    }
 }

@@ -70,8 +70,8 @@ async fn answer(
     });
     let mut invocation = caller.invocation(&server.registry, call_options);
     Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
-    let (request, id) = (invocation.context.request, &tool.spec.id);
-    let failure = |error| result::failure(&result::public(error, &tool.spec, request, options.expose_errors));
+    let (request, id) = (invocation.context.id(), &tool.spec.id);
+    let failure = |error| result::failure(&result::public(error, &tool.spec, &request, options.expose_errors));
     let input = match tool.input_of(params.arguments) {
         Ok(input) => input,
         Err(error) => return failure(error),

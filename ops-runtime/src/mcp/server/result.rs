@@ -5,7 +5,7 @@ use serde_core::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::tool::{Output, Served, Structure};
-use crate::context::RequestId;
+use crate::call::RequestId;
 use crate::{CallError, ContentBlock, ErrorCode, OperationSpec, ResponseEnvelope, ResponseMeta, Warning};
 
 /// The result of a call that succeeded.
@@ -73,7 +73,7 @@ pub(super) fn failure(error: &CallError) -> CallToolResult {
 /// Errors with a code of the operation's own are meant for callers, and those of the registry hold nothing else. The
 /// failure of a handler or of what it called may hold anything: it goes to the log, and the caller gets a number to
 /// find it there. Of an HTTP error the status is told, and the body if the operation declares that status.
-pub(super) fn public(error: CallError, spec: &OperationSpec, request: RequestId, expose: bool) -> CallError {
+pub(super) fn public(error: CallError, spec: &OperationSpec, request: &RequestId, expose: bool) -> CallError {
     match error.code() {
         ErrorCode::ValidationError => {
             // A result that does not match its schema is in the details.

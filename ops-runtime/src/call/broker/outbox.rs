@@ -1,0 +1,97 @@
+//! What is to be given to the broker: queued by whoever says it, sent by one task in the order of the queue.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::BoxFuture;
+
+/// From how many bytes on the queue has no room for another item or request.
+const FULL: usize = 1 << 20;
+
+/// A queue of messages.
+pub(crate) struct Outbox<T> {
+    queue: Mutex<Queue<T>>,
+    filled: Notify,
+    room: Notify,
+}
+
+struct Queue<T> {
+    messages: Vec<T>,
+    /// Of these, and of those that are being sent.
+    bytes: usize,
+}
+
+impl<T: Send + 'static> Outbox<T> {
+    pub(crate) fn new() -> Arc<Self> {
+        let queue = Mutex::new(Queue { messages: Vec::new(), bytes: 0 });
+        Arc::new(Self { queue, filled: Notify::new(), room: Notify::new() })
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a message of that many bytes.
+    pub(crate) fn push(&self, message: T, bytes: usize) {
+        let mut queue = self.queue();
+        let was_empty = queue.messages.is_empty();
+        queue.messages.push(message);
+        queue.bytes += bytes;
+        drop(queue);
+        if was_empty {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Waits for messages, and takes all that there are into an empty vector.
+    pub(crate) async fn take(&self, into: &mut Vec<T>) {
+        loop {
+            std::mem::swap(&mut self.queue().messages, into);
+            if !into.is_empty() {
+                return;
+            }
+            self.filled.notified().await;
+        }
+    }
+
+    /// Tells that bytes have been sent.
+    pub(crate) fn sent(&self, bytes: usize) {
+        let mut queue = self.queue();
+        queue.bytes = queue.bytes.saturating_sub(bytes);
+        let has_room = queue.bytes < FULL;
+        drop(queue);
+        if has_room {
+            self.room.notify_waiters();
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.queue().bytes >= FULL
+    }
+
+    /// Waits until everything has been sent.
+    pub(crate) async fn flushed(&self) {
+        self.wait(|outbox| outbox.queue().bytes == 0).await;
+    }
+
+    /// What to wait for before more is queued; `None` if there is room.
+    pub(crate) fn ready(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
+        self.is_full().then(|| {
+            let outbox = self.clone();
+            Box::pin(async move { outbox.wait(|outbox| !outbox.is_full()).await }) as BoxFuture<'static, ()>
+        })
+    }
+
+    async fn wait(&self, until: impl Fn(&Self) -> bool) {
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            if until(self) {
+                return;
+            }
+            room.await;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The caller's side: which requests are known to be run, by whom, and whether all has come that was said.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::call::directory::gone;
+use crate::call::{CallEvent, PendingRequests, RequestId};
+use crate::context::Number;
+
+/// What is known of requests that are not answered at once.
+#[derive(Default)]
+pub(crate) struct Vigil(Mutex<HashMap<Number, Seen>>);
+
+struct Seen {
+    /// When somebody last said that it runs, or the request was first seen.
+    at: Instant,
+    worker: Option<Arc<str>>,
+    /// The number of the event that comes next.
+    next: u64,
+}
+
+impl Vigil {
+    fn seen(&self) -> MutexGuard<'_, HashMap<Number, Seen>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a worker runs requests; those that nobody waits for come back.
+    pub(crate) fn running(&self, pending: &PendingRequests, worker: &Arc<str>, ids: Vec<RequestId>) -> Vec<RequestId> {
+        let (mut unknown, mut broken) = (Vec::new(), Vec::new());
+        let mut seen = self.seen();
+        for id in ids {
+            match id.number().filter(|number| pending.has(*number)) {
+                Some(number) if !note(&mut seen, number, worker) => broken.push(id),
+                Some(_) => {}
+                None => unknown.push(id),
+            }
+        }
+        drop(seen);
+        for id in broken {
+            if pending.fail_subscription(&id, &gone("the worker's connection was lost, and items may be")) {
+                unknown.push(id);
+            }
+        }
+        unknown
+    }
+
+    /// Takes an event, which has a number among those about its request if its sender counts.
+    ///
+    /// What comes twice is passed over. Where something is missing the request fails: no subscriber misses an item without
+    /// being told.
+    pub(crate) fn receive(
+        &self,
+        pending: &PendingRequests,
+        worker: Option<&str>,
+        number: Option<u64>,
+        event: CallEvent,
+    ) {
+        let id = event.request_id().clone();
+        let Some(request) = id.number() else { return };
+        let counts = matches!(event, CallEvent::Responded { .. } | CallEvent::Completed { .. });
+        let expected = self.seen().get(&request).map_or(0, |seen| seen.next);
+        match number {
+            Some(number) if counts && number < expected => return,
+            Some(number) if counts && number > expected => {
+                pending.fail(&id, gone("items of the subscription were lost"));
+                return;
+            }
+            _ => {}
+        }
+        pending.receive(event);
+        // The first of a subscription, or another: a call is over.
+        if let Some(worker) = worker
+            && pending.has(request)
+        {
+            let mut seen = self.seen();
+            let fresh = || Seen { at: Instant::now(), worker: Some(worker.into()), next: 0 };
+            let seen = seen.entry(request).or_insert_with(fresh);
+            seen.at = Instant::now();
+            seen.next = expected + 1;
+            if seen.worker.is_none() {
+                seen.worker = Some(worker.into());
+            }
+        }
+    }
+
+    /// Who runs a request, as far as it is known.
+    pub(crate) fn worker_of(&self, id: &RequestId) -> Option<Arc<str>> {
+        self.seen().get(&id.number()?)?.worker.clone()
+    }
+
+    /// The requests that a worker is known to run.
+    #[cfg(feature = "redis")]
+    pub(crate) fn of(&self, worker: &str) -> Vec<RequestId> {
+        let runs = |seen: &Seen| seen.worker.as_deref() == Some(worker);
+        self.seen().iter().filter(|(_, seen)| runs(seen)).map(|(number, _)| RequestId::of(*number)).collect()
+    }
+
+    /// The requests under way that nobody has named for that long.
+    pub(crate) fn silent(&self, pending: &PendingRequests, after: Duration) -> Vec<RequestId> {
+        let numbers = pending.numbers();
+        let (mut seen, now) = (self.seen(), Instant::now());
+        let mut before = std::mem::take(&mut *seen);
+        let mut silent = Vec::new();
+        for number in numbers {
+            let known = before.remove(&number).unwrap_or(Seen { at: now, worker: None, next: 0 });
+            if now.duration_since(known.at) >= after {
+                silent.push(RequestId::of(number));
+            }
+            seen.insert(number, known);
+        }
+        silent
+    }
+}
+
+/// Notes who runs a request; false if it is not who it was.
+fn note(seen: &mut HashMap<Number, Seen>, number: Number, worker: &Arc<str>) -> bool {
+    let fresh = || Seen { at: Instant::now(), worker: None, next: 0 };
+    let seen = seen.entry(number).or_insert_with(fresh);
+    seen.at = Instant::now();
+    let before = seen.worker.replace(worker.clone());
+    before.is_none_or(|before| before == *worker)
+}

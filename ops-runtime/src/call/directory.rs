@@ -1,0 +1,165 @@
+//! Who serves what: the operations that peers announce, and the choice of a peer for a request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+
+use crate::call::{Announcement, PendingRequests};
+use crate::{CallError, ErrorCode, SpecRef, Text, pipeline};
+
+/// Who serves what, as peers have announced it.
+///
+/// Reading takes no lock. A clone is the same directory.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ops_runtime::call::{Announcement, Directory, Frame, Link, PendingRequests, Unsent};
+/// use ops_runtime::OperationSpec;
+///
+/// struct Nowhere;
+/// impl Link for Nowhere {
+///     fn send(&self, frame: Frame) -> Result<(), Unsent> {
+///         Err(Unsent::Gone(frame))
+///     }
+/// }
+///
+/// let directory = Directory::new();
+/// let peer = PendingRequests::new(Arc::new(Nowhere));
+/// let mut announcement = Announcement::new();
+/// announcement.add.push(Arc::new(OperationSpec::query("math.add")));
+/// directory.announce(&peer, announcement);
+/// assert!(directory.route("math.add").is_ok());
+/// directory.withdraw(&peer);
+/// assert!(directory.route("math.add").is_err());
+/// ```
+#[derive(Clone)]
+pub struct Directory(Arc<Inner>);
+
+struct Inner {
+    table: ArcSwap<BTreeMap<Text, Served>>,
+    next: AtomicUsize,
+    changed: watch::Sender<()>,
+}
+
+/// An operation, and who serves it: never nobody.
+#[derive(Clone)]
+struct Served {
+    spec: SpecRef,
+    peers: Vec<PendingRequests>,
+}
+
+impl Directory {
+    /// A directory of nothing.
+    pub fn new() -> Self {
+        Self(Arc::new(Inner { table: ArcSwap::default(), next: AtomicUsize::new(0), changed: watch::Sender::new(()) }))
+    }
+
+    /// Takes over what a peer says.
+    pub fn announce(&self, peer: &PendingRequests, announcement: Announcement) {
+        self.change(|table| {
+            for id in &announcement.remove {
+                forget(table, id, peer);
+            }
+            for spec in &announcement.add {
+                let spec = SpecRef::Shared(spec.clone());
+                let served =
+                    table.entry(spec.id.clone()).or_insert_with(|| Served { spec: spec.clone(), peers: Vec::new() });
+                if !served.peers.iter().any(|known| known.same(peer)) {
+                    served.peers.push(peer.clone());
+                }
+                // The last word counts.
+                served.spec = spec;
+            }
+        });
+    }
+
+    /// Forgets a peer.
+    pub fn withdraw(&self, peer: &PendingRequests) {
+        self.change(|table| {
+            table.retain(|_, served| {
+                served.peers.retain(|known| !known.same(peer));
+                !served.peers.is_empty()
+            });
+        });
+    }
+
+    /// Finds somebody who serves an operation: of two in turn, whoever has less to do.
+    ///
+    /// # Errors
+    /// `OPERATION_NOT_FOUND` if nobody does.
+    pub fn route(&self, operation: &str) -> Result<PendingRequests, CallError> {
+        let table = self.0.table.load();
+        let served = table.get(operation).ok_or_else(|| not_served(operation))?;
+        let peers = &served.peers;
+        let peer = match &**peers {
+            [only] => only,
+            _ => {
+                let turn = self.0.next.fetch_add(1, Ordering::Relaxed);
+                let pick = |turn: usize| peers.get(turn.checked_rem(peers.len())?);
+                let (Some(one), Some(other)) = (pick(turn), pick(turn.wrapping_add(1))) else {
+                    return Err(not_served(operation));
+                };
+                if other.pending_count() < one.pending_count() { other } else { one }
+            }
+        };
+        Ok(peer.clone())
+    }
+
+    /// The operation of that id, if somebody serves it.
+    pub fn spec(&self, operation: &str) -> Option<SpecRef> {
+        self.0.table.load().get(operation).map(|served| served.spec.clone())
+    }
+
+    /// What is served, in the order of the ids.
+    pub fn list(&self) -> Vec<SpecRef> {
+        self.0.table.load().values().map(|served| served.spec.clone()).collect()
+    }
+
+    /// Tells of every change from now on.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.0.changed.subscribe()
+    }
+
+    fn change(&self, change: impl Fn(&mut BTreeMap<Text, Served>)) {
+        self.0.table.rcu(|table| {
+            let mut changed = BTreeMap::clone(table);
+            change(&mut changed);
+            changed
+        });
+        self.0.changed.send_replace(());
+    }
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Directory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.0.table.load().iter().map(|(id, served)| (id, served.peers.len()))).finish()
+    }
+}
+
+fn forget(table: &mut BTreeMap<Text, Served>, id: &Text, peer: &PendingRequests) {
+    if let Some(served) = table.get_mut(id) {
+        served.peers.retain(|known| !known.same(peer));
+        if served.peers.is_empty() {
+            table.remove(id);
+        }
+    }
+}
+
+/// The error of a call that nobody serves.
+pub(crate) fn not_served(operation: &str) -> CallError {
+    pipeline::not_found(operation, "nobody serves the operation")
+}
+
+/// The error of a call whose peer went away.
+pub(crate) fn gone(why: &'static str) -> CallError {
+    CallError::new(ErrorCode::Aborted, why)
+}

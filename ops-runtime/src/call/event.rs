@@ -1,0 +1,335 @@
+//! The five events of a call, and the frames that transports add to them.
+//!
+//! Everything that travels is a [`Frame`]: a [`CallEvent`], or one of the transport's own, which are about a link and not
+//! about what is called. Their JSON is `{ "type", "id", "payload" }`; see [`wire`](crate::wire) for the schemas.
+//!
+//! ```
+//! use ops_runtime::call::{CallEvent, CallRequest, Frame};
+//! use serde_json::json;
+//!
+//! let frame = Frame::from(CallEvent::Requested(Box::new(CallRequest::new("math.add", json!({ "a": 1 })))));
+//! let text = frame.encode().unwrap();
+//! let read = Frame::decode(&text).unwrap().unwrap();
+//! assert_eq!(read.encode().unwrap(), text);
+//!
+//! // What a newer version says is nobody's mistake.
+//! assert_eq!(Frame::decode(r#"{ "type": "link.sing", "payload": {} }"#).unwrap(), None);
+//! ```
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+
+use crate::context::{Number, deadline_after};
+use crate::{CallError, Identity, OperationSpec, Payload, ResponseEnvelope, Text};
+
+/// The id of a request: any text, used once by whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(Arc<str>);
+
+impl RequestId {
+    pub(crate) fn of(number: Number) -> Self {
+        let mut buffer = [0; Number::LENGTH];
+        Self(number.write(&mut buffer).into())
+    }
+
+    /// The number of this process's own that it was made of.
+    pub(crate) fn number(&self) -> Option<Number> {
+        Number::parse(&self.0)
+    }
+}
+
+impl From<&str> for RequestId {
+    fn from(id: &str) -> Self {
+        Self(id.into())
+    }
+}
+
+impl From<String> for RequestId {
+    fn from(id: String) -> Self {
+        Self(id.into())
+    }
+}
+
+impl From<Arc<str>> for RequestId {
+    fn from(id: Arc<str>) -> Self {
+        Self(id)
+    }
+}
+
+impl Deref for RequestId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for RequestId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An event of the call protocol.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum CallEvent {
+    /// A caller asks for an operation to be run (`call.requested`).
+    Requested(Box<CallRequest>),
+    /// The result of a call, or one item of a subscription (`call.responded`).
+    Responded {
+        /// Of the request that is answered.
+        request_id: RequestId,
+        /// The envelope, also of a tool that says that it failed.
+        output: ResponseEnvelope<Payload>,
+    },
+    /// A subscription ended normally (`call.completed`).
+    Completed {
+        /// Of the request that is over.
+        request_id: RequestId,
+    },
+    /// Either side gave up the request (`call.aborted`).
+    Aborted {
+        /// Of the request that is over.
+        request_id: RequestId,
+    },
+    /// The call failed (`call.error`).
+    Error {
+        /// Of the request that is over.
+        request_id: RequestId,
+        /// Why; the answer of an MCP tool that it may carry does not travel.
+        error: CallError,
+    },
+}
+
+impl CallEvent {
+    /// The request that the event is about.
+    pub fn request_id(&self) -> &RequestId {
+        match self {
+            Self::Requested(request) => &request.request_id,
+            Self::Responded { request_id, .. }
+            | Self::Completed { request_id }
+            | Self::Aborted { request_id }
+            | Self::Error { request_id, .. } => request_id,
+        }
+    }
+}
+
+/// What a caller asks for: the payload of `call.requested`.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CallRequest {
+    /// The id by which everything else about this call refers to it.
+    pub request_id: RequestId,
+    /// `namespace.name`.
+    pub operation_id: Text,
+    /// Any JSON.
+    pub input: Payload,
+    /// The request that this one is part of.
+    pub parent_request_id: Option<RequestId>,
+    /// When to give up, in milliseconds since the Unix epoch.
+    pub deadline: Option<u64>,
+    /// Of a subscription, how long it may stay silent, in milliseconds.
+    pub idle_timeout: Option<u64>,
+    /// Who the caller says it is; it counts only where the worker trusts the link to say so.
+    pub identity: Option<Identity>,
+    /// Anything that the handler should know, such as `traceparent`.
+    pub metadata: Map<String, Value>,
+}
+
+impl CallRequest {
+    /// A request with an id of its own.
+    pub fn new(operation_id: impl Into<Text>, input: Value) -> Self {
+        Self::with_id(RequestId::of(Number::next()), operation_id.into(), Payload::Value(input))
+    }
+
+    pub(crate) fn with_id(request_id: RequestId, operation_id: Text, input: Payload) -> Self {
+        Self {
+            request_id,
+            operation_id,
+            input,
+            parent_request_id: None,
+            deadline: None,
+            idle_timeout: None,
+            identity: None,
+            metadata: Map::new(),
+        }
+    }
+
+    /// Says for how long to try, from now.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.deadline = deadline_after(timeout).map(to_epoch);
+        self
+    }
+
+    /// Says how long a subscription may stay silent.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(milliseconds(timeout));
+        self
+    }
+
+    /// Says who calls.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// When to give up, by the clock of this process.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let left = self.deadline?.saturating_sub(milliseconds(since_epoch()));
+        deadline_after(Duration::from_millis(left))
+    }
+
+    pub(crate) fn idle_timeout(&self) -> Option<Duration> {
+        self.idle_timeout.map(Duration::from_millis)
+    }
+}
+
+/// An instant of this process as milliseconds since the Unix epoch, rounded up so that a short time does not become none.
+pub(crate) fn to_epoch(instant: Instant) -> u64 {
+    let left = instant.saturating_duration_since(Instant::now());
+    let then = since_epoch().saturating_add(left);
+    milliseconds(then).saturating_add(u64::from(then.subsec_nanos() % 1_000_000 != 0))
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Everything that travels: an event of a call, or a frame of the transport.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Frame {
+    /// An event of a call (`call.*`).
+    Event(CallEvent),
+    /// The caller takes more items of a subscription than it said so far (`link.credit`).
+    ///
+    /// A worker sends at most [`WINDOW`](crate::call::WINDOW) items that no credit was given for.
+    Credit {
+        /// Of the subscription.
+        request_id: RequestId,
+        /// How many more.
+        items: u32,
+    },
+    /// What the sender serves, from now on (`link.announce`); both sides of a link begin with it.
+    Announce(Announcement),
+    /// The sender asks for no more requests (`link.drain`).
+    Drain,
+    /// The answer to `link.drain`: every request of the sender's has been sent before this (`link.drained`).
+    Drained,
+    /// What the sender runs for this caller (`link.running`), said over brokers from time to time: a request that has not
+    /// been named for too long is lost.
+    Running {
+        /// Of the requests.
+        request_ids: Vec<RequestId>,
+    },
+}
+
+impl From<CallEvent> for Frame {
+    fn from(event: CallEvent) -> Self {
+        Self::Event(event)
+    }
+}
+
+/// What somebody serves: a change of what they said so far.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Announcement {
+    /// Operations that are served now; one that was announced before is replaced.
+    pub add: Vec<Arc<OperationSpec>>,
+    /// The ids of operations that are served no more.
+    pub remove: Vec<Text>,
+    /// Whether more announcements follow at once, so that this one is only a part.
+    pub more: bool,
+    /// The largest message that the sender takes, in bytes.
+    pub max_message: Option<u64>,
+}
+
+impl Announcement {
+    /// Announces nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// A message that is no frame, with what could be read of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Malformed {
+    /// The `type`, if it could be read.
+    pub kind: Option<String>,
+    /// The request that it is about, if it could be read.
+    pub request_id: Option<RequestId>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "malformed {}: {}", self.kind.as_deref().unwrap_or("message"), self.message)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+impl Frame {
+    /// The frame as JSON text.
+    ///
+    /// # Errors
+    /// An `EXECUTION_ERROR` if a value in it cannot be written, such as a body that is a stream.
+    pub fn encode(&self) -> Result<String, CallError> {
+        serde_json::to_string(self)
+            .map_err(|error| CallError::execution(format!("the message can't be written as JSON: {error}")))
+    }
+
+    /// The frame as JSON text, if that is not larger than the other side takes.
+    ///
+    /// # Errors
+    /// Those of [`encode`](Self::encode), and an `EXECUTION_ERROR` with the details `{ "size", "limit" }` in bytes.
+    pub fn encode_within(&self, limit: usize) -> Result<String, CallError> {
+        let text = self.encode()?;
+        if text.len() > limit {
+            let size = text.len();
+            let message = format!("the message has {size} bytes, and the other side takes {limit}");
+            return Err(CallError::execution(message).with_details(json!({ "size": size, "limit": limit })));
+        }
+        Ok(text)
+    }
+
+    /// Reads a frame; `None` is one of a type that this version does not know.
+    ///
+    /// Members that are not known are passed over.
+    ///
+    /// # Errors
+    /// If the text is no frame; with the request that it is about, where that can be read.
+    pub fn decode(text: &str) -> Result<Option<Self>, Malformed> {
+        crate::json::decode_frame(text)
+    }
+
+    /// The request that the frame is about, if it is about one.
+    pub fn request_id(&self) -> Option<&RequestId> {
+        match self {
+            Self::Event(event) => Some(event.request_id()),
+            Self::Credit { request_id, .. } => Some(request_id),
+            Self::Announce(_) | Self::Drain | Self::Drained | Self::Running { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The caller's side.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::{HeaderMap, Message, StatusCode, Subscriber};
+use futures_util::StreamExt;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::subject;
+use super::wire::Wire;
+use crate::call::broker::{Roster, Vigil, decode, until_up};
+use crate::call::directory::{gone, not_served};
+use crate::call::{CallEvent, Facts, Frame, Link, PendingRequests, RequestId, Route, Transport, Unsent};
+use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
+
+/// For how long no more workers have to answer until it is known what is served.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// A caller of what workers serve.
+pub(super) struct Caller {
+    shared: Arc<Shared>,
+    _tasks: [AbortOnDropHandle<()>; 3],
+}
+
+struct Shared {
+    wire: Arc<Wire>,
+    inbox: String,
+    pending: PendingRequests,
+    vigil: Arc<Vigil>,
+    roster: Roster,
+    /// Told whenever a worker has said all that it serves, or nobody was there to say so.
+    heard: watch::Sender<()>,
+}
+
+impl Caller {
+    pub(super) async fn start(wire: Arc<Wire>) -> Result<Self, CallError> {
+        let inbox = subject::inbox(&wire.client.new_inbox());
+        let vigil = Arc::new(Vigil::default());
+        let answers = wire.subscribe(format!("{inbox}.*")).await?;
+        let announcements = wire.subscribe(subject::announcements(&wire.prefix)).await?;
+        let link = ToWorkers { wire: wire.clone(), inbox: inbox.clone(), vigil: vigil.clone() };
+        let shared = Arc::new(Shared {
+            pending: PendingRequests::new(Arc::new(link)),
+            vigil,
+            roster: Roster::default(),
+            heard: watch::Sender::new(()),
+            inbox,
+            wire,
+        });
+        let tasks = [
+            tokio::spawn(read_answers(shared.clone(), answers)),
+            tokio::spawn(read_announcements(shared.clone(), announcements)),
+            tokio::spawn(watch(shared.clone())),
+        ];
+        shared.settle().await;
+        Ok(Self { shared, _tasks: tasks.map(AbortOnDropHandle::new) })
+    }
+}
+
+impl Transport for Caller {
+    fn route(&self, _: &str) -> Result<Route, CallError> {
+        // Whether somebody serves it, the server knows best.
+        let wire = &self.shared.wire;
+        if *wire.up.borrow() {
+            return Ok(Route::To(self.shared.pending.clone()));
+        }
+        Ok(Route::Wait(until_up(wire.up.clone(), wire.pace.patience)))
+    }
+
+    fn spec(&self, operation: &str) -> Option<SpecRef> {
+        self.shared.roster.spec(operation)
+    }
+
+    fn list(&self) -> Vec<SpecRef> {
+        self.shared.roster.list()
+    }
+
+    fn pending_count(&self) -> usize {
+        self.shared.pending.pending_count()
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::new("nats").with_max_message(self.shared.wire.client.max_payload())
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.shared.pending.close(&gone("the caller's connection is gone"));
+    }
+}
+
+impl Shared {
+    /// Asks all workers, or one, what they serve.
+    fn ask(&self, subject: String) {
+        self.wire.publish(subject, Some(format!("{}.discover", self.inbox)), "");
+    }
+
+    /// Finds out what is served: all that workers say until they have been quiet for a while.
+    async fn settle(&self) {
+        let mut heard = self.heard.subscribe();
+        self.ask(subject::discovery(&self.wire.prefix));
+        let mut patience = self.wire.pace.lost_after;
+        while tokio::time::timeout(patience, heard.changed()).await.is_ok() {
+            patience = QUIET;
+        }
+    }
+
+    /// The worker that says something, with its connection and the number of what it says.
+    fn worker_of<'a>(&self, message: &'a Message) -> Option<(&'a str, u64)> {
+        let parsed = subject::parse_control(&self.wire.prefix, message.reply.as_ref()?.as_str());
+        parsed.map(|(worker, number, _)| (worker, number))
+    }
+
+    /// Takes an answer, or what a worker says about requests.
+    fn receive(&self, request: &str, message: &Message) {
+        let frame = match decode(&message.payload) {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return,
+            Err(malformed) => {
+                tracing::warn!(kind = malformed.kind, "a worker sent a message that can't be read");
+                self.pending.fail(&request.into(), CallError::execution(malformed.to_string()));
+                return;
+            }
+        };
+        match frame {
+            Frame::Event(event) => {
+                let (worker, number) = self.worker_of(message).unzip();
+                self.vigil.receive(&self.pending, worker, number, event);
+            }
+            Frame::Running { request_ids } => {
+                let Some((worker, _)) = self.worker_of(message) else { return };
+                let unknown = self.vigil.running(&self.pending, &worker.into(), request_ids);
+                for request_id in unknown {
+                    let subject = subject::control(&self.wire.prefix, worker, 0, &self.inbox);
+                    let _ = self.wire.send(subject, None, &CallEvent::Aborted { request_id }.into());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Takes what comes to the caller's inbox.
+async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
+    // What workers have said so far that have more to say.
+    let mut parts: HashMap<Arc<str>, Vec<Arc<OperationSpec>>> = HashMap::new();
+    while let Some(message) = inbox.next().await {
+        let token = message.subject.as_str().rsplit('.').next().unwrap_or_default();
+        match (token, message.status) {
+            ("link", Some(_)) => {}
+            ("discover", Some(_)) => drop(shared.heard.send_replace(())),
+            (id, Some(StatusCode::NO_RESPONDERS)) => {
+                shared.pending.emit_error(&RequestId::from(id), nobody(message.headers.as_ref(), &shared.wire.prefix));
+            }
+            (_, Some(_)) => {}
+            ("discover", None) => {
+                let (Some((worker, _)), Ok(Some(Frame::Announce(said)))) =
+                    (shared.worker_of(&message), decode(&message.payload))
+                else {
+                    continue;
+                };
+                let worker = subject::name(worker);
+                // Those that never come to an end are forgotten.
+                if parts.len() > 1_000 {
+                    parts.clear();
+                }
+                let specs = parts.entry(worker.into()).or_default();
+                specs.extend(said.add);
+                if !said.more {
+                    shared.roster.replace(worker, parts.remove(worker).unwrap_or_default());
+                    shared.heard.send_replace(());
+                }
+            }
+            (id, None) => shared.receive(id, &message),
+        }
+    }
+}
+
+/// Takes the announcements that go to everybody.
+async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) {
+    while let Some(message) = announcements.next().await {
+        if let (Some((worker, _)), Ok(Some(Frame::Announce(said)))) =
+            (shared.worker_of(&message), decode(&message.payload))
+            && !shared.roster.announce(subject::name(worker), said)
+        {
+            shared.ask(subject::control(&shared.wire.prefix, worker, 0, "discover"));
+        }
+    }
+}
+
+/// Gives up what has been silent for too long.
+async fn watch(shared: Arc<Shared>) {
+    let (wire, mut up) = (&shared.wire, shared.wire.up.clone());
+    let mut beat = tokio::time::interval(wire.pace.heartbeat);
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut was_up = true;
+    loop {
+        tokio::select! {
+            _ = beat.tick() => {}
+            changed = up.changed() => if changed.is_err() { return },
+        }
+        let is_up = *up.borrow_and_update();
+        if is_up && !was_up {
+            shared.pending.fail_subscriptions(&gone("the connection was lost, and items may be"));
+            shared.ask(subject::discovery(&wire.prefix));
+        }
+        if is_up && was_up {
+            shared.roster.expire(wire.pace.lost_after);
+        } else {
+            shared.roster.pardon();
+        }
+        was_up = is_up;
+        for id in shared.vigil.silent(&shared.pending, wire.pace.lost_after) {
+            let message = "no worker says that it runs the call: the request, its worker or the answer is lost";
+            shared.pending.emit_error(&id, gone(message));
+        }
+    }
+}
+
+/// The error of a request for which the server knows nobody.
+fn nobody(headers: Option<&HeaderMap>, prefix: &str) -> CallError {
+    let subject = headers.and_then(|headers| headers.get("Nats-Subject"));
+    let operation = subject.and_then(|subject| subject::operation_of(prefix, subject.as_str()));
+    not_served(operation.as_deref().unwrap_or("unknown"))
+}
+
+/// The link to whoever serves an operation.
+struct ToWorkers {
+    wire: Arc<Wire>,
+    inbox: String,
+    vigil: Arc<Vigil>,
+}
+
+impl Link for ToWorkers {
+    fn send(&self, frame: Frame) -> Result<(), Unsent> {
+        match &frame {
+            Frame::Event(CallEvent::Requested(request)) => {
+                let subject = subject::of_operation(&self.wire.prefix, &request.operation_id);
+                let reply = format!("{}.{}", self.inbox, &*request.request_id);
+                self.wire.send(subject, Some(reply), &frame)
+            }
+            // Who runs a request that was given up early is not known yet: it will be told when it says so.
+            frame => match frame.request_id().and_then(|id| self.vigil.worker_of(id)) {
+                Some(worker) => {
+                    self.wire.send(subject::control(&self.wire.prefix, &worker, 0, &self.inbox), None, frame)
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn ready(&self) -> Option<BoxFuture<'static, ()>> {
+        self.wire.ready()
+    }
+}

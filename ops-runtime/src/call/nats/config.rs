@@ -1,0 +1,116 @@
+//! How to connect to a NATS server.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::call::Origin;
+use crate::call::broker::Pace;
+
+/// How to connect, and what to believe.
+///
+/// ```
+/// use std::time::Duration;
+/// use ops_runtime::call::nats::NatsConfig;
+///
+/// let config = NatsConfig::new().with_user("ann", "s3cret").with_heartbeat(Duration::from_millis(500));
+/// assert!(!format!("{config:?}").contains("s3cret"));
+/// ```
+#[derive(Clone)]
+pub struct NatsConfig {
+    pub(super) prefix: String,
+    pub(super) login: Login,
+    pub(super) origin: Origin,
+    pub(super) pace: Pace,
+}
+
+#[derive(Clone)]
+pub(super) enum Login {
+    None,
+    Token(String),
+    User(String, String),
+}
+
+impl NatsConfig {
+    /// Connects without credentials, or with those of the URL, and knows no caller.
+    pub fn new() -> Self {
+        Self { prefix: "ops".to_owned(), login: Login::None, origin: Origin::anonymous(), pace: Pace::default() }
+    }
+
+    /// Begins all subjects with these tokens; `ops` by default.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Logs in by a token.
+    #[must_use]
+    pub fn with_token(mut self, token: impl Into<String>) -> Self {
+        self.login = Login::Token(token.into());
+        self
+    }
+
+    /// Logs in by a name and a password.
+    #[must_use]
+    pub fn with_user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
+        self.login = Login::User(name.into(), password.into());
+        self
+    }
+
+    /// Who callers are for the workers of this process, for all that can reach the broker: nobody known by default.
+    ///
+    /// [`Origin::trusted`] believes callers in whose name they call; the server's permissions have to see to it that only
+    /// those publish requests that may.
+    #[must_use]
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// How often workers say that they are there, and what they run; every second by default.
+    #[must_use]
+    pub fn with_heartbeat(mut self, interval: Duration) -> Self {
+        self.pace.heartbeat = interval.max(Duration::from_millis(10));
+        self
+    }
+
+    /// After how much silence a worker, a caller or a request is given up; 5 s by default. At least three heartbeats.
+    #[must_use]
+    pub fn with_lost_after(mut self, silence: Duration) -> Self {
+        self.pace.lost_after = silence;
+        self
+    }
+
+    /// How long a call waits for a connection; 10 s by default.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.pace.patience = patience;
+        self
+    }
+
+    pub(super) fn pace(&self) -> Pace {
+        Pace { lost_after: self.pace.lost_after.max(self.pace.heartbeat * 3), ..self.pace }
+    }
+}
+
+impl Default for NatsConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for NatsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let login = match self.login {
+            Login::None => "none",
+            Login::Token(_) => "token",
+            Login::User(..) => "user",
+        };
+        f.debug_struct("NatsConfig")
+            .field("prefix", &self.prefix)
+            .field("login", &login)
+            .field("origin", &self.origin)
+            .field("pace", &self.pace)
+            .finish()
+    }
+}

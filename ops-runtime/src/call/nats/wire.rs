@@ -1,0 +1,161 @@
+//! The connection to the server: what goes out, in order, and whether it is there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_nats::{Client, ConnectOptions, Event, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::NatsConfig;
+use super::config::Login;
+use super::subject;
+use crate::BoxFuture;
+use crate::CallError;
+use crate::call::broker::{Outbox, Pace, backoff};
+use crate::call::{Frame, Unsent};
+
+/// How many messages of one subscription wait for their reader, before more are lost.
+const WAITING: usize = 65_536;
+
+/// A message on its way to the server.
+struct Message {
+    subject: String,
+    reply: Option<String>,
+    payload: Bytes,
+}
+
+/// A connection.
+pub(super) struct Wire {
+    pub(super) client: Client,
+    pub(super) prefix: String,
+    pub(super) pace: Pace,
+    pub(super) up: watch::Receiver<bool>,
+    /// Counts the connections, so that others see that one was lost.
+    connections: Arc<AtomicU64>,
+    outbox: Arc<Outbox<Message>>,
+    _writer: AbortOnDropHandle<()>,
+}
+
+impl Wire {
+    pub(super) async fn connect(url: &str, config: &NatsConfig) -> Result<Self, CallError> {
+        let pace = config.pace();
+        let (is_up, up) = watch::channel(true);
+        let connections = Arc::new(AtomicU64::new(0));
+        let counting = connections.clone();
+        let options = match config.login.clone() {
+            Login::None => ConnectOptions::new(),
+            Login::Token(token) => ConnectOptions::with_token(token),
+            Login::User(name, password) => ConnectOptions::with_user_and_password(name, password),
+        };
+        let options = options
+            .connection_timeout(pace.patience)
+            // A server that is silent for that long is lost.
+            .ping_interval((pace.lost_after / 2).max(Duration::from_millis(100)))
+            .subscription_capacity(WAITING)
+            .reconnect_delay_callback(backoff)
+            .event_callback(move |event| {
+                let (is_up, counting) = (is_up.clone(), counting.clone());
+                async move {
+                    match event {
+                        Event::Connected => {
+                            is_up.send_replace(true);
+                        }
+                        Event::Disconnected | Event::Closed => {
+                            counting.fetch_add(1, Ordering::Relaxed);
+                            is_up.send_replace(false);
+                        }
+                        Event::SlowConsumer(_) => tracing::warn!("messages are lost because they are read too slowly"),
+                        _ => {}
+                    }
+                }
+            });
+        let client = options.connect(url).await.map_err(|error| refused(&error))?;
+        let outbox = Outbox::new();
+        let writer = AbortOnDropHandle::new(tokio::spawn(write(client.clone(), outbox.clone())));
+        Ok(Self { client, prefix: config.prefix.clone(), pace, up, connections, outbox, _writer: writer })
+    }
+
+    /// Where a worker hears from a caller, who can tell by it over which connection something was said.
+    pub(super) fn control(&self, worker: &str, number: u64, caller: &str) -> String {
+        let connection = self.connections.load(Ordering::Relaxed);
+        subject::control(&self.prefix, &format!("{worker}.{connection}"), number, caller)
+    }
+
+    /// Queues a message.
+    pub(super) fn publish(&self, subject: String, reply: Option<String>, payload: impl Into<Bytes>) {
+        let payload = payload.into();
+        let bytes = subject.len() + payload.len() + reply.as_ref().map_or(0, String::len);
+        self.outbox.push(Message { subject, reply, payload }, bytes);
+    }
+
+    /// Queues a frame, unless it is too large for the server.
+    pub(super) fn send(&self, subject: String, reply: Option<String>, frame: &Frame) -> Result<(), Unsent> {
+        let text = frame.encode_within(self.client.max_payload()).map_err(Unsent::Refused)?;
+        self.publish(subject, reply, text);
+        Ok(())
+    }
+
+    pub(super) fn ready(&self) -> Option<BoxFuture<'static, ()>> {
+        self.outbox.ready()
+    }
+
+    /// Waits until all that was queued has been given to the server.
+    pub(super) async fn flushed(&self) {
+        self.outbox.flushed().await;
+        let _ = self.client.flush().await;
+    }
+
+    /// Sends a message to itself, and waits until it has come: so has all that the server sent before.
+    pub(super) async fn round_trip(&self) {
+        let inbox = self.client.new_inbox();
+        if let Ok(mut echo) = self.client.subscribe(inbox.clone()).await
+            && self.client.publish(inbox, Bytes::new()).await.is_ok()
+        {
+            echo.next().await;
+        }
+    }
+
+    pub(super) async fn subscribe(&self, subject: String) -> Result<Subscriber, CallError> {
+        self.client.subscribe(subject).await.map_err(|error| refused(&error))
+    }
+
+    pub(super) async fn subscribe_as_one(&self, subject: String) -> Result<Subscriber, CallError> {
+        self.client.queue_subscribe(subject, "workers".to_owned()).await.map_err(|error| refused(&error))
+    }
+}
+
+/// Gives what is queued to the client, and has it flushed so that the queue tells how much is under way.
+async fn write(client: Client, outbox: Arc<Outbox<Message>>) {
+    /// How many bytes the client may hold back.
+    const UNFLUSHED: usize = 256 << 10;
+    let (mut batch, mut held) = (Vec::new(), 0);
+    loop {
+        outbox.take(&mut batch).await;
+        let mut bytes = 0;
+        for Message { subject, reply, payload } in batch.drain(..) {
+            bytes += subject.len() + payload.len() + reply.as_ref().map_or(0, String::len);
+            let published = match reply {
+                Some(reply) => client.publish_with_reply(subject, reply, payload).await,
+                None => client.publish(subject, payload).await,
+            };
+            // Whoever waits for it finds out that it was lost.
+            if let Err(error) = published {
+                tracing::warn!(%error, "a message can't be published");
+            }
+        }
+        held += bytes;
+        if held >= UNFLUSHED {
+            let _ = client.flush().await;
+            held = 0;
+        }
+        outbox.sent(bytes);
+    }
+}
+
+fn refused(error: &dyn std::error::Error) -> CallError {
+    CallError::execution(format!("the NATS server can't be used: {error}"))
+}

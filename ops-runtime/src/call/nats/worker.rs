@@ -1,0 +1,278 @@
+//! The worker's side.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_nats::{Message, Subscriber};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use futures_util::stream::select;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::subject;
+use super::wire::Wire;
+use crate::call::announced::Announced;
+use crate::call::broker::{Callers, FIRST_WORD, Post, decode, parts, unique_id};
+use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Origin, Unsent};
+use crate::{BoxFuture, CallError, OperationSpec, Text};
+
+/// Operations that are being served over NATS.
+///
+/// Dropping it aborts what is running; [`stop`](Self::stop) lets it finish.
+#[must_use = "a worker that is dropped serves no more"]
+pub struct NatsWorker {
+    shared: Arc<Shared>,
+    /// One announcement at a time.
+    operations: tokio::sync::Mutex<HashMap<Text, Listening>>,
+    _tasks: [AbortOnDropHandle<()>; 2],
+}
+
+/// Requests for one operation are being taken.
+struct Listening {
+    stop: CancellationToken,
+    task: AbortOnDropHandle<()>,
+}
+
+struct Shared {
+    wire: Arc<Wire>,
+    id: Arc<str>,
+    handler: CallHandler,
+    callers: Callers,
+    announced: Mutex<Announced>,
+}
+
+impl NatsWorker {
+    pub(super) async fn start(wire: Arc<Wire>, handler: CallHandler, origin: Origin) -> Result<Self, CallError> {
+        let id = unique_id();
+        let post = Arc::new(ToCallers { wire: wire.clone(), id: id.clone() });
+        let control = wire.subscribe(format!("{}.worker.{id}.>", wire.prefix)).await?;
+        let discovery = wire.subscribe(subject::discovery(&wire.prefix)).await?;
+        let callers = Callers::new(handler.clone(), origin, post);
+        let shared = Arc::new(Shared { wire, id, handler, callers, announced: Mutex::default() });
+        let tasks = [tokio::spawn(listen(shared.clone(), control, discovery)), tokio::spawn(pulse(shared.clone()))];
+        let worker = Self { shared, operations: Default::default(), _tasks: tasks.map(AbortOnDropHandle::new) };
+        worker.announce().await?;
+        Ok(worker)
+    }
+
+    /// Announces operations that the registry has got or lost since.
+    ///
+    /// # Errors
+    /// If the server cannot be used any more.
+    pub async fn announce(&self) -> Result<(), CallError> {
+        let shared = &self.shared;
+        let mut operations = self.operations.lock().await;
+        let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.list());
+        // Announced when requests are taken, and withdrawn before they are not.
+        for spec in &change.add {
+            if !operations.contains_key(&spec.id) {
+                let subscriber =
+                    shared.wire.subscribe_as_one(subject::of_operation(&shared.wire.prefix, &spec.id)).await?;
+                let stop = CancellationToken::new();
+                let task = tokio::spawn(take(shared.clone(), spec.id.clone(), subscriber, stop.clone()));
+                let listening = Listening { stop, task: AbortOnDropHandle::new(task) };
+                operations.insert(spec.id.clone(), listening);
+            }
+        }
+        let removed: Vec<_> = change.remove.iter().filter_map(|id| operations.remove(id)).collect();
+        drop(operations);
+        shared.say(change, &subject::announcements(&shared.wire.prefix));
+        shared.finish(removed).await;
+        Ok(())
+    }
+
+    /// How many requests are being run.
+    pub fn running(&self) -> usize {
+        self.shared.callers.running()
+    }
+
+    /// Takes no more requests, and returns when those that are running are done, and their answers sent.
+    pub async fn stop(self) {
+        let shared = &self.shared;
+        let announced = std::mem::take(&mut *shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
+        shared.say(announced.withdrawal(), &subject::announcements(&shared.wire.prefix));
+        let operations = std::mem::take(&mut *self.operations.lock().await);
+        shared.finish(operations.into_values()).await;
+        shared.callers.drain().await;
+        let _ = tokio::time::timeout(shared.wire.pace.lost_after, shared.wire.flushed()).await;
+    }
+}
+
+impl Drop for NatsWorker {
+    fn drop(&mut self) {
+        let announced = std::mem::take(&mut *self.shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
+        self.shared.say(announced.withdrawal(), &subject::announcements(&self.shared.wire.prefix));
+        self.shared.callers.close();
+    }
+}
+
+impl fmt::Debug for NatsWorker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NatsWorker").field("id", &self.shared.id).field("running", &self.running()).finish()
+    }
+}
+
+impl Shared {
+    /// Says what is served, in as many parts as it takes; nothing if there is nothing to say.
+    fn say(&self, change: Announcement, subject: &str) {
+        if change.add.is_empty() && change.remove.is_empty() {
+            return;
+        }
+        for part in parts(change, self.wire.client.max_payload()) {
+            self.tell(part, subject.to_owned());
+        }
+    }
+
+    fn tell(&self, announcement: Announcement, subject: String) {
+        let reply = self.wire.control(&self.id, 0, "all");
+        if let Err(error) = self.wire.send(subject, Some(reply), &Frame::Announce(announcement)) {
+            tracing::warn!(%error, "an announcement can't be sent");
+        }
+    }
+
+    /// All that is served now.
+    fn served(&self) -> Vec<Arc<OperationSpec>> {
+        self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
+    }
+
+    /// Takes no more requests for operations; those that have come are run.
+    async fn finish(&self, operations: impl IntoIterator<Item = Listening>) {
+        let ends = operations.into_iter().map(|Listening { stop, task }| {
+            stop.cancel();
+            task
+        });
+        // A server that does not answer sends no more requests either.
+        let _ = tokio::time::timeout(self.wire.pace.lost_after, join_all(ends)).await;
+    }
+
+    fn request(&self, operation: &str, message: &Message) {
+        let Some(reply) = message.reply.as_ref() else {
+            tracing::warn!(operation, "a request came that says not where its answer goes");
+            return;
+        };
+        match decode(&message.payload) {
+            Ok(Some(Frame::Event(CallEvent::Requested(request)))) => {
+                let caller = subject::caller_of(reply, &request.request_id);
+                if *request.operation_id != *operation {
+                    // The server's permissions are about subjects.
+                    let request_id = Some(request.request_id.clone());
+                    let message = format!("it names another operation than its subject: `{}`", request.operation_id);
+                    let kind = Some("call.requested".to_owned());
+                    self.callers.complain(caller, Malformed { kind, request_id, message });
+                    return;
+                }
+                self.callers.receive(caller, CallEvent::Requested(request).into());
+            }
+            Ok(_) => tracing::debug!(operation, "a message came that is no request"),
+            Err(malformed) => {
+                let token = reply.as_str().rsplit('.').next().unwrap_or_default();
+                let request_id = malformed.request_id.clone().unwrap_or_else(|| token.into());
+                let caller = subject::caller_of(reply, &request_id);
+                let kind = Some("call.requested".to_owned());
+                self.callers.complain(caller, Malformed { kind, request_id: Some(request_id), ..malformed });
+            }
+        }
+    }
+}
+
+/// Takes the requests for one operation, until it is told to stop and has got all that the server sent before.
+async fn take(shared: Arc<Shared>, operation: Text, mut requests: Subscriber, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            biased;
+            message = requests.next() => match message {
+                Some(message) => shared.request(&operation, &message),
+                None => return,
+            },
+            () = stop.cancelled() => break,
+        }
+    }
+    // The client's own `drain` forgets the subscription before the server has, and with it requests that are on their way.
+    // A number that no server can count to ends it there at once and keeps it here; what follows a message of our own
+    // that has been around comes no more.
+    if requests.unsubscribe_after(u64::MAX).await.is_ok() {
+        shared.wire.round_trip().await;
+        let _ = requests.unsubscribe().await;
+        while let Some(message) = requests.next().await {
+            shared.request(&operation, &message);
+        }
+    }
+}
+
+/// Hears what callers say about their requests, and who asks what is served.
+async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber) {
+    let mut messages = select(control, discovery);
+    let prefix = &shared.wire.prefix;
+    while let Some(message) = messages.next().await {
+        let caller = subject::parse_control(prefix, &message.subject).map(|(.., caller)| caller);
+        match (caller, message.status) {
+            (Some(caller), Some(_)) => shared.callers.unreachable(caller, shared.wire.pace.lost_after),
+            (None | Some("discover"), None) => {
+                let Some(asker) = message.reply else { continue };
+                let all = Announcement { add: shared.served(), ..Announcement::new() };
+                for part in parts(all, shared.wire.client.max_payload()) {
+                    shared.tell(part, asker.to_string());
+                }
+            }
+            (Some(caller), None) => {
+                if let Ok(Some(frame)) = decode(&message.payload)
+                    && !matches!(frame, Frame::Event(CallEvent::Requested(_)))
+                {
+                    shared.callers.receive(caller, frame);
+                }
+            }
+            (None, Some(_)) => {}
+        }
+    }
+}
+
+/// Says what is run, and that this worker is there.
+async fn pulse(shared: Arc<Shared>) {
+    let wire = &shared.wire;
+    let mut up = wire.up.clone();
+    let mut tick = tokio::time::interval(FIRST_WORD.min(wire.pace.heartbeat));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut beat = tokio::time::Instant::now();
+    loop {
+        tick.tick().await;
+        if !*up.borrow() {
+            if up.wait_for(|up| *up).await.is_err() {
+                return;
+            }
+            // Whoever came meanwhile, or has given this worker up, hears of it.
+            let all = Announcement { add: shared.served(), ..Announcement::new() };
+            shared.say(all, &subject::announcements(&wire.prefix));
+            beat = tokio::time::Instant::now();
+        }
+        let all = beat <= tokio::time::Instant::now();
+        if all {
+            beat = tokio::time::Instant::now() + wire.pace.heartbeat;
+            shared.callers.look_again();
+            shared.tell(Announcement::new(), subject::announcements(&wire.prefix));
+        }
+        shared.callers.name(all);
+    }
+}
+
+/// The way to callers: their inboxes, with a subject at which this worker hears from them.
+struct ToCallers {
+    wire: Arc<Wire>,
+    id: Arc<str>,
+}
+
+impl Post for ToCallers {
+    fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent> {
+        let reply = self.wire.control(&self.id, number, caller);
+        self.wire.send(subject::at_caller(caller, &frame), Some(reply), &frame)
+    }
+
+    fn ready(&self) -> Option<BoxFuture<'static, ()>> {
+        self.wire.ready()
+    }
+
+    fn listens(&self, caller: &str) -> bool {
+        subject::listens(caller)
+    }
+}

@@ -1,0 +1,484 @@
+//! The caller's side: requests that are under way, and what comes back for them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context as Task, Poll, ready};
+
+use futures_core::Stream;
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use serde_json::json;
+
+use super::directory::gone;
+use super::slot::{Answer, Slot, Taken};
+use super::{CallEvent, CallRequest, Frame, Link, RequestId, Unsent, WINDOW};
+use crate::context::Number;
+use crate::{CallError, ErrorCode, Payload, PayloadStream, ResponseEnvelope};
+
+/// The answers that a subscription keeps beyond its window before it takes the worker for broken: those that were on
+/// their way when a credit was given.
+const SLACK: usize = WINDOW as usize;
+
+/// Requests are kept in several tables, so that threads seldom wait for each other.
+const SHARDS: usize = 16;
+
+/// The requests that are under way over one link.
+///
+/// A clone is the same table. Transports give it the events that arrive ([`receive`](Self::receive)); what is late, comes
+/// twice or belongs to nobody does no harm. [`Remote`](crate::call::Remote) is the typed way to use it.
+#[derive(Clone)]
+pub struct PendingRequests(Arc<Shared>);
+
+struct Shared {
+    link: Arc<dyn Link>,
+    shards: [Mutex<Table>; SHARDS],
+    count: AtomicUsize,
+    closed: AtomicBool,
+    /// How many threads are about to send a request.
+    sending: AtomicUsize,
+    resubscribes: bool,
+}
+
+type Table = HashMap<Number, Arc<Slot>, BuildHasherDefault<NumberHasher>>;
+
+impl PendingRequests {
+    /// A table of requests that go over a link.
+    pub fn new(link: Arc<dyn Link>) -> Self {
+        Self::with(link, false)
+    }
+
+    /// A table whose subscriptions outlive the loss of a connection: see [`interrupt`](Self::interrupt).
+    pub fn resubscribing(link: Arc<dyn Link>) -> Self {
+        Self::with(link, true)
+    }
+
+    fn with(link: Arc<dyn Link>, resubscribes: bool) -> Self {
+        Self(Arc::new(Shared {
+            link,
+            shards: Default::default(),
+            count: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            sending: AtomicUsize::new(0),
+            resubscribes,
+        }))
+    }
+
+    /// Runs a query or a mutation; dropping the future aborts it.
+    ///
+    /// # Errors
+    /// What the worker answers with, `TIMEOUT` at the request's deadline, `ABORTED` if either side gives up.
+    pub async fn call(&self, request: CallRequest) -> Result<ResponseEnvelope<Payload>, CallError> {
+        let deadline = request.deadline();
+        let epoch = request.deadline;
+        self.ready().await;
+        let answer = self.start(request).map_err(unsent)?;
+        let Some(deadline) = deadline else { return answer.await };
+        let timer = std::pin::pin!(tokio::time::sleep_until(deadline.into()));
+        match select(answer, timer).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right(_) => Err(CallError::new(ErrorCode::Timeout, "the deadline passed before an answer came")
+                .with_details(json!({ "deadline": epoch }))),
+        }
+    }
+
+    /// Starts a subscription; dropping the stream aborts it.
+    ///
+    /// # Errors
+    /// If the request cannot be sent. Later errors are items, among them `TIMEOUT` if no item comes for as long as the
+    /// request's idle timeout.
+    pub async fn subscribe(&self, request: CallRequest) -> Result<PayloadStream, CallError> {
+        self.ready().await;
+        let idle = request.idle_timeout();
+        let items = self.open(request).map_err(unsent)?;
+        let Some(idle) = idle else { return Ok(items.boxed()) };
+        let silent = move || {
+            let message = format!("the subscription stayed silent for {idle:?}");
+            let details = json!({ "idleTimeout": super::event::milliseconds(idle) });
+            CallError::new(ErrorCode::Timeout, message).with_details(details)
+        };
+        Ok(futures_util::stream::unfold(Some(items), move |items| async move {
+            let mut items = items?;
+            match tokio::time::timeout(idle, items.next()).await {
+                Ok(item) => Some((item?, Some(items))),
+                Err(_) => Some((Err(silent()), None)),
+            }
+        })
+        .boxed())
+    }
+
+    /// Waits until the link has room for another request.
+    pub(super) async fn ready(&self) {
+        if let Some(ready) = self.0.link.ready() {
+            ready.await;
+        }
+    }
+
+    /// Sends the request of a call whose limits somebody else enforces.
+    pub(super) fn start(&self, request: CallRequest) -> Result<PendingCall, Unsent> {
+        let (request_id, number, slot) = self.send(request, false)?;
+        Ok(PendingCall { ticket: Ticket { pending: self.clone(), request_id, number, slot } })
+    }
+
+    /// Sends the request of a subscription whose limits somebody else enforces.
+    pub(super) fn open(&self, request: CallRequest) -> Result<Subscription, Unsent> {
+        let (request_id, number, slot) = self.send(request, true)?;
+        Ok(Subscription { ticket: Ticket { pending: self.clone(), request_id, number, slot }, taken: 0 })
+    }
+
+    fn send(&self, mut request: CallRequest, streams: bool) -> Result<(RequestId, Number, Arc<Slot>), Unsent> {
+        let shared = &*self.0;
+        let slot = Arc::new(Slot::new(streams));
+        let number = loop {
+            // An id of somebody else's making, or one that is in use, cannot be found again by its number.
+            match request.request_id.number() {
+                Some(number) if self.insert(number, &slot) => break number,
+                _ => request.request_id = RequestId::of(Number::next()),
+            }
+        };
+        if streams && shared.resubscribes {
+            slot.keep(Box::new(request.clone()));
+        }
+        let request_id = request.request_id.clone();
+        shared.sending.fetch_add(1, Ordering::SeqCst);
+        let sent = if shared.closed.load(Ordering::SeqCst) {
+            Err(Unsent::Gone(CallEvent::Requested(Box::new(request)).into()))
+        } else {
+            shared.link.send(CallEvent::Requested(Box::new(request)).into())
+        };
+        shared.sending.fetch_sub(1, Ordering::SeqCst);
+        match sent {
+            Ok(()) => Ok((request_id, number, slot)),
+            Err(unsent) => {
+                self.remove(number);
+                Err(unsent)
+            }
+        }
+    }
+
+    fn shard(&self, number: Number) -> MutexGuard<'_, Table> {
+        let Number(n) = number;
+        let [first, ..] = &self.0.shards;
+        let shard = self.0.shards.get(usize::try_from(n).unwrap_or(0) % SHARDS).unwrap_or(first);
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn insert(&self, number: Number, slot: &Arc<Slot>) -> bool {
+        let mut table = self.shard(number);
+        let vacant = !table.contains_key(&number);
+        if vacant {
+            table.insert(number, slot.clone());
+            drop(table);
+            self.0.count.fetch_add(1, Ordering::Relaxed);
+        }
+        vacant
+    }
+
+    fn remove(&self, number: Number) -> Option<Arc<Slot>> {
+        let slot = self.shard(number).remove(&number)?;
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
+        Some(slot)
+    }
+
+    /// Takes an event that came over the link.
+    pub fn receive(&self, event: CallEvent) {
+        match event {
+            CallEvent::Responded { request_id, output } => self.respond(&request_id, output),
+            CallEvent::Completed { request_id } => self.complete(&request_id),
+            CallEvent::Error { request_id, error } => self.emit_error(&request_id, error),
+            CallEvent::Aborted { request_id } => self.emit_error(&request_id, gone("the worker gave up the call")),
+            CallEvent::Requested(_) => {}
+        }
+    }
+
+    /// Answers a call, or gives a subscription its next item.
+    pub fn respond(&self, request_id: &RequestId, output: ResponseEnvelope<Payload>) {
+        let Some(number) = request_id.number() else { return };
+        let table = self.shard(number);
+        let Some(slot) = table.get(&number).cloned() else {
+            drop(table);
+            // Whoever goes on answering has missed that nobody listens.
+            let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
+            return;
+        };
+        drop(table);
+        if slot.streams() {
+            if !slot.put(Ok(output), false, WINDOW as usize + SLACK) {
+                self.remove(number);
+                let message = "the worker sent more items than the window takes";
+                slot.put(Err(CallError::execution(message)), true, usize::MAX);
+                let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
+            }
+        } else if self.remove(number).is_some() {
+            slot.put(Ok(output), true, usize::MAX);
+        }
+    }
+
+    /// Fails a call, or ends a subscription with an error.
+    pub fn emit_error(&self, request_id: &RequestId, error: CallError) {
+        if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
+            slot.put(Err(error), true, usize::MAX);
+        }
+    }
+
+    /// Ends a subscription; a call that has no answer yet fails.
+    pub fn complete(&self, request_id: &RequestId) {
+        if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
+            slot.end();
+        }
+    }
+
+    /// Fails a request of whose worker nothing good is to be expected, and tells it.
+    pub(super) fn fail(&self, request_id: &RequestId, error: CallError) {
+        if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
+            slot.put(Err(error), true, usize::MAX);
+            let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
+        }
+    }
+
+    /// Gives up a request: the worker is told, and whoever waits for it gets `ABORTED`.
+    pub fn abort(&self, request_id: &RequestId) {
+        self.fail(request_id, gone("the call was aborted"));
+    }
+
+    /// How many requests are under way.
+    pub fn pending_count(&self) -> usize {
+        self.0.count.load(Ordering::Relaxed)
+    }
+
+    /// Takes no more requests, and returns when those that somebody is about to send have been given to the link.
+    pub async fn quiesce(&self) {
+        self.0.closed.store(true, Ordering::SeqCst);
+        while self.0.sending.load(Ordering::SeqCst) > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Takes no more requests, and fails those that are under way.
+    pub fn close(&self, error: &CallError) {
+        self.0.closed.store(true, Ordering::SeqCst);
+        self.fail_where(|slot| {
+            slot.put(Err(error.clone()), true, usize::MAX);
+            true
+        });
+    }
+
+    /// Fails the calls that are under way because their connection was lost, and takes no more until
+    /// [`resume`](Self::resume).
+    ///
+    /// Subscriptions fail, too, unless they are resubscribed: those get the error as an item, with the details
+    /// `{ "resubscribed": true }`, and go on.
+    pub fn interrupt(&self, error: &CallError) {
+        self.0.closed.store(true, Ordering::SeqCst);
+        self.fail_where(|slot| {
+            let goes_on = slot.interrupt(error.clone().with_details(json!({ "resubscribed": true })));
+            if !goes_on {
+                slot.put(Err(error.clone()), true, usize::MAX);
+            }
+            !goes_on
+        });
+    }
+
+    /// Takes requests again, and asks again for subscriptions that were interrupted.
+    pub fn resume(&self) {
+        self.0.closed.store(false, Ordering::SeqCst);
+        let slots: Vec<_> = self.tables().flat_map(|table| table.values().cloned().collect::<Vec<_>>()).collect();
+        slots.iter().for_each(|slot| slot.resume());
+    }
+
+    fn tables(&self) -> impl Iterator<Item = MutexGuard<'_, Table>> {
+        self.0.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes out those requests for which `fail` says that they are over.
+    fn fail_where(&self, fail: impl Fn(&Slot) -> bool) {
+        // Outside of the locks, because whoever waits may run at once.
+        let slots: Vec<_> = self
+            .tables()
+            .flat_map(|table| table.iter().map(|(number, slot)| (*number, slot.clone())).collect::<Vec<_>>())
+            .collect();
+        for (number, slot) in slots {
+            if fail(&slot) {
+                self.remove(number);
+            }
+        }
+    }
+
+    /// The requests that are under way.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn numbers(&self) -> Vec<Number> {
+        self.tables().flat_map(|table| table.keys().copied().collect::<Vec<_>>()).collect()
+    }
+
+    /// Whether a request is under way.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn has(&self, number: Number) -> bool {
+        self.shard(number).contains_key(&number)
+    }
+
+    /// Fails a request if it is a subscription; whether it was. Nobody is told.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn fail_subscription(&self, request_id: &RequestId, error: &CallError) -> bool {
+        let Some(number) = request_id.number() else { return false };
+        let streams = self.shard(number).get(&number).is_some_and(|slot| slot.streams());
+        if streams {
+            self.emit_error(request_id, error.clone());
+        }
+        streams
+    }
+
+    /// Fails all subscriptions, and tells their workers.
+    #[cfg(any(feature = "nats", feature = "redis"))]
+    pub(super) fn fail_subscriptions(&self, error: &CallError) {
+        for number in self.numbers() {
+            let request_id = RequestId::of(number);
+            if self.fail_subscription(&request_id, error) {
+                let _ = self.0.link.send(CallEvent::Aborted { request_id }.into());
+            }
+        }
+    }
+
+    /// Whether both are the same table.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The table, without keeping it.
+    pub(super) fn downgrade(&self) -> WeakPending {
+        WeakPending(Arc::downgrade(&self.0))
+    }
+
+    pub(super) fn link(&self) -> &Arc<dyn Link> {
+        &self.0.link
+    }
+}
+
+impl fmt::Debug for PendingRequests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingRequests").field("pending", &self.pending_count()).finish_non_exhaustive()
+    }
+}
+
+/// A table that its owner may drop.
+#[derive(Clone)]
+pub(super) struct WeakPending(Weak<Shared>);
+
+impl WeakPending {
+    pub(super) fn upgrade(&self) -> Option<PendingRequests> {
+        self.0.upgrade().map(PendingRequests)
+    }
+}
+
+impl fmt::Debug for WeakPending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakPending")
+    }
+}
+
+/// The error of a request that was not sent.
+pub(super) fn unsent(unsent: Unsent) -> CallError {
+    match unsent {
+        Unsent::Gone(_) => gone("the other side is gone"),
+        Unsent::Refused(error) => error,
+    }
+}
+
+/// A request that is aborted when nobody waits for it any more.
+struct Ticket {
+    pending: PendingRequests,
+    request_id: RequestId,
+    number: Number,
+    slot: Arc<Slot>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.pending.remove(self.number).is_some() {
+            let _ = self.pending.link().send(CallEvent::Aborted { request_id: self.request_id.clone() }.into());
+        }
+    }
+}
+
+/// The answer to a call, some time.
+pub(super) struct PendingCall {
+    ticket: Ticket,
+}
+
+impl Future for PendingCall {
+    type Output = Answer;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Answer> {
+        Poll::Ready(match ready!(self.ticket.slot.poll(task)) {
+            Taken::Answer(answer) => answer,
+            Taken::End | Taken::Again(_) => Err(gone("the call was completed without an answer")),
+        })
+    }
+}
+
+/// The items of a subscription.
+pub(super) struct Subscription {
+    ticket: Ticket,
+    /// The items that were taken since the worker was last told.
+    taken: u32,
+}
+
+impl Subscription {
+    /// Asks for the subscription again, over a new connection.
+    fn again(&mut self, request: CallRequest) -> Result<(), CallError> {
+        self.taken = 0;
+        let frame = CallEvent::Requested(Box::new(request)).into();
+        match self.ticket.pending.link().send(frame) {
+            // Lost once more: there is going to be another time.
+            Ok(()) | Err(Unsent::Gone(_)) => Ok(()),
+            Err(Unsent::Refused(error)) => Err(error),
+        }
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Answer;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Answer>> {
+        loop {
+            match ready!(self.ticket.slot.poll(task)) {
+                Taken::Answer(answer) => {
+                    self.taken += 1;
+                    if self.taken >= WINDOW / 2 {
+                        let (request_id, items) = (self.ticket.request_id.clone(), std::mem::take(&mut self.taken));
+                        let _ = self.ticket.pending.link().send(Frame::Credit { request_id, items });
+                    }
+                    return Poll::Ready(Some(answer));
+                }
+                Taken::End => return Poll::Ready(None),
+                Taken::Again(request) => {
+                    if let Err(error) = self.again(*request) {
+                        self.ticket.slot.put(Err(error), true, usize::MAX);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Spreads numbers that follow each other.
+#[derive(Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+}

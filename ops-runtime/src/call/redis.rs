@@ -1,0 +1,164 @@
+//! The call protocol over Redis 7: streams of requests, which a consumer group shares among workers.
+//!
+//! ```no_run
+//! use ops_runtime::call::redis::{Redis, RedisConfig};
+//! use ops_runtime::call::CallHandler;
+//! use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+//! use serde_json::{Value, json};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! static ECHO: OperationSpec = OperationSpec::query("demo.echo");
+//! let registry = Registry::new();
+//! registry.register(Registration::new(&ECHO, Handler::dynamic(|input: Value, _| async { Ok(input) })))?;
+//!
+//! // A worker, here or anywhere.
+//! let redis = Redis::new("redis://127.0.0.1:6379", RedisConfig::new())?;
+//! let worker = redis.serve(CallHandler::new(registry)).await?;
+//!
+//! // A caller, here or anywhere.
+//! let remote = redis.remote().await?;
+//! assert_eq!(remote.call("demo.echo", json!(7)).await?.data, 7);
+//! worker.stop().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # What it promises
+//!
+//! - **Delivery.** A request waits in a stream until a worker has room for it. It is started at most once: whoever removes
+//!   it from the stream starts it, and only one can. One that a worker has been given and has not started when it dies is
+//!   taken over by another after 5 s ([`RedisConfig::with_lost_after`]). One that was started when its worker died fails
+//!   with `ABORTED`, and so does one whose writing was interrupted, because it may be in the stream or not.
+//! - **Death.** Workers tell each caller what they run for it: 100 ms after a request was started, and at every heartbeat
+//!   (1 s, [`RedisConfig::with_heartbeat`]). A request that is in no stream and that none has named for 7.5 s, one and a
+//!   half times `lost_after`, is lost. A worker that is stopped or dropped says so at once.
+//! - **Answers survive** that their caller cannot be reached for 30 s ([`RedisConfig::with_answers_survive`]): they wait in
+//!   its stream, each comes once and in order, and subscriptions go on. If the server cannot be reached for longer, the
+//!   calls that are under way fail with `ABORTED`; a caller whose stream is gone is given up by its workers.
+//! - **A server that loses its data** when it is restarted loses what was waiting: those calls fail with `ABORTED`. Callers
+//!   and workers announce themselves again. With its append-only file, what was waiting goes on.
+//! - **Aborts** remove a request that nobody has started. They reach a worker at once, or with the first word that it has
+//!   to say about a request, 100 ms after it was started.
+//! - **Order.** Items of a subscription come in order, and are numbered: it fails with `ABORTED` if one is missing. Requests for one operation are started about in the order in which
+//!   they came, and run side by side.
+//! - **Limits.** A message has up to 4 MiB ([`RedisConfig::with_max_message`], alike everywhere); what is larger fails its
+//!   own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs about 1,024 requests at a
+//!   time ([`RedisConfig::with_concurrency`]); up to 100,000 wait for an operation ([`RedisConfig::with_max_waiting`]), and
+//!   the oldest beyond fail with `ABORTED`. Every worker asks for all of its operations at a time, so one that serves
+//!   thousands costs the server more. Keys that nobody renews expire within a minute, `ops:workers` included.
+//! - **Reconnecting.** Connections that break are made again, after 50 ms at first and up to some seconds. Calls that begin
+//!   meanwhile wait up to 10 s ([`RedisConfig::with_patience`]), or until their deadline, and fail with `ABORTED`.
+//! - **Identity.** Redis knows who is connected, but does not tell of an entry who has written it. So callers are nobody,
+//!   and what they say of themselves does not count, unless a worker is told to believe ([`RedisConfig::with_origin`]).
+//!   Whoever may write the keys may call and serve; use the server's access lists.
+//! - **Discovery.** Workers announce what they serve, and every change. What nobody serves fails with
+//!   `OPERATION_NOT_FOUND` at once; what nobody serves any more, when its last worker's announcement has expired.
+//! - **One server** has all the keys, or a primary with replicas; a Redis Cluster does not do.
+//!
+//! # For programs in other languages
+//!
+//! Keys begin with `ops` ([`RedisConfig::with_prefix`]). Entries have the fields `frame`, a frame as JSON, and `from`, the
+//! id of who wrote it: any text that nobody else uses. What is written a second time because it was not clear whether it
+//! arrived has the same `seq`, a number that grows with each entry of a sender; a reader passes over what is not larger
+//! than the last of that sender. Answers have `n`, the number of the event among those about its request, from 0.
+//!
+//! | key | type | what |
+//! |---|---|---|
+//! | `ops:call:OPERATION` | stream, group `workers` | `call.requested`; written with `NOMKSTREAM`: without workers there is none |
+//! | `ops:caller:CALLER` | stream | answers and `link.running`, written with `NOMKSTREAM`; the caller makes it, renews its expiry and trims it |
+//! | `ops:worker:WORKER` | stream | `link.credit` and `call.aborted`; the same for the worker |
+//! | `ops:serves:WORKER` | hash | by operation, its spec as JSON; `worker`, the id. Expires when the worker does not renew it |
+//! | `ops:workers` | set | the ids of workers |
+//! | `ops:changes` | stream | an entry `from` each worker that has changed its hash |
+//!
+//! To call: make the stream `ops:caller:CALLER` by an entry without `frame`, `PEXPIRE` it, add `call.requested` to the
+//! operation's stream, read the answers. To serve: make the group with `XGROUP CREATE .. 0 MKSTREAM`, write the hash and
+//! add to the set and to the changes; read with `XREADGROUP`, remove the entry with `XDEL`, go on only if that returned 1,
+//! `XACK`, and answer to the stream of `from`.
+
+mod caller;
+mod config;
+mod keys;
+mod wire;
+mod worker;
+
+use std::fmt;
+use std::sync::Arc;
+
+use redis::Client;
+use tokio::sync::OnceCell;
+
+pub use config::RedisConfig;
+pub use worker::RedisWorker;
+
+use self::caller::Caller;
+use super::{CallHandler, Facts, Remote, Route, Transport};
+use crate::{CallError, SpecRef};
+
+/// A Redis server; connections are made when they are needed, and made again when they are lost.
+///
+/// A clone is the same. A caller has two connections, a worker three.
+#[derive(Clone)]
+pub struct Redis {
+    client: Client,
+    config: RedisConfig,
+    caller: Arc<OnceCell<Arc<Caller>>>,
+}
+
+impl Redis {
+    /// A server at `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`, or at `redis+unix:///PATH`.
+    ///
+    /// # Errors
+    /// If the URL is none.
+    pub fn new(url: &str, config: RedisConfig) -> Result<Self, CallError> {
+        let client = Client::open(url).map_err(|error| wire::refused(&error))?;
+        Ok(Self { client, config, caller: Arc::default() })
+    }
+
+    /// A caller of what workers serve.
+    ///
+    /// # Errors
+    /// If the server cannot be reached.
+    pub async fn remote(&self) -> Result<Remote, CallError> {
+        let start = async || Caller::start(&self.client, self.config.clone()).await.map(Arc::new);
+        Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
+    }
+
+    /// Serves the operations of a handler, until the worker is stopped or dropped.
+    ///
+    /// # Errors
+    /// If the server cannot be reached.
+    pub async fn serve(&self, handler: CallHandler) -> Result<RedisWorker, CallError> {
+        RedisWorker::start(&self.client, self.config.clone(), handler).await
+    }
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redis").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// The one caller of a server.
+struct Shared(Arc<Caller>);
+
+impl Transport for Shared {
+    fn route(&self, operation: &str) -> Result<Route, CallError> {
+        self.0.route(operation)
+    }
+
+    fn spec(&self, operation: &str) -> Option<SpecRef> {
+        self.0.spec(operation)
+    }
+
+    fn list(&self) -> Vec<SpecRef> {
+        self.0.list()
+    }
+
+    fn pending_count(&self) -> usize {
+        self.0.pending_count()
+    }
+
+    fn facts(&self) -> Facts {
+        self.0.facts()
+    }
+}

@@ -1,0 +1,452 @@
+//! The caller's side.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use redis::{Client, RedisResult, cmd, pipe};
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::RedisConfig;
+use super::keys::{FRAME, FROM, NUMBER};
+use super::wire::{BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, push, refused, text, write};
+use crate::call::broker::{Outbox, Roster, Vigil, backoff, decode, unique_id, until_up};
+use crate::call::directory::{gone, not_served};
+use crate::call::{CallEvent, Facts, Frame, Link, PendingRequests, RequestId, Route, Transport, Unsent};
+use crate::context::Number;
+use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
+
+/// How many entries are read at a time.
+const BATCH: usize = 512;
+
+/// How many requests are looked for at a time.
+const LOOKED_FOR: usize = 1_000;
+
+/// A caller of what workers serve.
+pub(super) struct Caller {
+    shared: Arc<Shared>,
+    _tasks: [AbortOnDropHandle<()>; 3],
+}
+
+struct Shared {
+    config: RedisConfig,
+    id: Arc<str>,
+    /// For commands that do not wait.
+    line: Line,
+    pending: PendingRequests,
+    outbox: Arc<Outbox<Message>>,
+    vigil: Arc<Vigil>,
+    roster: Roster,
+    sent: Arc<Sent>,
+    up: watch::Sender<bool>,
+}
+
+/// Where requests under way are, as long as nobody has started them.
+#[derive(Default)]
+struct Sent(Mutex<HashMap<Number, Place>>);
+
+#[derive(Clone)]
+struct Place {
+    operation: crate::Text,
+    entry: Option<String>,
+    /// Since when it is known that it is there no more.
+    gone: Option<Instant>,
+}
+
+impl Sent {
+    fn places(&self) -> MutexGuard<'_, HashMap<Number, Place>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Caller {
+    pub(super) async fn start(client: &Client, config: RedisConfig) -> Result<Self, CallError> {
+        let pace = config.pace();
+        let (line, reading) = (Line::new(client, pace.lost_after), Line::new(client, pace.lost_after));
+        let (outbox, vigil, sent) = (Outbox::new(), Arc::new(Vigil::default()), Arc::new(Sent::default()));
+        let link =
+            ToWorkers { config: config.clone(), outbox: outbox.clone(), vigil: vigil.clone(), sent: sent.clone() };
+        let shared = Arc::new(Shared {
+            pending: PendingRequests::new(Arc::new(link)),
+            id: unique_id(),
+            line: line.clone(),
+            outbox: outbox.clone(),
+            vigil,
+            roster: Roster::default(),
+            sent,
+            up: watch::Sender::new(false),
+            config,
+        });
+        let at = shared.begin(&reading).await.map_err(|error| refused(&error))?;
+        shared.up.send_replace(true);
+        let told = {
+            let shared = shared.clone();
+            move |message, told| shared.told(message, told)
+        };
+        let tasks = [
+            tokio::spawn(write(line, outbox, shared.id.clone(), shared.config.max_waiting, told)),
+            tokio::spawn(read(shared.clone(), reading, at)),
+            tokio::spawn(watch(shared.clone())),
+        ];
+        Ok(Self { shared, _tasks: tasks.map(AbortOnDropHandle::new) })
+    }
+}
+
+impl Transport for Caller {
+    fn route(&self, operation: &str) -> Result<Route, CallError> {
+        let shared = &self.shared;
+        if !*shared.up.borrow() {
+            return Ok(Route::Wait(until_up(shared.up.subscribe(), shared.config.pace.patience)));
+        }
+        match shared.roster.spec(operation) {
+            Some(_) => Ok(Route::To(shared.pending.clone())),
+            None => Err(not_served(operation)),
+        }
+    }
+
+    fn spec(&self, operation: &str) -> Option<SpecRef> {
+        self.shared.roster.spec(operation)
+    }
+
+    fn list(&self) -> Vec<SpecRef> {
+        self.shared.roster.list()
+    }
+
+    fn pending_count(&self) -> usize {
+        self.shared.pending.pending_count()
+    }
+
+    fn facts(&self) -> Facts {
+        let config = &self.shared.config;
+        Facts::new("redis").with_max_message(config.max_message).with_answers_survive(config.answers_survive)
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.shared.pending.close(&gone("the caller's connection is gone"));
+        // Its workers will find nobody, and stop; without this they would in a while.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (line, key) = (self.shared.line.clone(), self.shared.config.keys.caller(&self.shared.id));
+            runtime.spawn(async move {
+                let _ = line.command::<()>(cmd("DEL").arg(key)).await;
+            });
+        }
+    }
+}
+
+/// How far the caller has read.
+struct At {
+    answers: String,
+    changes: String,
+    sequences: Sequences,
+}
+
+impl Shared {
+    /// Makes sure that there is a stream for the answers, and finds out what is served.
+    async fn begin(&self, line: &Line) -> RedisResult<At> {
+        let keys = &self.config.keys;
+        let answers = self.renew(line).await?.unwrap_or_else(|| "0-0".to_owned());
+        // Before the look at the workers, so that no change in between is missed.
+        let last: Vec<Entry> =
+            line.command(cmd("XREVRANGE").arg(keys.changes()).arg("+").arg("-").arg("COUNT").arg(1)).await?;
+        let changes = last.into_iter().next().map_or_else(|| "0-0".to_owned(), |(id, _)| id);
+        self.look_for_workers(line, true).await?;
+        Ok(At { answers, changes, sequences: Sequences::default() })
+    }
+
+    /// Keeps the stream for the answers; if it was lost, makes it anew and says where it begins.
+    async fn renew(&self, line: &Line) -> RedisResult<Option<String>> {
+        let key = self.config.keys.caller(&self.id);
+        let time = self.config.answers_survive.as_millis().to_string();
+        let kept: i64 = line.command(cmd("PEXPIRE").arg(&key).arg(&time)).await?;
+        if kept == 1 {
+            return Ok(None);
+        }
+        let mut commands = pipe();
+        commands.cmd("XADD").arg(&key).arg("*").arg(FROM).arg(&*self.id).cmd("PEXPIRE").arg(&key).arg(&time);
+        let (begins, _): (String, i64) = line.run(&commands).await?;
+        self.pending.fail_subscriptions(&gone("the server has lost what workers have said"));
+        Ok(Some(begins))
+    }
+
+    /// Learns of workers that have come or gone; of all of them, or of those that are not known.
+    async fn look_for_workers(&self, line: &Line, all: bool) -> RedisResult<()> {
+        let keys = &self.config.keys;
+        let there: Vec<String> = line.command(cmd("SMEMBERS").arg(keys.workers())).await?;
+        let known = self.roster.ids();
+        let mut commands = pipe();
+        for id in &there {
+            commands.cmd("EXISTS").arg(keys.serves(id));
+        }
+        let alive: Vec<bool> = if there.is_empty() { Vec::new() } else { line.run(&commands).await? };
+        for id in known.iter().filter(|id| !there.iter().any(|there| **there == ***id)) {
+            self.roster.withdraw(id);
+        }
+        for (id, alive) in there.iter().zip(alive) {
+            if !alive {
+                self.roster.withdraw(id);
+                line.command::<()>(cmd("SREM").arg(keys.workers()).arg(id)).await?;
+            } else if all || !known.iter().any(|known| **known == **id) {
+                self.look_at(line, id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns what a worker serves.
+    async fn look_at(&self, line: &Line, worker: &str) -> RedisResult<()> {
+        let said: Vec<(String, String)> = line.command(cmd("HGETALL").arg(self.config.keys.serves(worker))).await?;
+        if said.is_empty() {
+            self.roster.withdraw(worker);
+            return Ok(());
+        }
+        let specs =
+            said.iter().filter(|(id, _)| id.contains('.')).filter_map(|(id, text)| {
+                match serde_json::from_str::<OperationSpec>(text) {
+                    Ok(spec) if spec.id == *id => Some(Arc::new(spec)),
+                    _ => {
+                        tracing::warn!(operation = id, "a worker announces an operation that can't be read");
+                        None
+                    }
+                }
+            });
+        self.roster.replace(worker, specs.collect());
+        Ok(())
+    }
+
+    /// What became of a message.
+    fn told(&self, message: Message, told: Told) {
+        match (message, told) {
+            (Message::Request { number, .. }, Told::Stored(entry)) => {
+                if let Some(place) = self.sent.places().get_mut(&number) {
+                    place.entry = Some(entry);
+                }
+            }
+            (Message::Request { number, .. }, told) => {
+                let place = self.sent.places().remove(&number);
+                let error = match told {
+                    Told::Nobody => not_served(place.as_ref().map_or("unknown", |place| &place.operation)),
+                    _ => gone("the connection was lost when the request was sent"),
+                };
+                self.pending.emit_error(&RequestId::of(number), error);
+            }
+            // It is gone, or the server has lost what it was told.
+            (Message::Frame { to, .. }, Told::Nobody) => {
+                for id in self.vigil.of(&to) {
+                    self.pending.fail_subscription(&id, &gone("the worker cannot be told anything any more"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes an entry of the caller's stream.
+    fn receive(&self, entry: &Entry) {
+        let (Some(frame), Some(worker)) = (field(entry, FRAME), text(entry, FROM)) else { return };
+        match decode(frame) {
+            Ok(Some(Frame::Event(event))) => {
+                let number = text(entry, NUMBER).and_then(|number| number.parse().ok());
+                self.vigil.receive(&self.pending, Some(worker), number, event);
+            }
+            Ok(Some(Frame::Running { request_ids })) => {
+                let worker = worker.into();
+                let unknown = self.vigil.running(&self.pending, &worker, request_ids);
+                for request_id in unknown {
+                    self.say(&worker, &CallEvent::Aborted { request_id }.into());
+                }
+            }
+            Ok(_) => {}
+            Err(malformed) => {
+                tracing::warn!(kind = malformed.kind, "a worker sent a message that can't be read");
+                if let Some(id) = &malformed.request_id {
+                    self.pending.fail(id, CallError::execution(malformed.to_string()));
+                }
+            }
+        }
+    }
+
+    fn say(&self, worker: &Arc<str>, frame: &Frame) {
+        if let Ok(text) = frame.encode() {
+            let key = self.config.keys.worker(worker);
+            push(&self.outbox, Message::Frame { key, text, to: worker.clone(), number: 0 });
+        }
+    }
+
+    /// Gives up requests that nobody has and nobody runs.
+    async fn give_up(&self) -> RedisResult<()> {
+        let lost_after = self.config.pace().lost_after;
+        let silent = self.vigil.silent(&self.pending, lost_after);
+        self.sent.places().retain(|number, _| self.pending.has(*number));
+        let mut places: Vec<(Number, Place, String)> = Vec::new();
+        {
+            let sent = self.sent.places();
+            for id in silent.iter().take(LOOKED_FOR) {
+                let Some(number) = id.number() else { continue };
+                let place = sent.get(&number).filter(|place| place.entry.is_some());
+                match place {
+                    Some(place) => {
+                        places.push((number, place.clone(), place.entry.clone().unwrap_or_default()));
+                    }
+                    // It has not been written yet.
+                    None => {}
+                }
+            }
+        }
+        if places.is_empty() {
+            return Ok(());
+        }
+        let mut commands = pipe();
+        for (_, place, entry) in &places {
+            let key = self.config.keys.requests(&place.operation);
+            // Whatever nobody can start is taken back.
+            if self.roster.spec(&place.operation).is_none() {
+                commands.cmd("XDEL").arg(key).arg(entry);
+            } else {
+                commands.cmd("XRANGE").arg(key).arg(entry).arg(entry);
+            }
+        }
+        let answers: Vec<redis::Value> = self.line.run(&commands).await?;
+        for ((number, place, _), answer) in places.iter().zip(answers) {
+            let id = RequestId::of(*number);
+            match answer {
+                redis::Value::Int(1) => self.pending.emit_error(&id, not_served(&place.operation)),
+                redis::Value::Array(found) if !found.is_empty() => {}
+                // Somebody may have started it just now, and says so soon.
+                _ => match place.gone {
+                    Some(since) if since.elapsed() >= lost_after / 2 => {
+                        let message = "no worker says that it runs the call: its worker or the answer is lost";
+                        self.pending.emit_error(&id, gone(message));
+                    }
+                    Some(_) => {}
+                    None => {
+                        if let Some(place) = self.sent.places().get_mut(number) {
+                            place.gone = Some(Instant::now());
+                        }
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the answers, and what workers say that have changed.
+async fn read(shared: Arc<Shared>, line: Line, mut at: At) {
+    let keys = &shared.config.keys;
+    let (answers, changes) = (keys.caller(&shared.id), keys.changes());
+    let (mut attempts, mut read) = (0, 0);
+    loop {
+        let mut commands = pipe();
+        // What has been read is not kept.
+        if read >= 100 {
+            commands.cmd("XTRIM").arg(&answers).arg("MINID").arg(&at.answers).ignore();
+            read = 0;
+        }
+        commands.cmd("XREAD").arg("COUNT").arg(BATCH).arg("BLOCK").arg(BLOCK.as_millis().to_string());
+        commands.arg("STREAMS").arg(&answers).arg(&changes).arg(&at.answers).arg(&at.changes);
+        match line.run::<(Entries,)>(&commands).await {
+            Ok((entries,)) => {
+                attempts = 0;
+                for (key, entries) in entries.unwrap_or_default() {
+                    let Some((last, _)) = entries.last() else { continue };
+                    if key == answers {
+                        read += entries.len();
+                        at.answers.clone_from(last);
+                        for entry in entries.iter().filter(|entry| at.sequences.is_new(entry)) {
+                            shared.receive(entry);
+                        }
+                    } else {
+                        at.changes.clone_from(last);
+                        for worker in entries.iter().filter_map(|entry| text(entry, FROM)) {
+                            // If that fails, so does the next read.
+                            let _ = shared.look_at(&shared.line, worker).await;
+                        }
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::debug!(error = error.category(), "answers can't be read now");
+                shared.up.send_replace(false);
+                loop {
+                    tokio::time::sleep(backoff(attempts)).await;
+                    attempts += 1;
+                    if let Ok(begun) = shared.begin(&line).await {
+                        at.changes = begun.changes;
+                        // What came meanwhile is still to be read, unless the stream is another one.
+                        if begun.answers != "0-0" {
+                            at.answers = begun.answers;
+                        }
+                        break;
+                    }
+                }
+                shared.up.send_replace(true);
+            }
+        }
+    }
+}
+
+/// Keeps what has to be kept, and gives up what has been silent for too long.
+async fn watch(shared: Arc<Shared>) {
+    let mut beat = tokio::time::interval(shared.config.pace.heartbeat);
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut reached = Instant::now();
+    loop {
+        beat.tick().await;
+        if *shared.up.borrow() && shared.beat().await.is_ok() {
+            reached = Instant::now();
+        } else if reached.elapsed() >= shared.config.answers_survive {
+            for number in shared.pending.numbers() {
+                shared.pending.emit_error(&RequestId::of(number), gone("the connection to the server is lost"));
+            }
+            reached = Instant::now();
+        }
+    }
+}
+
+impl Shared {
+    async fn beat(&self) -> RedisResult<()> {
+        self.renew(&self.line).await?;
+        self.look_for_workers(&self.line, false).await?;
+        self.give_up().await
+    }
+}
+
+/// The link to whoever serves an operation.
+struct ToWorkers {
+    config: RedisConfig,
+    outbox: Arc<Outbox<Message>>,
+    vigil: Arc<Vigil>,
+    sent: Arc<Sent>,
+}
+
+impl Link for ToWorkers {
+    fn send(&self, frame: Frame) -> Result<(), Unsent> {
+        let keys = &self.config.keys;
+        if let Frame::Event(CallEvent::Requested(request)) = &frame {
+            let text = frame.encode_within(self.config.max_message).map_err(Unsent::Refused)?;
+            let Some(number) = request.request_id.number() else { return Ok(()) };
+            let place = Place { operation: request.operation_id.clone(), entry: None, gone: None };
+            self.sent.places().insert(number, place);
+            push(&self.outbox, Message::Request { key: keys.requests(&request.operation_id), text, number });
+            return Ok(());
+        }
+        let Some(id) = frame.request_id() else { return Ok(()) };
+        if let Some(worker) = self.vigil.worker_of(id) {
+            let text = frame.encode().map_err(Unsent::Refused)?;
+            push(&self.outbox, Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0 });
+        } else if let Frame::Event(CallEvent::Aborted { .. }) = frame {
+            // Nobody needs to start it. Who has done so already is told when it says so.
+            let place = id.number().and_then(|number| self.sent.places().remove(&number));
+            if let Some(Place { operation, entry: Some(entry), .. }) = place {
+                push(&self.outbox, Message::Withdraw { key: keys.requests(&operation), entry });
+            }
+        }
+        Ok(())
+    }
+
+    fn ready(&self) -> Option<BoxFuture<'static, ()>> {
+        self.outbox.ready()
+    }
+}

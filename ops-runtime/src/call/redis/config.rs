@@ -1,0 +1,130 @@
+//! How to use a Redis server.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::keys::Keys;
+use crate::call::Origin;
+use crate::call::broker::Pace;
+
+/// How to use a server, and what to believe.
+///
+/// ```
+/// use std::time::Duration;
+/// use ops_runtime::call::redis::RedisConfig;
+///
+/// let config = RedisConfig::new().with_prefix("shop").with_answers_survive(Duration::from_secs(60));
+/// ```
+#[derive(Clone)]
+pub struct RedisConfig {
+    pub(super) keys: Keys,
+    pub(super) origin: Origin,
+    pub(super) pace: Pace,
+    pub(super) answers_survive: Duration,
+    pub(super) max_message: usize,
+    pub(super) max_waiting: usize,
+    pub(super) concurrency: usize,
+}
+
+impl RedisConfig {
+    /// Keys that begin with `ops`, and callers of whom nothing is known.
+    pub fn new() -> Self {
+        Self {
+            keys: Keys("ops".to_owned()),
+            origin: Origin::anonymous(),
+            pace: Pace::default(),
+            answers_survive: Duration::from_secs(30),
+            max_message: 4 << 20,
+            max_waiting: 100_000,
+            concurrency: 1_024,
+        }
+    }
+
+    /// Begins all keys with this; `ops` by default.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.keys = Keys(prefix.into());
+        self
+    }
+
+    /// Who callers are for the workers of this process, for all that can reach the server: nobody known by default.
+    ///
+    /// [`Origin::trusted`] believes callers in whose name they call.
+    #[must_use]
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// How often workers say that they are there, and what they run; every second by default.
+    #[must_use]
+    pub fn with_heartbeat(mut self, interval: Duration) -> Self {
+        self.pace.heartbeat = interval.max(Duration::from_millis(10));
+        self
+    }
+
+    /// After how much silence a worker or a request is given up; 5 s by default. At least three heartbeats.
+    #[must_use]
+    pub fn with_lost_after(mut self, silence: Duration) -> Self {
+        self.pace.lost_after = silence;
+        self
+    }
+
+    /// How long a call waits for a connection; 10 s by default.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.pace.patience = patience;
+        self
+    }
+
+    /// For how long answers wait for a caller that has lost its connection, and calls for their answers; 30 s by default.
+    #[must_use]
+    pub fn with_answers_survive(mut self, time: Duration) -> Self {
+        self.answers_survive = time.max(Duration::from_millis(100));
+        self
+    }
+
+    /// The largest message, in bytes; 4 MiB by default.
+    #[must_use]
+    pub fn with_max_message(mut self, bytes: usize) -> Self {
+        self.max_message = bytes;
+        self
+    }
+
+    /// How many requests for one operation wait for a worker; 100,000 by default, about. Those that have waited longest
+    /// are lost beyond that, and their calls fail with `ABORTED`.
+    #[must_use]
+    pub fn with_max_waiting(mut self, requests: usize) -> Self {
+        self.max_waiting = requests;
+        self
+    }
+
+    /// How many requests a worker runs at a time, about; 1,024 by default. Others wait for it, or for another worker.
+    #[must_use]
+    pub fn with_concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests.max(1);
+        self
+    }
+
+    pub(super) fn pace(&self) -> Pace {
+        Pace { lost_after: self.pace.lost_after.max(self.pace.heartbeat * 3), ..self.pace }
+    }
+}
+
+impl Default for RedisConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for RedisConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisConfig")
+            .field("keys", &self.keys)
+            .field("origin", &self.origin)
+            .field("pace", &self.pace)
+            .field("answers_survive", &self.answers_survive)
+            .field("max_message", &self.max_message)
+            .finish_non_exhaustive()
+    }
+}

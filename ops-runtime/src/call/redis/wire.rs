@@ -1,0 +1,237 @@
+//! Connections to the server that are made again, and the one task that writes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+use tokio::sync::Mutex;
+
+use super::keys::{FRAME, FROM, NUMBER, SEQUENCE};
+use crate::CallError;
+use crate::call::broker::{Outbox, backoff};
+use crate::context::Number;
+
+/// How long a read waits for something to come.
+pub(super) const BLOCK: Duration = Duration::from_millis(500);
+
+/// A connection, made when it is needed. A clone is the same.
+#[derive(Clone)]
+pub(super) struct Line(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    patience: Duration,
+    connection: Mutex<Option<MultiplexedConnection>>,
+}
+
+impl Line {
+    /// A connection that is given up when an answer takes longer than the patience, beyond what a read waits.
+    pub(super) fn new(client: &Client, patience: Duration) -> Self {
+        Self(Arc::new(Inner { client: client.clone(), patience, connection: Mutex::default() }))
+    }
+
+    async fn connection(&self) -> RedisResult<MultiplexedConnection> {
+        let mut connection = self.0.connection.lock().await;
+        if let Some(connection) = &*connection {
+            return Ok(connection.clone());
+        }
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.0.patience))
+            .set_response_timeout(Some(self.0.patience + BLOCK));
+        let made = self.0.client.get_multiplexed_async_connection_with_config(&config).await?;
+        Ok(connection.insert(made).clone())
+    }
+
+    /// Runs commands, once; they may have been run even if that fails.
+    pub(super) async fn run<T: FromRedisValue>(&self, commands: &Pipeline) -> RedisResult<T> {
+        let result = match self.connection().await {
+            Ok(mut connection) => commands.query_async(&mut connection).await,
+            Err(error) => Err(error),
+        };
+        self.check(&result).await;
+        result
+    }
+
+    /// Runs one command, once.
+    pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> RedisResult<T> {
+        let result = match self.connection().await {
+            Ok(mut connection) => command.query_async(&mut connection).await,
+            Err(error) => Err(error),
+        };
+        self.check(&result).await;
+        result
+    }
+
+    async fn check<T>(&self, result: &RedisResult<T>) {
+        if result.as_ref().is_err_and(is_lost) {
+            self.0.connection.lock().await.take();
+        }
+    }
+}
+
+/// Whether an error is about the connection, not about a command.
+pub(super) fn is_lost(error: &RedisError) -> bool {
+    !matches!(
+        error.kind(),
+        ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::UnexpectedReturnType | ErrorKind::Parse
+    )
+}
+
+pub(super) fn refused(error: &RedisError) -> CallError {
+    // Its detail may hold what was sent.
+    CallError::execution(format!("the Redis server can't be used: {}", error.category()))
+}
+
+/// An entry of a stream: its id, and its fields and their values in turn.
+pub(super) type Entry = (String, Vec<Vec<u8>>);
+
+/// The entries of several streams.
+pub(super) type Entries = Option<Vec<(String, Vec<Entry>)>>;
+
+/// The value of a field.
+pub(super) fn field<'a>(entry: &'a Entry, name: &str) -> Option<&'a [u8]> {
+    entry.1.chunks(2).find_map(|pair| match pair {
+        [field, value] if **field == *name.as_bytes() => Some(&**value),
+        _ => None,
+    })
+}
+
+/// The value of a field that is text.
+pub(super) fn text<'a>(entry: &'a Entry, name: &str) -> Option<&'a str> {
+    std::str::from_utf8(field(entry, name)?).ok()
+}
+
+/// Something to be written.
+pub(super) enum Message {
+    /// A request, to whoever serves the operation. Tried once.
+    Request { key: String, text: String, number: Number },
+    /// A frame for a caller or a worker, tried until it arrives.
+    Frame { key: String, text: String, to: Arc<str>, number: u64 },
+    /// A request that nobody need start any more.
+    Withdraw { key: String, entry: String },
+}
+
+impl Message {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Request { key, text, .. } | Self::Frame { key, text, .. } => key.len() + text.len(),
+            Self::Withdraw { key, entry } => key.len() + entry.len(),
+        }
+    }
+}
+
+/// What became of a message.
+pub(super) enum Told {
+    /// It is in the stream, as that entry.
+    Stored(String),
+    /// There is no such stream: nobody reads it.
+    Nobody,
+    /// It may be there or not.
+    Lost,
+}
+
+impl Told {
+    fn by(answer: RedisResult<Value>) -> Self {
+        match answer {
+            Ok(Value::BulkString(entry)) => Self::Stored(String::from_utf8_lossy(&entry).into_owned()),
+            Ok(_) => Self::Nobody,
+            Err(error) => {
+                tracing::warn!(error = error.category(), "the server refuses a message");
+                Self::Lost
+            }
+        }
+    }
+}
+
+/// Queues a message.
+pub(super) fn push(outbox: &Outbox<Message>, message: Message) {
+    let bytes = message.bytes();
+    outbox.push(message, bytes);
+}
+
+/// Writes what is queued, all that there is in one go.
+pub(super) async fn write(
+    line: Line,
+    outbox: Arc<Outbox<Message>>,
+    from: Arc<str>,
+    max_waiting: usize,
+    told: impl Fn(Message, Told),
+) {
+    let (mut taken, mut batch, mut numbers) = (Vec::new(), Vec::new(), 0_u64..);
+    loop {
+        outbox.take(&mut taken).await;
+        let bytes = taken.iter().map(Message::bytes).sum();
+        batch.extend(numbers.by_ref().zip(taken.drain(..)));
+        let mut attempts = 0;
+        while !batch.is_empty() {
+            let mut pipeline = Pipeline::with_capacity(batch.len());
+            pipeline.ignore_errors();
+            for (number, message) in &batch {
+                add(&mut pipeline, message, *number, &from, max_waiting);
+            }
+            match line.run::<Vec<RedisResult<Value>>>(&pipeline).await {
+                Ok(answers) => {
+                    for ((_, message), answer) in batch.drain(..).zip(answers) {
+                        told(message, Told::by(answer));
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(error = error.category(), "messages can't be written now");
+                    // Requests may be there, and would be started twice; frames are told apart by their numbers.
+                    for (number, message) in std::mem::take(&mut batch) {
+                        match message {
+                            Message::Frame { .. } => batch.push((number, message)),
+                            message => told(message, Told::Lost),
+                        }
+                    }
+                    tokio::time::sleep(backoff(attempts)).await;
+                    attempts += 1;
+                }
+            }
+        }
+        outbox.sent(bytes);
+    }
+}
+
+fn add(pipeline: &mut Pipeline, message: &Message, number: u64, from: &str, max_waiting: usize) {
+    // A stream that is not there has no reader, and would never be removed.
+    match message {
+        Message::Request { key, text, .. } => {
+            let command = pipeline.cmd("XADD").arg(key).arg("NOMKSTREAM").arg("MAXLEN").arg("~").arg(max_waiting);
+            command.arg("*").arg(FRAME).arg(text).arg(FROM).arg(from);
+        }
+        Message::Frame { key, text, number: of_request, .. } => {
+            let command = pipeline.cmd("XADD").arg(key).arg("NOMKSTREAM").arg("*").arg(FRAME).arg(text);
+            command.arg(FROM).arg(from).arg(SEQUENCE).arg(number).arg(NUMBER).arg(of_request);
+        }
+        Message::Withdraw { key, entry } => drop(pipeline.cmd("XDEL").arg(key).arg(entry)),
+    }
+}
+
+/// Knows which entries of a sender have been read already: those that were written a second time have their old number.
+#[derive(Default)]
+pub(super) struct Sequences(std::collections::HashMap<String, u64>);
+
+impl Sequences {
+    /// Whether an entry is new; one without a number always is.
+    pub(super) fn is_new(&mut self, entry: &Entry) -> bool {
+        let (Some(from), Some(number)) = (text(entry, FROM), text(entry, SEQUENCE)) else { return true };
+        let Ok(number) = number.parse::<u64>() else { return true };
+        match self.0.get_mut(from) {
+            Some(last) if number <= *last => false,
+            Some(last) => {
+                *last = number;
+                true
+            }
+            None => {
+                // Senders come and go.
+                if self.0.len() >= 100_000 {
+                    self.0.clear();
+                }
+                self.0.insert(from.to_owned(), number);
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! The worker's side.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::streams::StreamAutoClaimReply;
+use redis::{Client, RedisResult, Value, cmd, pipe};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::RedisConfig;
+use super::keys::{FRAME, FROM, GROUP};
+use super::wire::{BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, is_lost, push, refused, text, write};
+use crate::call::announced::Announced;
+use crate::call::broker::{Callers, FIRST_WORD, Outbox, Post, backoff, decode, unique_id};
+use crate::call::{Announcement, CallEvent, CallHandler, Frame, Unsent};
+use crate::{BoxFuture, CallError, OperationSpec};
+
+/// How many requests are read at a time: few, so that other workers get some.
+const BATCH: usize = 32;
+
+/// For how many times as long as silence means loss, a stream of requests outlives its last worker.
+const LEASES: u32 = 12;
+
+/// Operations that are being served over Redis.
+///
+/// Dropping it aborts what is running; [`stop`](Self::stop) lets it finish.
+#[must_use = "a worker that is dropped serves no more"]
+pub struct RedisWorker {
+    shared: Arc<Shared>,
+    taking: Option<AbortOnDropHandle<()>>,
+    _tasks: [AbortOnDropHandle<()>; 3],
+}
+
+struct Shared {
+    config: RedisConfig,
+    id: Arc<str>,
+    line: Line,
+    handler: CallHandler,
+    callers: Arc<Callers>,
+    outbox: Arc<Outbox<Message>>,
+    announced: Mutex<Announced>,
+    /// One announcement at a time.
+    announcing: tokio::sync::Mutex<()>,
+    /// The streams of requests that are read.
+    streams: watch::Sender<Vec<String>>,
+    stop: CancellationToken,
+}
+
+impl RedisWorker {
+    pub(super) async fn start(client: &Client, config: RedisConfig, handler: CallHandler) -> Result<Self, CallError> {
+        let lost_after = config.pace().lost_after;
+        let line = || Line::new(client, lost_after);
+        let outbox = Outbox::new();
+        let post = Arc::new(ToCallers { config: config.clone(), outbox: outbox.clone() });
+        let shared = Arc::new(Shared {
+            id: unique_id(),
+            line: line(),
+            callers: Arc::new(Callers::new(handler.clone(), config.origin.clone(), post)),
+            handler,
+            outbox: outbox.clone(),
+            announced: Mutex::default(),
+            announcing: Default::default(),
+            streams: watch::Sender::new(Vec::new()),
+            stop: CancellationToken::new(),
+            config,
+        });
+        let control = shared.control(&shared.line).await.map_err(|error| refused(&error))?;
+        let callers = shared.callers.clone();
+        let told = move |message, told| {
+            if let (Message::Frame { to, .. }, Told::Nobody) = (message, told) {
+                callers.forget(&to);
+            }
+        };
+        let worker = Self {
+            taking: Some(AbortOnDropHandle::new(tokio::spawn(take(shared.clone(), line())))),
+            _tasks: [
+                tokio::spawn(write(shared.line.clone(), outbox, shared.id.clone(), 0, told)),
+                tokio::spawn(listen(shared.clone(), line(), control)),
+                tokio::spawn(pulse(shared.clone())),
+            ]
+            .map(AbortOnDropHandle::new),
+            shared,
+        };
+        worker.announce().await?;
+        Ok(worker)
+    }
+
+    /// Announces operations that the registry has got or lost since.
+    ///
+    /// # Errors
+    /// If the server cannot be reached; it is told when it can be again.
+    pub async fn announce(&self) -> Result<(), CallError> {
+        let shared = &self.shared;
+        let _one = shared.announcing.lock().await;
+        let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.list());
+        shared.publish(change, false).await.map_err(|error| refused(&error))
+    }
+
+    /// How many requests are being run.
+    pub fn running(&self) -> usize {
+        self.shared.callers.running()
+    }
+
+    /// Takes no more requests, and returns when those that are running are done, and their answers written.
+    pub async fn stop(mut self) {
+        let shared = &self.shared;
+        shared.stop.cancel();
+        let _one = shared.announcing.lock().await;
+        let _ = shared.leave().await;
+        if let Some(taking) = self.taking.take() {
+            let _ = tokio::time::timeout(BLOCK + shared.config.pace().lost_after, taking).await;
+        }
+        shared.callers.drain().await;
+        let _ = tokio::time::timeout(shared.config.answers_survive, shared.outbox.flushed()).await;
+        let mut commands = pipe();
+        for stream in &*shared.streams.borrow() {
+            commands.cmd("XGROUP").arg("DELCONSUMER").arg(stream).arg(GROUP).arg(&*shared.id);
+        }
+        commands.cmd("DEL").arg(shared.config.keys.worker(&shared.id));
+        let _ = shared.line.run::<Value>(commands.ignore_errors()).await;
+    }
+}
+
+impl Drop for RedisWorker {
+    fn drop(&mut self) {
+        self.shared.callers.close();
+        if self.shared.stop.is_cancelled() {
+            return;
+        }
+        self.shared.stop.cancel();
+        // What it had to say last is said as long as there is somebody to do so.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let shared = self.shared.clone();
+            let (line, outbox, id) = (shared.line.clone(), shared.outbox.clone(), shared.id.clone());
+            runtime.spawn(async move {
+                let saying = AbortOnDropHandle::new(tokio::spawn(write(line, outbox, id, 0, |_, _| {})));
+                let last = async {
+                    let _ = shared.leave().await;
+                    shared.outbox.flushed().await;
+                };
+                let _ = tokio::time::timeout(shared.config.pace().lost_after, last).await;
+                drop(saying);
+            });
+        }
+    }
+}
+
+impl fmt::Debug for RedisWorker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisWorker").field("id", &self.shared.id).field("running", &self.running()).finish()
+    }
+}
+
+impl Shared {
+    /// Makes the stream at which callers tell this worker something, and says where it begins.
+    async fn control(&self, line: &Line) -> RedisResult<String> {
+        let key = self.config.keys.worker(&self.id);
+        let mut commands = pipe();
+        commands.cmd("XADD").arg(&key).arg("*").arg(FROM).arg(&*self.id);
+        commands.cmd("PEXPIRE").arg(&key).arg(self.lease());
+        let (begins, _): (String, i64) = line.run(&commands).await?;
+        Ok(begins)
+    }
+
+    /// How long keys last that nobody renews, in milliseconds.
+    fn lease(&self) -> String {
+        (self.config.pace().lost_after * LEASES).as_millis().to_string()
+    }
+
+    /// Says what has changed, or all that is served.
+    async fn publish(&self, change: Announcement, all: bool) -> RedisResult<()> {
+        let keys = &self.config.keys;
+        let serves = keys.serves(&self.id);
+        let (add, remove) = if all { (self.served(), Vec::new()) } else { (change.add, change.remove) };
+        let mut groups = pipe();
+        groups.ignore_errors();
+        for spec in &add {
+            let stream = keys.requests(&spec.id);
+            // There may be one already.
+            groups.cmd("XGROUP").arg("CREATE").arg(&stream).arg(GROUP).arg("0").arg("MKSTREAM");
+            groups.cmd("PEXPIRE").arg(&stream).arg(self.lease());
+        }
+        if !add.is_empty() {
+            let _: Vec<RedisResult<Value>> = self.line.run(&groups).await?;
+        }
+        let served = self.served();
+        self.streams.send_replace(served.iter().map(|spec| keys.requests(&spec.id)).collect());
+        let mut commands = pipe();
+        commands.atomic();
+        // A hash without fields would not be there.
+        commands.cmd("HSET").arg(&serves).arg("worker").arg(&*self.id);
+        for spec in &add {
+            match serde_json::to_string(&**spec) {
+                Ok(text) => drop(commands.cmd("HSET").arg(&serves).arg(&*spec.id).arg(text)),
+                Err(error) => tracing::warn!(operation = spec.id.as_ref(), %error, "a spec can't be announced"),
+            }
+        }
+        for id in &remove {
+            commands.cmd("HDEL").arg(&serves).arg(&**id);
+        }
+        commands.cmd("PEXPIRE").arg(&serves).arg(self.config.pace().lost_after.as_millis().to_string());
+        commands.cmd("SADD").arg(keys.workers()).arg(&*self.id);
+        self.tell(&mut commands);
+        self.line.run::<Value>(&commands).await.map(drop)
+    }
+
+    /// Says that something has changed.
+    fn tell(&self, commands: &mut redis::Pipeline) {
+        let changes = self.config.keys.changes();
+        commands.cmd("XADD").arg(&changes).arg("MAXLEN").arg("~").arg(1_000).arg("*").arg(FROM).arg(&*self.id);
+        commands.cmd("PEXPIRE").arg(&changes).arg(self.lease());
+    }
+
+    /// Says that nothing is served here any more.
+    async fn leave(&self) -> RedisResult<()> {
+        let keys = &self.config.keys;
+        let mut commands = pipe();
+        commands.atomic();
+        commands.cmd("DEL").arg(keys.serves(&self.id)).cmd("SREM").arg(keys.workers()).arg(&*self.id);
+        self.tell(&mut commands);
+        self.line.run::<Value>(&commands).await.map(drop)
+    }
+
+    fn served(&self) -> Vec<Arc<OperationSpec>> {
+        self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
+    }
+
+    /// Starts those requests that nobody else has started.
+    ///
+    /// An entry can be removed once. Whoever removes it starts the request, however many have been given it.
+    async fn begin(&self, line: &Line, read: Vec<(String, Vec<Entry>)>) -> RedisResult<()> {
+        let mut commands = pipe();
+        for (key, entries) in &read {
+            for (id, _) in entries {
+                commands.cmd("XDEL").arg(key).arg(id);
+            }
+        }
+        for (key, entries) in &read {
+            let ids: Vec<&str> = entries.iter().map(|(id, _)| &**id).collect();
+            if !ids.is_empty() {
+                commands.cmd("XACK").arg(key).arg(GROUP).arg(ids).ignore();
+            }
+        }
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let removed: Vec<bool> = line.run(&commands).await?;
+        let prefix = self.config.keys.requests("");
+        let entries = read.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)));
+        for ((key, entry), _) in entries.zip(removed).filter(|(_, removed)| *removed) {
+            self.request(key.strip_prefix(&prefix).unwrap_or_default(), entry);
+        }
+        Ok(())
+    }
+
+    fn request(&self, operation: &str, entry: &Entry) {
+        let (Some(frame), Some(caller)) = (field(entry, FRAME), text(entry, FROM)) else {
+            tracing::warn!(operation, "a request came that says not whose it is");
+            return;
+        };
+        match decode(frame) {
+            Ok(Some(Frame::Event(CallEvent::Requested(request)))) => {
+                self.callers.receive(caller, CallEvent::Requested(request).into());
+            }
+            Ok(_) => tracing::debug!(operation, "an entry came that is no request"),
+            Err(malformed) => self.callers.complain(caller, malformed),
+        }
+    }
+
+    /// Takes over requests that somebody else was given and has not started.
+    async fn take_over(&self) -> RedisResult<()> {
+        let streams = self.streams.borrow().clone();
+        if streams.is_empty() || self.stop.is_cancelled() {
+            return Ok(());
+        }
+        let idle = self.config.pace().lost_after.as_millis().to_string();
+        let mut commands = pipe();
+        commands.ignore_errors();
+        for stream in &streams {
+            commands
+                .cmd("XAUTOCLAIM")
+                .arg(stream)
+                .arg(GROUP)
+                .arg(&*self.id)
+                .arg(&idle)
+                .arg("0")
+                .arg("COUNT")
+                .arg(BATCH);
+        }
+        let claimed: Vec<RedisResult<StreamAutoClaimReply>> = self.line.run(&commands).await?;
+        let mut read = Vec::new();
+        for (stream, claimed) in streams.into_iter().zip(claimed) {
+            let Ok(claimed) = claimed else { continue };
+            let entries: Vec<Entry> = claimed.claimed.into_iter().map(|entry| (entry.id, fields(entry.map))).collect();
+            if !entries.is_empty() {
+                read.push((stream, entries));
+            }
+        }
+        self.begin(&self.line, read).await
+    }
+}
+
+/// The fields of an entry, and their values in turn.
+fn fields(map: std::collections::HashMap<String, Value>) -> Vec<Vec<u8>> {
+    let bytes = |value| match value {
+        Value::BulkString(bytes) => bytes,
+        _ => Vec::new(),
+    };
+    map.into_iter().flat_map(|(field, value)| [field.into_bytes(), bytes(value)]).collect()
+}
+
+/// Takes requests, as long as there is room for more to run.
+async fn take(shared: Arc<Shared>, line: Line) {
+    let mut streams = shared.streams.subscribe();
+    let mut attempts = 0;
+    while !shared.stop.is_cancelled() {
+        let read = streams.borrow_and_update().clone();
+        if read.is_empty() {
+            tokio::select! {
+                changed = streams.changed() => if changed.is_err() { return },
+                () = shared.stop.cancelled() => return,
+            }
+            continue;
+        }
+        let room = shared.config.concurrency.saturating_sub(shared.callers.running());
+        if room == 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            continue;
+        }
+        let mut command = cmd("XREADGROUP");
+        command.arg("GROUP").arg(GROUP).arg(&*shared.id).arg("COUNT").arg(room.min(BATCH));
+        command.arg("BLOCK").arg(BLOCK.as_millis().to_string()).arg("STREAMS").arg(&read);
+        for _ in &read {
+            command.arg(">");
+        }
+        let result = match line.command::<Entries>(&command).await {
+            Ok(None) => Ok(()),
+            // What can't be started now is taken over in a while, by this worker or another.
+            Ok(Some(read)) => shared.begin(&shared.line, read).await,
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(()) => attempts = 0,
+            Err(error) => {
+                tracing::debug!(error = error.category(), "requests can't be read now");
+                tokio::time::sleep(backoff(attempts)).await;
+                attempts += 1;
+                if !is_lost(&error) && !shared.stop.is_cancelled() {
+                    // The server has lost the streams.
+                    let _ = shared.publish(Announcement::new(), true).await;
+                }
+            }
+        }
+    }
+}
+
+/// Hears what callers say about their requests.
+async fn listen(shared: Arc<Shared>, line: Line, mut at: String) {
+    let key = shared.config.keys.worker(&shared.id);
+    let (mut attempts, mut read, mut sequences) = (0, 0, Sequences::default());
+    loop {
+        let mut commands = pipe();
+        if read >= 100 {
+            commands.cmd("XTRIM").arg(&key).arg("MINID").arg(&at).ignore();
+            read = 0;
+        }
+        commands.cmd("XREAD").arg("COUNT").arg(1_000).arg("BLOCK").arg(BLOCK.as_millis().to_string());
+        commands.arg("STREAMS").arg(&key).arg(&at);
+        match line.run::<(Entries,)>(&commands).await {
+            Ok((entries,)) => {
+                attempts = 0;
+                for entry in entries.unwrap_or_default().into_iter().flat_map(|(_, entries)| entries) {
+                    read += 1;
+                    at.clone_from(&entry.0);
+                    if let (Some(frame), Some(caller), true) =
+                        (field(&entry, FRAME), text(&entry, FROM), sequences.is_new(&entry))
+                        && let Ok(Some(frame)) = decode(frame)
+                        && !matches!(frame, Frame::Event(CallEvent::Requested(_)))
+                    {
+                        shared.callers.receive(caller, frame);
+                    }
+                }
+            }
+            Err(_) => {
+                tokio::time::sleep(backoff(attempts)).await;
+                attempts += 1;
+            }
+        }
+    }
+}
+
+/// Says what is run, and that this worker is there.
+async fn pulse(shared: Arc<Shared>) {
+    let mut tick = tokio::time::interval(FIRST_WORD.min(shared.config.pace.heartbeat));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut beat = tokio::time::Instant::now();
+    loop {
+        tick.tick().await;
+        let all = beat <= tokio::time::Instant::now();
+        shared.callers.name(all);
+        if all {
+            beat = tokio::time::Instant::now() + shared.config.pace.heartbeat;
+            if let Err(error) = shared.beat().await {
+                tracing::debug!(error = error.category(), "the server can't be told that the worker is there");
+            }
+        }
+    }
+}
+
+impl Shared {
+    async fn beat(&self) -> RedisResult<()> {
+        let _one = self.announcing.lock().await;
+        if self.stop.is_cancelled() {
+            return Ok(());
+        }
+        let keys = &self.config.keys;
+        let mut commands = pipe();
+        commands.cmd("PEXPIRE").arg(keys.serves(&self.id)).arg(self.config.pace().lost_after.as_millis().to_string());
+        commands.cmd("PEXPIRE").arg(keys.worker(&self.id)).arg(self.lease());
+        for stream in &*self.streams.borrow() {
+            commands.cmd("PEXPIRE").arg(stream).arg(self.lease());
+        }
+        commands.cmd("PEXPIRE").arg(keys.workers()).arg(self.lease());
+        let kept: Vec<bool> = self.line.run(&commands).await?;
+        if kept.get(1) == Some(&false) {
+            self.control(&self.line).await?;
+        }
+        if kept.contains(&false) {
+            self.publish(Announcement::new(), true).await?;
+        }
+        self.take_over().await
+    }
+}
+
+/// The way to callers: their streams.
+struct ToCallers {
+    config: RedisConfig,
+    outbox: Arc<Outbox<Message>>,
+}
+
+impl Post for ToCallers {
+    fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent> {
+        let text = frame.encode_within(self.config.max_message).map_err(Unsent::Refused)?;
+        push(&self.outbox, Message::Frame { key: self.config.keys.caller(caller), text, to: caller.clone(), number });
+        Ok(())
+    }
+
+    fn ready(&self) -> Option<BoxFuture<'static, ()>> {
+        self.outbox.ready()
+    }
+}

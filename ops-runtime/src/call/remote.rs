@@ -1,0 +1,252 @@
+//! Operations of other processes, to be called like one's own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use tracing::Instrument;
+
+use super::directory::gone;
+use super::meter::Meter;
+use super::{CallEvent, CallRequest, Facts, Frame, PendingRequests, RequestId, Route, Transport, Unsent, event, trace};
+use crate::caller::{Target, impl_caller};
+use crate::handler::BoxFuture;
+use crate::pipeline::Invocation;
+use crate::{
+    CallError, CallOptions, Context, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, PayloadStream,
+    Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
+};
+
+/// How often a request is given to somebody else because a worker went away before it took it.
+const ATTEMPTS: usize = 8;
+
+/// A caller of the operations that others serve.
+///
+/// It runs them like a registry: with the types, the envelope and the pipeline of a local call. Results are repaired here,
+/// access is checked and input validated again where the call is run. A clone is the same caller.
+///
+/// ```
+/// use ops_runtime::call::{CallHandler, InProcess};
+/// use ops_runtime::{Registry, operation};
+///
+/// /// Adds two numbers.
+/// #[operation(namespace = "math", kind = query)]
+/// async fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry = Registry::new();
+/// registry.register(Add)?;
+/// let transport = InProcess::new();
+/// let worker = transport.serve(CallHandler::new(registry));
+///
+/// let remote = transport.remote();
+/// assert_eq!(remote.execute::<Add>(AddInput { a: 40, b: 2 }).await?.data, 42);
+/// assert_eq!(remote.list()[0].id, "math.add");
+/// worker.stop().await;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Remote {
+    far: Far,
+    /// The operations that were called.
+    registry: Registry,
+}
+
+impl Remote {
+    /// A caller over a transport.
+    pub fn new(transport: impl Transport) -> Self {
+        Self { far: Far(Arc::new(transport)), registry: Registry::new() }
+    }
+
+    /// Says what to do with results that do not match their schema.
+    #[must_use]
+    pub fn with_policy(self, policy: OutputPolicy) -> Self {
+        Self { registry: Registry::builder().policy(policy).build(), ..self }
+    }
+
+    /// What is served now, in the order of the ids.
+    pub fn list(&self) -> Vec<SpecRef> {
+        self.far.0.list()
+    }
+
+    /// How many requests are under way.
+    pub fn pending_count(&self) -> usize {
+        self.far.0.pending_count()
+    }
+
+    /// What the transport promises.
+    pub fn facts(&self) -> Facts {
+        self.far.0.facts()
+    }
+
+    /// The operations with this caller as their handler, ready for `registry.register_all(..)`.
+    pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
+        let handler = Handler::endpoint(self.far.clone());
+        specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
+    }
+
+    /// The registry with an operation, as it is served now, if it is.
+    pub(super) fn registry_of(&self, id: &str) -> Option<Registry> {
+        let served = self.far.0.spec(id)?;
+        self.learn(&served).ok()?;
+        Some(self.registry.clone())
+    }
+
+    /// Takes over an operation that was announced, unless it is known as it is.
+    fn learn(&self, served: &SpecRef) -> Result<(), RegistryError> {
+        let known = match (self.registry.table().get(&served.id).map(|entry| entry.spec.clone()), served) {
+            // A type's own spec says what the program was built for.
+            (Some(SpecRef::Static(_)), _) => true,
+            (Some(SpecRef::Shared(known)), SpecRef::Shared(served)) => Arc::ptr_eq(&known, served),
+            _ => false,
+        };
+        if known {
+            return Ok(());
+        }
+        self.bind([served.clone()]).into_iter().try_for_each(|registration| self.registry.replace(registration))
+    }
+
+    fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
+        match target {
+            Target::Type(spec) if self.registry.table().get(&spec.id).is_none() => {
+                self.learn(&SpecRef::Static(spec)).map_err(|error| CallError::from_error(&error))?;
+            }
+            Target::Type(_) => {}
+            Target::Id(id) => match self.far.0.spec(id) {
+                Some(served) => self.learn(&served).map_err(|error| CallError::from_error(&error))?,
+                // Says why: nobody serves it, or there is no connection. What was announced before is still known.
+                None if self.registry.table().get(id).is_none() => {
+                    let route = self.far.0.route(id)?;
+                    if let Route::To(_) = route {
+                        return Err(super::directory::not_served(id));
+                    }
+                }
+                None => {}
+            },
+        }
+        Ok(match options {
+            None => Invocation::plain(&self.registry),
+            // Whoever runs the call checks access: they know who calls.
+            Some(options) => Invocation { checked: false, ..Invocation::with(&self.registry, options) },
+        })
+    }
+}
+
+impl_caller!(Remote, Remote::invoke);
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("facts", &self.facts()).field("pending", &self.pending_count()).finish()
+    }
+}
+
+/// The far side as an endpoint.
+#[derive(Clone)]
+struct Far(Arc<dyn Transport>);
+
+impl Far {
+    /// Gives a request to somebody who serves it, and to another if that one goes away before.
+    async fn send<T>(
+        &self,
+        mut request: CallRequest,
+        start: impl Fn(&PendingRequests, CallRequest) -> Result<T, Unsent>,
+    ) -> Result<T, CallError> {
+        let mut attempts = 0;
+        loop {
+            let pending = match self.0.route(&request.operation_id)? {
+                Route::To(pending) => pending,
+                Route::Wait(wait) => {
+                    wait.await?;
+                    continue;
+                }
+            };
+            pending.ready().await;
+            match start(&pending, request) {
+                Ok(started) => return Ok(started),
+                Err(Unsent::Refused(error)) => return Err(error),
+                Err(Unsent::Gone(Frame::Event(CallEvent::Requested(unsent)))) if attempts < ATTEMPTS => {
+                    attempts += 1;
+                    request = *unsent;
+                    // Whoever went away is forgotten soon.
+                    tokio::task::yield_now().await;
+                }
+                Err(Unsent::Gone(_)) => return Err(gone("nobody took the request")),
+            }
+        }
+    }
+}
+
+impl Endpoint for Far {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: serde_json::Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        self.call_payload(spec, Payload::Value(input), context)
+    }
+
+    // Text is passed on as it is.
+    fn takes_payload(&self) -> bool {
+        true
+    }
+
+    fn call_payload(
+        &self,
+        spec: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let mut request = request(spec, input, &context, context.deadline());
+        let span = trace::calling(&spec.id, &mut request);
+        let (far, mut meter) = (self.clone(), Meter::start("caller", &spec.id));
+        let call = async move {
+            let answer = match far.send(request, PendingRequests::start).await {
+                Ok(pending) => pending.await,
+                Err(error) => Err(error),
+            };
+            match &answer {
+                Ok(_) => meter.succeed(),
+                Err(error) => meter.fail(error.code()),
+            }
+            answer
+        };
+        Box::pin(call.instrument(span))
+    }
+
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        input: serde_json::Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        // The operation's own timeout is only of the first item.
+        let mut request = request(spec, Payload::Value(input), &context, context.deadline);
+        let span = trace::calling(&spec.id, &mut request);
+        let far = self.clone();
+        let open = async move { Ok(far.send(request, PendingRequests::open).await?.boxed()) };
+        Box::pin(open.instrument(span))
+    }
+}
+
+/// What is asked of whoever serves the operation.
+fn request(
+    spec: &OperationSpec,
+    input: Payload,
+    context: &Context,
+    deadline: Option<std::time::Instant>,
+) -> CallRequest {
+    let extra = context.extra.as_deref();
+    let mut request = CallRequest::with_id(RequestId::of(context.request), spec.id.clone(), input);
+    request.deadline = deadline.map(event::to_epoch);
+    if let Some(extra) = extra {
+        // A request that is passed on is part of the one that came.
+        request.parent_request_id = extra.given.clone().or_else(|| extra.parent.clone());
+        request.idle_timeout = extra.idle_timeout.map(event::milliseconds);
+        request.identity = extra.identity.as_deref().cloned();
+        request.metadata = extra.metadata.clone();
+    }
+    request
+}

@@ -1,0 +1,68 @@
+//! The call protocol over WebSocket: spokes that connect to a hub, and call each other through it.
+//!
+//! One message is one frame, as text. Both sides of a connection may serve and call: the hub runs what spokes ask for, and
+//! calls what they serve.
+//!
+//! ```
+//! use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
+//! use ops_runtime::call::CallHandler;
+//! use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+//! use serde_json::{Value, json};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! static ECHO: OperationSpec = OperationSpec::query("demo.echo");
+//! let registry = Registry::new();
+//! registry.register(Registration::new(&ECHO, Handler::dynamic(|input: Value, _| async { Ok(input) })))?;
+//!
+//! // The hub is a service of axum's: `Router::new().route("/ops", hub.service())`; or a server of its own.
+//! let hub = Hub::new(CallHandler::new(registry));
+//! let server = hub.listen("127.0.0.1:0").await?;
+//!
+//! let spoke = WebSocketClient::connect(&server.url(), WebSocketConfig::new()).await?;
+//! assert_eq!(spoke.remote().call("demo.echo", json!(7)).await?.data, 7);
+//! spoke.stop().await;
+//! server.stop().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # What it promises
+//!
+//! - **Delivery.** A request is sent once, over one connection, and runs as a task of its own. What is under way when a
+//!   connection breaks fails with `ABORTED` on the caller's side, and is dropped on the worker's: nothing is sent again,
+//!   and no answer outlives its connection. A spoke that stops ([`WebSocketClient::stop`]) finishes what it runs; what it
+//!   would have got goes to another.
+//! - **Reconnecting.** A client connects again by itself, after 100 ms at first and up to 10 s
+//!   ([`WebSocketConfig::with_backoff`]). Calls that begin meanwhile wait up to 10 s
+//!   ([`WebSocketConfig::with_patience`]), or until their deadline, and fail with `ABORTED`. Subscriptions fail like calls,
+//!   unless the client resubscribes ([`WebSocketConfig::with_resubscription`]): then the stream gives an `ABORTED` whose
+//!   details are `{ "resubscribed": true }`, because items may be missing there, and goes on with a new subscription.
+//! - **Order.** Frames of a connection come in order, so items of a subscription do; calls run side by side.
+//! - **Limits.** A message has up to 4 MiB ([`WebSocketConfig::with_max_message`]); both sides tell theirs, and what is
+//!   larger fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A peer that sends more all
+//!   the same is disconnected (close code 1009). Requests of a peer run up to 16,384 at a time. A peer that does not read
+//!   what it asked for is read no further beyond 8 MiB of answers, and disconnected if that lasts.
+//! - **Heartbeats.** Either side pings a peer that has been silent for 15 s, and gives it up after 45 s
+//!   ([`WebSocketConfig::with_heartbeat`]).
+//! - **Identity.** The hub authenticates at the handshake ([`Hub::with_authentication`]). What a spoke says of its callers
+//!   does not count, unless its [`Origin`](crate::call::Origin) says so; nor does what the hub says to a spoke, unless the
+//!   spoke is configured to trust it ([`WebSocketConfig::trusting_hub`]).
+//! - **Discovery.** Both sides announce what they serve when they connect, and every change. What nobody serves fails with
+//!   `OPERATION_NOT_FOUND` at once.
+//!
+//! # For programs in other languages
+//!
+//! Connect, with whatever the hub wants for authentication. Send `link.announce` with the specs of what you serve, `{}` if
+//! nothing; read those that come. To call, send `call.requested` with an id that you use once. When you serve, answer
+//! `call.requested` with `call.responded` or `call.error`, and stop on `call.aborted`. Pass over what you do not know.
+
+mod client;
+mod config;
+mod connection;
+mod driver;
+mod hub;
+mod outbox;
+mod socket;
+
+pub use client::WebSocketClient;
+pub use config::WebSocketConfig;
+pub use hub::{Hub, Listening, Peer};

@@ -1,0 +1,287 @@
+//! A spoke: a connection to a hub that is made again when it is lost.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::select;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Error, protocol};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+use tokio_util::sync::CancellationToken;
+
+use super::WebSocketConfig;
+use super::connection::{Connection, Parts, Stage};
+use super::driver;
+use super::outbox::{Outbox, ToPeer};
+use crate::call::directory::gone;
+use crate::call::{Directory, Facts, Link, Origin, PendingRequests, Remote, Route, Transport};
+use crate::{CallError, ErrorCode, SpecRef};
+
+type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// A connection to a hub, which connects again when it is lost.
+///
+/// A clone is the same client. The connection lasts as long as a clone, or a [`Remote`] of it.
+#[derive(Clone)]
+pub struct WebSocketClient(Arc<Handle>);
+
+struct Handle {
+    inner: Arc<Inner>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Inner {
+    url: String,
+    config: WebSocketConfig,
+    outbox: Arc<Outbox>,
+    pending: PendingRequests,
+    directory: Directory,
+    connection: Mutex<Option<Arc<Connection>>>,
+    /// Whether there is a connection, and what the hub serves is known.
+    up: watch::Sender<bool>,
+    stop: CancellationToken,
+}
+
+impl WebSocketClient {
+    /// Connects to a hub, at `ws://HOST:PORT/PATH`.
+    ///
+    /// # Errors
+    /// If the configuration is no good, if nobody answers within the [patience](WebSocketConfig::with_patience), or if the
+    /// hub refuses: `ACCESS_DENIED` for its status 401 or 403.
+    pub async fn connect(url: &str, config: WebSocketConfig) -> Result<Self, CallError> {
+        if let Some(mistake) = &config.mistake {
+            return Err(mistake.clone());
+        }
+        let outbox = Outbox::new(config.max_message);
+        let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
+        let pending =
+            if config.resubscribes { PendingRequests::resubscribing(link) } else { PendingRequests::new(link) };
+        let inner = Arc::new(Inner {
+            url: url.to_owned(),
+            outbox,
+            pending,
+            directory: Directory::new(),
+            connection: Mutex::default(),
+            up: watch::Sender::new(false),
+            stop: CancellationToken::new(),
+            config,
+        });
+        let stream = inner.connect().await?;
+        let mut up = inner.up.subscribe();
+        let task = tokio::spawn(supervise(inner.clone(), stream));
+        let client = Self(Arc::new(Handle { inner: inner.clone(), task: Mutex::new(Some(task)) }));
+        match tokio::time::timeout(inner.config.patience, up.wait_for(|up| *up)).await {
+            Ok(Ok(_)) => {}
+            _ => return Err(CallError::execution("the hub did not say what it serves")),
+        }
+        Ok(client)
+    }
+
+    /// A caller of what the hub serves.
+    pub fn remote(&self) -> Remote {
+        Remote::new(self.clone())
+    }
+
+    /// Announces operations that the registry has got or lost since.
+    pub fn announce(&self) {
+        if let Some(connection) = &*self.0.inner.connection() {
+            connection.announce();
+        }
+    }
+
+    /// How many requests of the hub are being run.
+    pub fn running(&self) -> usize {
+        self.0.inner.connection().as_ref().map_or(0, |connection| connection.running())
+    }
+
+    /// Whether there is a connection now.
+    pub fn is_connected(&self) -> bool {
+        *self.0.inner.up.borrow()
+    }
+
+    /// Takes no more requests, finishes those that are there, and closes the connection. Requests of this side fail with
+    /// `ABORTED`.
+    pub async fn stop(self) {
+        let inner = &self.0.inner;
+        let connection = inner.connection().clone();
+        if let Some(connection) = connection {
+            connection.drain(inner.config.patience).await;
+        }
+        inner.stop.cancel();
+        let task = self.0.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task {
+            let _ = task.await;
+        }
+        inner.pending.close(&gone("the client was stopped"));
+    }
+}
+
+impl fmt::Debug for WebSocketClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebSocketClient").field("connected", &self.is_connected()).finish_non_exhaustive()
+    }
+}
+
+impl Transport for WebSocketClient {
+    fn route(&self, operation: &str) -> Result<Route, CallError> {
+        let inner = &self.0.inner;
+        if inner.stop.is_cancelled() {
+            return Err(gone("the client was stopped"));
+        }
+        let mut up = inner.up.subscribe();
+        if *up.borrow_and_update() {
+            return inner.directory.route(operation).map(Route::To);
+        }
+        let patience = inner.config.patience;
+        Ok(Route::Wait(Box::pin(async move {
+            match tokio::time::timeout(patience, up.wait_for(|up| *up)).await {
+                Ok(Ok(_)) => Ok(()),
+                _ => Err(gone("there is no connection to the hub")),
+            }
+        })))
+    }
+
+    fn spec(&self, operation: &str) -> Option<SpecRef> {
+        self.0.inner.directory.spec(operation)
+    }
+
+    fn list(&self) -> Vec<SpecRef> {
+        self.0.inner.directory.list()
+    }
+
+    fn pending_count(&self) -> usize {
+        self.0.inner.pending.pending_count()
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::new("websocket").with_max_message(self.0.inner.outbox.limit())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task {
+            task.abort();
+        }
+        let connection = self.inner.connection().take();
+        if let Some(connection) = connection {
+            connection.close();
+        }
+        self.inner.pending.close(&gone("the client is gone"));
+    }
+}
+
+impl Inner {
+    fn connection(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn connect(&self) -> Result<Stream, CallError> {
+        let mut request = self.url.as_str().into_client_request().map_err(|error| refused(&error))?;
+        request.headers_mut().extend(self.config.headers.clone());
+        let settings = protocol::WebSocketConfig::default()
+            .read_buffer_size(32 << 10)
+            .max_message_size(Some(self.config.max_message))
+            .max_frame_size(Some(self.config.max_message));
+        let connecting = connect_async_with_config(request, Some(settings), true);
+        match tokio::time::timeout(self.config.patience, connecting).await {
+            Ok(Ok((stream, _))) => Ok(stream),
+            Ok(Err(error)) => Err(refused(&error)),
+            Err(_) => Err(gone("the hub does not answer")),
+        }
+    }
+
+    /// Runs a connection until it ends; whether it had got so far that it could be used.
+    async fn run(&self, mut stream: Stream) -> bool {
+        let origin = if self.config.trusts_hub { Origin::trusted() } else { Origin::anonymous() };
+        let connection = Arc::new(Connection::new(Parts {
+            outbox: self.outbox.clone(),
+            pending: self.pending.clone(),
+            handler: self.config.handler.clone(),
+            directory: self.directory.clone(),
+            // It is the hub that this client was told to use.
+            origin: origin.serving(true),
+            max_message: self.config.max_message,
+        }));
+        *self.connection() = Some(connection.clone());
+        connection.open();
+        let mut stage = connection.stage();
+        let mut was_open = false;
+        let (why, code) = {
+            let watching = std::pin::pin!(async {
+                let reached = stage.wait_for(|stage| *stage >= Stage::Open).await.is_ok();
+                if reached {
+                    was_open = true;
+                    self.pending.resume();
+                    self.up.send_replace(true);
+                }
+                let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
+                self.up.send_replace(false);
+                connection.quiesce().await;
+                std::future::pending::<()>().await;
+            });
+            let stop = self.stop.cancelled();
+            let driving = std::pin::pin!(driver::drive(&mut stream, &connection, self.config.heartbeat, stop));
+            match select(driving, watching).await {
+                futures_util::future::Either::Left((end, _)) => (end.why, end.code),
+                futures_util::future::Either::Right(_) => ("it was closed".to_owned(), 1000),
+            }
+        };
+        self.up.send_replace(false);
+        tracing::debug!(why, "the connection to the hub has ended");
+        connection.close();
+        self.connection().take();
+        self.pending.interrupt(&CallError::new(ErrorCode::Aborted, format!("the connection was lost: {why}")));
+        driver::close(&mut stream, code).await;
+        was_open
+    }
+}
+
+/// Keeps a connection, until the client is stopped.
+async fn supervise(inner: Arc<Inner>, first: Stream) {
+    let (least, most) = inner.config.backoff;
+    let (mut delay, mut stream) = (least, Some(first));
+    while !inner.stop.is_cancelled() {
+        let connected = match stream.take() {
+            Some(stream) => Some(stream),
+            None => match inner.stop.run_until_cancelled(inner.connect()).await {
+                Some(Ok(stream)) => Some(stream),
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "the hub can't be reached");
+                    None
+                }
+                None => return,
+            },
+        };
+        if let Some(stream) = connected
+            && inner.run(stream).await
+        {
+            delay = least;
+        }
+        inner.stop.run_until_cancelled(tokio::time::sleep(jitter(delay))).await;
+        delay = delay.saturating_mul(2).min(most);
+    }
+}
+
+/// Somewhere between half of it and all of it, so that those who lost their hub do not all come back at once.
+fn jitter(delay: Duration) -> Duration {
+    let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
+    delay / 2 + delay / 1024 * share
+}
+
+/// Why the hub can't be reached; nothing of the request is in it.
+fn refused(error: &Error) -> CallError {
+    match error {
+        Error::Http(response) if matches!(response.status().as_u16(), 401 | 403) => {
+            CallError::new(ErrorCode::AccessDenied, format!("the hub refuses: HTTP {}", response.status()))
+        }
+        Error::Http(response) => CallError::execution(format!("the hub refuses: HTTP {}", response.status())),
+        error => CallError::execution(format!("the hub can't be reached: {error}")),
+    }
+}

@@ -1,0 +1,145 @@
+//! How a client connects, and what both ends of a connection may be told.
+
+use std::fmt;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::CallError;
+use crate::call::CallHandler;
+
+/// The largest message, unless somebody says otherwise.
+pub(super) const MAX_MESSAGE: usize = 4 << 20;
+
+/// How long a peer may be silent before it is pinged.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// How a client connects to a hub.
+///
+/// ```
+/// use std::time::Duration;
+/// use ops_runtime::call::websocket::WebSocketConfig;
+///
+/// let config = WebSocketConfig::new()
+///     .with_bearer("t0ken")
+///     .with_heartbeat(Duration::from_secs(5))
+///     .with_resubscription();
+/// assert!(!format!("{config:?}").contains("t0ken"));
+/// ```
+#[derive(Clone)]
+pub struct WebSocketConfig {
+    pub(super) headers: HeaderMap,
+    /// What is wrong with what was given, told when the client connects.
+    pub(super) mistake: Option<CallError>,
+    pub(super) handler: Option<CallHandler>,
+    pub(super) trusts_hub: bool,
+    pub(super) max_message: usize,
+    pub(super) heartbeat: Duration,
+    pub(super) backoff: (Duration, Duration),
+    pub(super) patience: Duration,
+    pub(super) resubscribes: bool,
+}
+
+impl WebSocketConfig {
+    /// A client that serves nothing, without credentials.
+    pub fn new() -> Self {
+        Self {
+            headers: HeaderMap::new(),
+            mistake: None,
+            handler: None,
+            trusts_hub: false,
+            max_message: MAX_MESSAGE,
+            heartbeat: HEARTBEAT,
+            backoff: (Duration::from_millis(100), Duration::from_secs(10)),
+            patience: Duration::from_secs(10),
+            resubscribes: false,
+        }
+    }
+
+    /// Sends a header with the handshake; its value never shows.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(true);
+                self.headers.insert(name, value);
+            }
+            _ => self.mistake = Some(CallError::execution(format!("`{name}` and its value are no header"))),
+        }
+        self
+    }
+
+    /// Sends a bearer token with the handshake.
+    #[must_use]
+    pub fn with_bearer(self, token: &str) -> Self {
+        self.with_header("authorization", &format!("Bearer {token}"))
+    }
+
+    /// Serves operations to the hub.
+    #[must_use]
+    pub fn with_handler(mut self, handler: CallHandler) -> Self {
+        self.handler = Some(handler);
+        self
+    }
+
+    /// Believes the hub in whose name it calls, as a hub that passes on calls needs to be; otherwise nobody is known to
+    /// call.
+    #[must_use]
+    pub fn trusting_hub(mut self) -> Self {
+        self.trusts_hub = true;
+        self
+    }
+
+    /// The largest message that is taken, in bytes; 4 MiB by default. The hub tells its own.
+    #[must_use]
+    pub fn with_max_message(mut self, bytes: usize) -> Self {
+        self.max_message = bytes;
+        self
+    }
+
+    /// Pings a hub that has been silent for that long, and gives it up after three times as long; 15 s by default.
+    #[must_use]
+    pub fn with_heartbeat(mut self, interval: Duration) -> Self {
+        self.heartbeat = interval.max(Duration::from_millis(1));
+        self
+    }
+
+    /// How long to wait before connecting again: at first, and at most; 100 ms and 10 s by default.
+    #[must_use]
+    pub fn with_backoff(mut self, first: Duration, most: Duration) -> Self {
+        self.backoff = (first, most);
+        self
+    }
+
+    /// How long a call waits for a connection; 10 s by default.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Asks again for subscriptions whose connection was lost.
+    ///
+    /// Their streams give an `ABORTED` with the details `{ "resubscribed": true }` then, and go on.
+    #[must_use]
+    pub fn with_resubscription(mut self) -> Self {
+        self.resubscribes = true;
+        self
+    }
+}
+
+impl Default for WebSocketConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for WebSocketConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebSocketConfig")
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("max_message", &self.max_message)
+            .field("heartbeat", &self.heartbeat)
+            .finish_non_exhaustive()
+    }
+}

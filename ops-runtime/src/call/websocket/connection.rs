@@ -1,0 +1,301 @@
+//! One connection: what is said over it, and what it means. The same at both ends.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::outbox::{Outbox, ToPeer};
+use crate::call::announced::Announced;
+use crate::call::{
+    Announcement, CallEvent, CallHandler, Directory, Frame, Link, Malformed, Origin, PendingRequests, Session, Unsent,
+};
+use crate::{CallError, ErrorCode, OperationKind, OperationSpec, SpecRef, Text};
+
+/// How many operations one peer may announce.
+const MAX_OPERATIONS: usize = 20_000;
+
+/// How large a part of an announcement is, in bytes: about this much, or one spec.
+const PART: usize = 128 << 10;
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// The peer has not said yet what it serves.
+    Opening,
+    /// Both sides know what the other serves.
+    Open,
+    /// The peer asked for no more requests, on its way out.
+    Draining,
+    /// The peer has sent its last request.
+    Drained,
+    Closed,
+}
+
+/// A connection with its peer.
+pub(super) struct Connection {
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) pending: PendingRequests,
+    session: Option<Session>,
+    handler: Option<CallHandler>,
+    directory: Directory,
+    /// Whether what the peer announces counts.
+    may_serve: bool,
+    own_limit: usize,
+    announced: Mutex<Announced>,
+    heard: Mutex<BTreeMap<Text, Arc<OperationSpec>>>,
+    stage: watch::Sender<Stage>,
+}
+
+/// What a connection is made of.
+pub(super) struct Parts {
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) pending: PendingRequests,
+    pub(super) handler: Option<CallHandler>,
+    pub(super) directory: Directory,
+    pub(super) origin: Origin,
+    pub(super) max_message: usize,
+}
+
+impl Connection {
+    pub(super) fn new(parts: Parts) -> Self {
+        let Parts { outbox, pending, handler, directory, origin, max_message } = parts;
+        let may_serve = origin.may_serve;
+        let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
+        let session = handler.as_ref().map(|handler| handler.session(origin, link));
+        Self {
+            outbox,
+            pending,
+            session,
+            handler,
+            directory,
+            may_serve,
+            own_limit: max_message,
+            announced: Mutex::default(),
+            heard: Mutex::default(),
+            stage: watch::Sender::new(Stage::Opening),
+        }
+    }
+
+    /// Begins: says what is served here.
+    pub(super) fn open(&self) {
+        self.outbox.open();
+        self.say_served(Some(self.own_limit));
+    }
+
+    /// Says what has changed about what is served here.
+    pub(super) fn announce(&self) {
+        self.say_served(None);
+    }
+
+    fn say_served(&self, max_message: Option<usize>) {
+        let specs = self.handler.as_ref().map(CallHandler::list).unwrap_or_default();
+        let change = self.announced.lock().unwrap_or_else(PoisonError::into_inner).change(specs);
+        if change.add.is_empty() && change.remove.is_empty() && max_message.is_none() {
+            return;
+        }
+        let mut parts = parts(change, self.outbox.limit() / 2);
+        if let Some(first) = parts.first_mut() {
+            first.max_message = max_message.and_then(|bytes| bytes.try_into().ok());
+        }
+        for part in parts {
+            let _ = self.outbox.send(Frame::Announce(part));
+        }
+    }
+
+    /// Takes a message of the peer's.
+    pub(super) fn receive(&self, text: &str) {
+        match Frame::decode(text) {
+            Ok(Some(frame)) => self.take(frame),
+            Ok(None) => tracing::trace!("a peer sent a message of a type that is not known"),
+            Err(malformed) => self.complain(malformed),
+        }
+    }
+
+    fn take(&self, frame: Frame) {
+        match frame {
+            Frame::Event(CallEvent::Requested(request)) => {
+                let request_id = request.request_id.clone();
+                let frame = CallEvent::Requested(request).into();
+                match &self.session {
+                    Some(session) if session.receive(frame).is_ok() => {}
+                    Some(_) => self.say(CallEvent::Aborted { request_id }),
+                    None => {
+                        let error = CallError::new(ErrorCode::OperationNotFound, "nothing is served here");
+                        self.say(CallEvent::Error { request_id, error });
+                    }
+                }
+            }
+            Frame::Event(CallEvent::Aborted { request_id }) => {
+                // Of a request of theirs, or of ours: they have different ids.
+                if let Some(session) = &self.session {
+                    let _ = session.receive(CallEvent::Aborted { request_id: request_id.clone() }.into());
+                }
+                self.pending.receive(CallEvent::Aborted { request_id });
+            }
+            Frame::Event(event) => self.pending.receive(event),
+            Frame::Credit { .. } => {
+                if let Some(session) = &self.session {
+                    let _ = session.receive(frame);
+                }
+            }
+            Frame::Announce(announcement) => self.hear(announcement),
+            Frame::Drain => {
+                self.directory.withdraw(&self.pending);
+                self.heard.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.advance(Stage::Draining);
+            }
+            Frame::Drained => self.advance(Stage::Drained),
+            // A connection tells of itself when it is lost.
+            Frame::Running { .. } => {}
+        }
+    }
+
+    fn hear(&self, mut announcement: Announcement) {
+        if let Some(limit) = announcement.max_message {
+            self.outbox.set_limit(usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+        let more = announcement.more;
+        if self.may_serve {
+            let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            for id in &announcement.remove {
+                heard.remove(id);
+            }
+            announcement.add.retain(|spec| {
+                let has_room = heard.len() < MAX_OPERATIONS || heard.contains_key(&spec.id);
+                if has_room {
+                    heard.insert(spec.id.clone(), spec.clone());
+                } else {
+                    tracing::warn!("a peer announces more than {MAX_OPERATIONS} operations");
+                }
+                has_room
+            });
+            drop(heard);
+            if !(announcement.add.is_empty() && announcement.remove.is_empty()) {
+                self.directory.announce(&self.pending, announcement);
+            }
+        } else if !announcement.add.is_empty() {
+            tracing::warn!("a peer announces operations, and may not serve any");
+        }
+        if !more {
+            self.advance(Stage::Open);
+        }
+    }
+
+    /// Tells whoever waits that a message cannot be read.
+    fn complain(&self, malformed: Malformed) {
+        tracing::warn!(kind = malformed.kind, "a peer sent a message that can't be read");
+        let Some(request_id) = malformed.request_id.clone() else { return };
+        match malformed.kind.as_deref() {
+            Some("call.requested") => {
+                let error = CallError::new(ErrorCode::ValidationError, malformed.to_string());
+                self.say(CallEvent::Error { request_id, error });
+            }
+            Some("call.responded" | "call.completed" | "call.error") => {
+                self.pending.fail(&request_id, CallError::execution(malformed.to_string()));
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&self, event: CallEvent) {
+        if let Err(Unsent::Refused(error)) = self.outbox.send(event.into()) {
+            tracing::warn!(%error, "an answer can't be sent");
+        }
+    }
+
+    fn advance(&self, stage: Stage) {
+        self.stage.send_if_modified(|now| {
+            let further = stage > *now;
+            if further {
+                *now = stage;
+            }
+            further
+        });
+    }
+
+    /// Tells how far the connection has come.
+    pub(super) fn stage(&self) -> watch::Receiver<Stage> {
+        self.stage.subscribe()
+    }
+
+    /// The operation of that id, if the peer serves it.
+    pub(super) fn spec(&self, operation: &str) -> Option<SpecRef> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).get(operation).cloned().map(SpecRef::Shared)
+    }
+
+    /// What the peer serves, in the order of the ids.
+    pub(super) fn specs(&self) -> Vec<SpecRef> {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.values().cloned().map(SpecRef::Shared).collect()
+    }
+
+    /// How many requests of the peer are being run.
+    pub(super) fn running(&self) -> usize {
+        self.session.as_ref().map_or(0, Session::running)
+    }
+
+    /// Answers a peer that wants no more requests, when the last has been sent.
+    pub(super) async fn quiesce(&self) {
+        self.pending.quiesce().await;
+        let _ = self.outbox.send(Frame::Drained);
+    }
+
+    /// Asks the peer for no more requests, and finishes those that are there.
+    pub(super) async fn drain(&self, patience: Duration) {
+        let ids = std::mem::take(&mut *self.announced.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = self.outbox.send(Frame::Announce(ids.withdrawal()));
+        let _ = self.outbox.send(Frame::Drain);
+        let mut stage = self.stage();
+        // A peer that does not know what is asked of it will see the connection close.
+        let drained = stage.wait_for(|stage| *stage >= Stage::Drained);
+        let _ = tokio::time::timeout(patience, drained).await;
+        if let Some(session) = &self.session {
+            session.drain().await;
+        }
+    }
+
+    /// The connection is lost: nobody is served over it any more. What is said about the caller's requests is somebody
+    /// else's to decide.
+    pub(super) fn close(&self) {
+        self.outbox.close();
+        self.directory.withdraw(&self.pending);
+        if let Some(session) = &self.session {
+            session.close();
+        }
+        self.advance(Stage::Closed);
+    }
+}
+
+/// Cuts an announcement into parts that a peer takes.
+fn parts(change: Announcement, limit: usize) -> Vec<Announcement> {
+    let mut parts = vec![Announcement { remove: change.remove, ..Announcement::default() }];
+    let mut room = PART.min(limit);
+    for spec in change.add {
+        let size = serde_json::to_string(&*spec).map_or(usize::MAX, |text| text.len());
+        let (spec, size) = if size > limit { (Arc::new(bare(&spec)), 1_000) } else { (spec, size) };
+        if size > room {
+            parts.push(Announcement::default());
+            room = PART.min(limit);
+        }
+        room = room.saturating_sub(size);
+        if let Some(part) = parts.last_mut() {
+            part.add.push(spec);
+        }
+    }
+    if let Some((_, others)) = parts.split_last_mut() {
+        others.iter_mut().for_each(|part| part.more = true);
+    }
+    parts
+}
+
+/// A spec that is too large to be told as a whole: without its schemas, which count where it is run.
+fn bare(spec: &OperationSpec) -> OperationSpec {
+    tracing::debug!(operation = spec.id.as_ref(), "a spec is announced without its schemas, for its size");
+    let made = OperationSpec::new(OperationKind::Mutation, spec.namespace(), spec.name());
+    let mut bare = made.unwrap_or(OperationSpec::query("unknown.unknown"));
+    (bare.kind, bare.version, bare.access) = (spec.kind, spec.version.clone(), spec.access.clone());
+    (bare.timeout, bare.deprecated) = (spec.timeout, spec.deprecated);
+    bare
+}

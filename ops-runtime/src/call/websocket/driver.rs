@@ -1,0 +1,194 @@
+//! What moves the messages of a connection: one task, which reads and writes side by side.
+//!
+//! Neither waits for the other, so that two peers that both have much to say do not block each other. What was queued
+//! meanwhile is written in one go.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context as Task, Poll, ready};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+use super::connection::Connection;
+use super::socket::{End, Incoming, Outgoing, Socket};
+
+/// How many messages are read before others get their turn.
+const BATCH: usize = 256;
+
+/// Moves the messages of a connection until it ends; tells why it did.
+pub(super) async fn drive(
+    socket: &mut impl Socket,
+    connection: &Connection,
+    heartbeat: Duration,
+    stop: impl Future<Output = ()>,
+) -> End {
+    let mut driver = Driver {
+        socket,
+        connection,
+        writing: Vec::new().into_iter(),
+        spare: Vec::new(),
+        unflushed: 0,
+        dirty: false,
+        heard: Instant::now(),
+        heartbeat,
+        beat: Box::pin(tokio::time::sleep(heartbeat)),
+    };
+    let mut stop = std::pin::pin!(stop);
+    let mut stopping = false;
+    poll_fn(|task| {
+        if !stopping && stop.as_mut().poll(task).is_ready() {
+            stopping = true;
+        }
+        match driver.poll(task) {
+            // All that was said has gone out.
+            Poll::Pending if stopping && driver.connection.outbox.is_empty() => {
+                Poll::Ready(End::normal("it was closed"))
+            }
+            polled => polled,
+        }
+    })
+    .await
+}
+
+/// Tells the peer that the connection ends, as far as it still listens.
+pub(super) async fn close(socket: &mut impl Socket, code: u16) {
+    let closing = async {
+        poll_fn(|task| socket.poll_ready(task)).await?;
+        socket.send(Outgoing::Close(code))?;
+        poll_fn(|task| socket.poll_flush(task)).await
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), closing).await;
+}
+
+struct Driver<'a, S> {
+    socket: &'a mut S,
+    connection: &'a Connection,
+    /// What was taken out of the queue and is not with the socket yet.
+    writing: std::vec::IntoIter<String>,
+    /// An empty vector for the queue to go on with.
+    spare: Vec<String>,
+    /// The bytes that the socket has, and that have not left yet.
+    unflushed: usize,
+    dirty: bool,
+    /// When the peer was last heard of.
+    heard: Instant,
+    heartbeat: Duration,
+    beat: Pin<Box<Sleep>>,
+}
+
+impl<S: Socket> Driver<'_, S> {
+    fn poll(&mut self, task: &mut Task<'_>) -> Poll<End> {
+        let (mut more, mut stalled) = (false, false);
+        for turn in 0..BATCH {
+            // Whoever does not read is not read: what it asks for would only pile up.
+            stalled = self.connection.outbox.is_stalled();
+            if stalled {
+                break;
+            }
+            match self.read(task) {
+                Poll::Ready(Some(why)) => return Poll::Ready(why),
+                Poll::Ready(None) => more = turn + 1 == BATCH,
+                Poll::Pending => break,
+            }
+        }
+        if let Poll::Ready(why) = self.write(task) {
+            return Poll::Ready(why);
+        }
+        if let Poll::Ready(why) = self.pulse(task) {
+            return Poll::Ready(why);
+        }
+        // Reading goes on as soon as there is room again.
+        if more || stalled && !self.connection.outbox.is_stalled() {
+            task.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+
+    /// Reads one message; `Some` if that was the last.
+    fn read(&mut self, task: &mut Task<'_>) -> Poll<Option<End>> {
+        let message = ready!(self.socket.poll_receive(task));
+        self.heard = Instant::now();
+        Poll::Ready(match message {
+            None => Some(End::normal("the peer closed it")),
+            Some(Err(error)) => Some(error),
+            Some(Ok(Incoming::Close)) => Some(End::normal("the peer closed it")),
+            Some(Ok(Incoming::Heartbeat)) => {
+                // The answer to a ping is written with whatever comes next.
+                self.dirty = true;
+                None
+            }
+            Some(Ok(Incoming::Text(text))) => {
+                self.connection.receive(text.as_ref());
+                None
+            }
+            Some(Ok(Incoming::Binary(bytes))) => {
+                match std::str::from_utf8(&bytes) {
+                    Ok(text) => self.connection.receive(text),
+                    Err(_) => tracing::warn!("a peer sent a message that is no text"),
+                }
+                None
+            }
+        })
+    }
+
+    /// Writes all that there is to write, as far as the peer takes it.
+    fn write(&mut self, task: &mut Task<'_>) -> Poll<End> {
+        loop {
+            if self.writing.as_slice().is_empty() {
+                let mut batch = std::mem::take(&mut self.spare);
+                self.connection.outbox.take(&mut batch, task.waker());
+                if batch.is_empty() {
+                    self.spare = batch;
+                    break;
+                }
+                self.writing = batch.into_iter();
+            }
+            while !self.writing.as_slice().is_empty() {
+                match self.socket.poll_ready(task) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(error)) => return Poll::Ready(error),
+                    Poll::Pending => return Poll::Pending,
+                }
+                let Some(text) = self.writing.next() else { break };
+                self.unflushed += text.len();
+                self.dirty = true;
+                if let Err(error) = self.socket.send(Outgoing::Text(text)) {
+                    return Poll::Ready(error);
+                }
+            }
+        }
+        if self.dirty {
+            match ready!(self.socket.poll_flush(task)) {
+                Ok(()) => {}
+                Err(error) => return Poll::Ready(error),
+            }
+            self.dirty = false;
+            self.connection.outbox.written(std::mem::take(&mut self.unflushed));
+        }
+        Poll::Pending
+    }
+
+    /// Pings a silent peer, and gives it up in the end.
+    fn pulse(&mut self, task: &mut Task<'_>) -> Poll<End> {
+        while self.beat.as_mut().poll(task).is_ready() {
+            let silent = self.heard.elapsed();
+            if silent >= self.heartbeat * 3 {
+                return Poll::Ready(End { why: "the peer was not heard of for too long".to_owned(), code: 1001 });
+            }
+            if silent >= self.heartbeat / 2
+                && let Poll::Ready(Ok(())) = self.socket.poll_ready(task)
+            {
+                if let Err(error) = self.socket.send(Outgoing::Ping) {
+                    return Poll::Ready(error);
+                }
+                self.dirty = true;
+                if let Poll::Ready(Err(error)) = self.socket.poll_flush(task) {
+                    return Poll::Ready(error);
+                }
+            }
+            self.beat.as_mut().reset(Instant::now() + self.heartbeat);
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,145 @@
+//! Subscriptions.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use ops_runtime::{CallOptions, ErrorCode};
+use serde_json::json;
+
+use crate::harness::{Harness, Set, Working, eventually};
+use crate::operations::{Add, AddInput, Count, CountInput, FailAfter, FailAfterInput, SilentAfter, SilentAfterInput};
+
+pub(crate) async fn finite<H: Harness>() {
+    let set = Set::<H>::start().await;
+    for to in [0, 1, 63, 64, 65, 1_000] {
+        let items = set.remote.subscribe::<Count>(CountInput { to }).await.unwrap();
+        let items: Vec<_> = items.map(|item| item.unwrap().data).collect().await;
+        assert_eq!(items, (0..to).collect::<Vec<_>>());
+    }
+    let items = set.remote.stream("test.count", json!({ "to": 3 })).await.unwrap();
+    let items: Vec<_> = items.map(|item| item.unwrap().data).collect().await;
+    assert_eq!(items, [json!(0), json!(1), json!(2)]);
+    set.settled().await;
+}
+
+pub(crate) async fn in_order<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let items = set.remote.subscribe::<Count>(CountInput { to: 5_000 }).await.unwrap();
+    let items: Vec<_> = items.map(|item| item.unwrap().data).collect().await;
+    assert!(items.into_iter().eq(0..5_000));
+    set.settled().await;
+}
+
+pub(crate) async fn endless_until_the_caller_stops<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let mut items = set.remote.subscribe::<Count>(CountInput { to: u64::MAX }).await.unwrap();
+    for n in 0..500 {
+        assert_eq!(items.next().await.unwrap().unwrap().data, n);
+    }
+    assert_eq!(set.probe.alive(), 1);
+    drop(items);
+    set.settled().await;
+}
+
+pub(crate) async fn ended_by_the_worker<H: Harness>() {
+    let Set { harness, worker, remote, probe } = Set::<H>::start().await;
+    let mut items = remote.subscribe::<SilentAfter>(SilentAfterInput { items: 2 }).await.unwrap();
+    assert_eq!(items.next().await.unwrap().unwrap().data, 0);
+    worker.kill().await;
+    let mut rest: Vec<_> = items.collect().await;
+    let error = rest.pop().unwrap().unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::Aborted, "{error}");
+    assert!(rest.len() <= 1);
+    eventually("no request is pending", || remote.pending_count() == 0).await;
+    eventually("no handler is left", || probe.alive() == 0).await;
+    drop(harness);
+}
+
+pub(crate) async fn failing_midway<H: Harness>() {
+    let set = Set::<H>::start().await;
+    for after in [0, 3, 200] {
+        let items = set.remote.subscribe::<FailAfter>(FailAfterInput { items: after }).await.unwrap();
+        let mut items: Vec<_> = items.collect().await;
+        let error = items.pop().unwrap().unwrap_err();
+        assert_eq!(*error.code(), ErrorCode::Domain("OUT_OF_STOCK".into()));
+        assert!(items.into_iter().map(|item| item.unwrap().data).eq(0..after));
+    }
+    set.settled().await;
+}
+
+pub(crate) async fn refused_before_the_first_item<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let error = match set.remote.stream("test.count", json!({ "to": "many" })).await {
+        Err(error) => error,
+        Ok(items) => items.collect::<Vec<_>>().await.pop().unwrap().unwrap_err(),
+    };
+    assert_eq!(*error.code(), ErrorCode::ValidationError);
+    set.settled().await;
+}
+
+pub(crate) async fn slow_readers_hold_up_nobody<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let mut slow = set.remote.subscribe::<Count>(CountInput { to: 100_000 }).await.unwrap();
+    assert_eq!(slow.next().await.unwrap().unwrap().data, 0);
+    // The worker makes what the window allows, and waits.
+    eventually("the window is full", || set.probe.made() >= 64).await;
+    for _ in 0..20 {
+        assert_eq!(set.remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
+    }
+    let items = set.remote.subscribe::<Count>(CountInput { to: 500 }).await.unwrap();
+    assert_eq!(items.collect::<Vec<_>>().await.len(), 500);
+    assert!(set.probe.made() <= 500 + 200, "{} items were made for a reader of one", set.probe.made());
+    // And nothing is lost for it.
+    for n in 1..2_000 {
+        assert_eq!(slow.next().await.unwrap().unwrap().data, n);
+    }
+    drop(slow);
+    set.settled().await;
+}
+
+pub(crate) async fn nobody_reads<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let idle: Vec<_> = join_all((0..50).map(|_| set.remote.subscribe::<Count>(CountInput { to: u64::MAX }))).await;
+    let idle: Vec<_> = idle.into_iter().map(Result::unwrap).collect();
+    eventually("every window is full", || set.probe.made() >= 50 * 64).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(set.probe.made() <= 50 * 130, "{} items were made for nobody", set.probe.made());
+    drop(idle);
+    set.settled().await;
+}
+
+pub(crate) async fn silent_ones_time_out<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let options = CallOptions::new().with_idle_timeout(Duration::from_millis(400));
+    let input = SilentAfterInput { items: 3 };
+    let items = set.remote.subscribe_with::<SilentAfter>(input, options).await.unwrap();
+    let mut items: Vec<_> = items.collect().await;
+    let error = items.pop().unwrap().unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
+    assert_eq!(error.details()["idleTimeout"], 400);
+    assert_eq!(items.len(), 3);
+    set.settled().await;
+    // A deadline is of the subscription as a whole.
+    let options = CallOptions::new().with_timeout(Duration::from_millis(400));
+    let items = set.remote.subscribe_with::<SilentAfter>(SilentAfterInput { items: 1 }, options).await.unwrap();
+    let error = items.collect::<Vec<_>>().await.pop().unwrap().unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::Timeout, "{error}");
+    set.settled().await;
+}
+
+pub(crate) async fn many_at_once<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let all = (0..100).map(|n| {
+        let remote = set.remote.clone();
+        tokio::spawn(async move {
+            let items = remote.subscribe::<Count>(CountInput { to: n }).await.unwrap();
+            assert!(items.map(|item| item.unwrap().data).collect::<Vec<_>>().await.into_iter().eq(0..n));
+        })
+    });
+    for one in join_all(all).await {
+        one.unwrap();
+    }
+    set.settled().await;
+    assert_eq!(set.worker.running(), 0);
+}

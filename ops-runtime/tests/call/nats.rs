@@ -1,0 +1,156 @@
+//! The suite over NATS, with a server of its own for each case.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ops_runtime::Identity;
+use ops_runtime::call::nats::{Nats, NatsConfig, NatsWorker};
+use ops_runtime::call::{CallHandler, Origin, Remote};
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, Working, eventually};
+use crate::operations::{Probe, registry};
+use crate::proxy::Proxy;
+use crate::servers::{Remotely, Server};
+
+/// Quicker than usual, and still slow enough for a busy machine.
+pub(crate) fn config() -> NatsConfig {
+    NatsConfig::new()
+        .with_origin(Origin::trusted())
+        .with_heartbeat(Duration::from_millis(300))
+        .with_lost_after(Duration::from_secs(4))
+}
+
+pub(crate) async fn connect(address: std::net::SocketAddr) -> Nats {
+    Nats::connect(&format!("nats://{address}"), config()).await.unwrap()
+}
+
+pub(crate) struct NatsHarness {
+    server: Server,
+    /// Between the server and callers.
+    to_callers: Proxy,
+}
+
+impl Harness for NatsHarness {
+    const NAME: &'static str = "nats";
+
+    type Worker = Remotely<NatsWorker>;
+
+    async fn start() -> Self {
+        let server = Server::nats(&[]).await;
+        Self { to_callers: Proxy::start(server.address()).await, server }
+    }
+
+    async fn worker(&self, handler: CallHandler) -> Self::Worker {
+        let proxy = Proxy::start(self.server.address()).await;
+        let worker = connect(proxy.address()).await.serve(handler).await.unwrap();
+        Remotely { worker, proxy }
+    }
+
+    async fn caller(&self) -> Remote {
+        connect(self.to_callers.address()).await.remote().await.unwrap()
+    }
+
+    async fn disturb(&self, choice: u64) {
+        if choice.is_multiple_of(2) {
+            self.to_callers.cut();
+        } else {
+            self.to_callers.stall();
+            tokio::time::sleep(Duration::from_millis(choice)).await;
+            self.to_callers.resume();
+        }
+    }
+
+    fn identity_of(claimed: Option<Identity>) -> Option<Identity> {
+        claimed
+    }
+}
+
+impl Working for Remotely<NatsWorker> {
+    fn running(&self) -> usize {
+        self.worker.running()
+    }
+
+    async fn announce(&self) {
+        self.worker.announce().await.unwrap();
+    }
+
+    async fn stop(self) {
+        self.worker.stop().await;
+    }
+
+    async fn kill(self) {
+        drop(self.proxy);
+        drop(self.worker);
+    }
+}
+
+impl crate::broker_faults::Brokered for NatsHarness {
+    type Worker = NatsWorker;
+
+    async fn server() -> Server {
+        Server::nats(&[]).await
+    }
+
+    async fn serve(address: std::net::SocketAddr, handler: CallHandler) -> NatsWorker {
+        connect(address).await.serve(handler).await.unwrap()
+    }
+
+    async fn remote(address: std::net::SocketAddr) -> Remote {
+        connect(address).await.remote().await.unwrap()
+    }
+
+    fn running(worker: &NatsWorker) -> usize {
+        worker.running()
+    }
+}
+
+async fn bare(server: &Server) -> async_nats::Client {
+    async_nats::connect(format!("nats://{}", server.address())).await.unwrap()
+}
+
+/// Publishes a text as a request for `test.about`, and reads the answer.
+async fn ask(client: &async_nats::Client, text: &str) -> Value {
+    let answer = client.request("ops.call.test.about", text.to_owned().into()).await.unwrap();
+    serde_json::from_slice(&answer.payload).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn anybody_can_ask_and_nobody_can_lie() {
+    let server = Server::nats(&[]).await;
+    let probe = Arc::new(Probe::default());
+    // A worker that believes nobody.
+    let nats = Nats::connect(&format!("nats://{}", server.address()), NatsConfig::new()).await.unwrap();
+    let worker = nats.serve(CallHandler::new(registry(&probe))).await.unwrap();
+    let client = bare(&server).await;
+    let request = |id: &str, operation: &str, more: Value| {
+        let mut payload = json!({ "requestId": id, "operationId": operation, "input": {} });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "type": "call.requested", "id": id, "payload": payload, "newer": [1] }).to_string()
+    };
+    let answer = ask(&client, &request("any id", "test.about", json!({}))).await;
+    assert_eq!((&answer["type"], &answer["id"]), (&json!("call.responded"), &json!("any id")));
+    // Who it says it is does not count.
+    let claims = json!({ "identity": { "id": "ann", "scopes": ["vault:open"] } });
+    let answer = ask(&client, &request("1", "test.about", claims)).await;
+    assert_eq!(answer["payload"]["output"]["data"]["identity"], Value::Null);
+    // The server's permissions are about subjects: a request says what its subject says.
+    let answer = ask(&client, &request("2", "test.secret", json!({}))).await;
+    assert_eq!((&answer["type"], &answer["payload"]["code"]), (&json!("call.error"), &json!("VALIDATION_ERROR")));
+    // Malformed, truncated, of a newer version, not even text.
+    let truncated = request("3", "test.about", json!({}));
+    for text in ["", "[]", "{", r#"{"type":"call.requested","id":"3","payload":{}}"#, &truncated[..truncated.len() - 4]]
+    {
+        assert_eq!(ask(&client, text).await["payload"]["code"], "VALIDATION_ERROR", "{text}");
+    }
+    client.publish("ops.call.test.about", "{}".into()).await.unwrap();
+    for subject in ["ops.call.test.about", "ops.discover", "ops.announce"] {
+        for bytes in [&b"\xff\xfe"[..], b"{\"type\":\"link.sing\",\"payload\":{}}"] {
+            client.publish_with_reply(subject, "nowhere.at.all", bytes.into()).await.unwrap();
+        }
+    }
+    let answer = ask(&client, &request("4", "test.about", json!({}))).await;
+    assert_eq!(answer["type"], "call.responded");
+    eventually("no task is left", || worker.running() == 0).await;
+    worker.stop().await;
+}

@@ -1,0 +1,134 @@
+//! The suite over WebSocket: a hub that calls its spokes, and a spoke that calls others through the hub.
+
+use std::time::Duration;
+
+use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
+use ops_runtime::call::{CallHandler, Origin, Remote};
+use ops_runtime::{Identity, Registry};
+
+use crate::harness::{Harness, Working, ann};
+use crate::proxy::Proxy;
+
+/// Small, so that the limit is quickly reached.
+const MAX_MESSAGE: usize = 256 << 10;
+
+pub(crate) fn hub() -> Hub {
+    Hub::new(CallHandler::new(Registry::new())).with_max_message(MAX_MESSAGE).with_authentication(
+        |request| async move {
+            match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
+                Some("Bearer ann") => Ok(Origin::authenticated(ann())),
+                Some("Bearer worker") => Ok(Origin::anonymous().serving(true)),
+                _ => Err(axum::http::StatusCode::UNAUTHORIZED),
+            }
+        },
+    )
+}
+
+pub(crate) fn config(token: &str) -> WebSocketConfig {
+    WebSocketConfig::new().with_bearer(token).with_max_message(MAX_MESSAGE)
+}
+
+async fn spoke(url: &str, handler: CallHandler) -> WebSocketClient {
+    let config = config("worker").with_handler(handler).trusting_hub();
+    // The network may be disturbed just now.
+    for _ in 0..100 {
+        if let Ok(client) = WebSocketClient::connect(url, config.clone()).await {
+            return client;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("no connection to the hub");
+}
+
+/// The hub calls what spokes serve.
+pub(crate) struct ToSpokes {
+    hub: Hub,
+    server: Listening,
+}
+
+impl Harness for ToSpokes {
+    const NAME: &'static str = "websocket, hub to spokes";
+
+    type Worker = WebSocketClient;
+
+    async fn start() -> Self {
+        let hub = hub();
+        Self { server: hub.listen("127.0.0.1:0").await.unwrap(), hub }
+    }
+
+    async fn worker(&self, handler: CallHandler) -> WebSocketClient {
+        spoke(&self.server.url(), handler).await
+    }
+
+    async fn caller(&self) -> Remote {
+        self.hub.remote()
+    }
+
+    fn identity_of(claimed: Option<Identity>) -> Option<Identity> {
+        claimed
+    }
+}
+
+/// A spoke calls what other spokes serve; the network in between can be disturbed.
+pub(crate) struct ThroughHub {
+    _server: Listening,
+    near: Proxy,
+    far: Proxy,
+}
+
+impl Harness for ThroughHub {
+    const NAME: &'static str = "websocket, through a hub";
+
+    type Worker = WebSocketClient;
+
+    async fn start() -> Self {
+        let hub = hub().with_forwarding().with_heartbeat(Duration::from_secs(1));
+        let server = hub.listen("127.0.0.1:0").await.unwrap();
+        let near = Proxy::start(server.address()).await;
+        Self { near, far: Proxy::start(server.address()).await, _server: server }
+    }
+
+    async fn worker(&self, handler: CallHandler) -> WebSocketClient {
+        spoke(&format!("ws://{}/", self.far.address()), handler).await
+    }
+
+    async fn caller(&self) -> Remote {
+        let config = config("ann").with_heartbeat(Duration::from_secs(1));
+        WebSocketClient::connect(&format!("ws://{}/", self.near.address()), config).await.unwrap().remote()
+    }
+
+    async fn disturb(&self, choice: u64) {
+        let proxy = if choice % 2 == 0 { &self.near } else { &self.far };
+        match choice % 10 {
+            0..3 => proxy.cut(),
+            3..6 => {
+                proxy.stall();
+                tokio::time::sleep(Duration::from_millis(choice)).await;
+                proxy.resume();
+            }
+            _ => {}
+        }
+    }
+
+    fn identity_of(_: Option<Identity>) -> Option<Identity> {
+        Some(ann())
+    }
+}
+
+impl Working for WebSocketClient {
+    fn running(&self) -> usize {
+        Self::running(self)
+    }
+
+    async fn announce(&self) {
+        Self::announce(self);
+    }
+
+    async fn stop(self) {
+        Self::stop(self).await;
+    }
+
+    async fn kill(self) {
+        drop(self);
+    }
+}

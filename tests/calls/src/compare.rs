@@ -1,0 +1,137 @@
+//! Calls a second with many callers, and how long one call takes with one.
+
+use std::future::Future;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{BoxFuture, join_all};
+use ops_runtime::call::{CallHandler, InProcess};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::ours::{self, AddInput, Order, SendBackInput};
+use crate::peer;
+
+/// Starts a server as a process of its own; it ends when its input does.
+async fn server(which: &str) -> (Child, String) {
+    let program = std::env::current_exe().unwrap();
+    let mut child =
+        Command::new(program).args(["serve", which]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
+    (child, line.trim().to_owned())
+}
+
+/// One call, of a number.
+type Subject = Arc<dyn Fn(i64) -> BoxFuture<'static, ()> + Send + Sync>;
+
+fn subject<F: Future<Output = ()> + Send + 'static>(call: impl Fn(i64) -> F + Send + Sync + 'static) -> Subject {
+    Arc::new(move |n| Box::pin(call(n)))
+}
+
+/// Calls a second.
+async fn throughput(call: &Subject, callers: i64, time: Duration) -> f64 {
+    let started = Instant::now();
+    let tasks = (0..callers).map(|n| {
+        let call = call.clone();
+        tokio::spawn(async move {
+            let mut done = 0;
+            while started.elapsed() < time {
+                // Looking at the clock is not what is measured.
+                for _ in 0..16 {
+                    call(n).await;
+                    done += 1;
+                }
+            }
+            done
+        })
+    });
+    let done: i64 = join_all(tasks).await.into_iter().map(Result::unwrap).sum();
+    done as f64 / started.elapsed().as_secs_f64()
+}
+
+/// Microseconds of a call with nothing else going on: the median, and that of the slowest of a hundred.
+async fn latency(call: &Subject, time: Duration) -> (f64, f64) {
+    let (started, call) = (Instant::now(), call.clone());
+    let mut times = tokio::spawn(async move {
+        let mut times = Vec::new();
+        while started.elapsed() < time {
+            let before = Instant::now();
+            call(1).await;
+            times.push(before.elapsed().as_secs_f64() * 1e6);
+        }
+        times
+    })
+    .await
+    .unwrap();
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[times.len() * 99 / 100])
+}
+
+pub async fn run() {
+    let transport = InProcess::new();
+    let _worker = transport.serve(CallHandler::new(ours::registry()));
+    let local = transport.remote();
+    let ((_ours, our_url), (_peer, peer_url)) = (server("ours").await, server("jsonrpsee").await);
+    let (remote, client) = (ours::connect(&our_url).await, Arc::new(peer::connect(&peer_url).await));
+    let subjects: Vec<(&str, Subject)> = vec![
+        ("in process, add", {
+            let local = local.clone();
+            subject(move |n| {
+                let local = local.clone();
+                async move { assert_eq!(local.execute::<ours::Add>(AddInput { a: n, b: 1 }).await.unwrap().data, n + 1) }
+            })
+        }),
+        ("websocket, add", {
+            let remote = remote.clone();
+            subject(move |n| {
+                let remote = remote.clone();
+                async move { assert_eq!(remote.execute::<ours::Add>(AddInput { a: n, b: 1 }).await.unwrap().data, n + 1) }
+            })
+        }),
+        ("jsonrpsee, add", {
+            let client = client.clone();
+            subject(move |n| {
+                let client = client.clone();
+                async move { assert_eq!(peer::add(&client, n, 1).await, n + 1) }
+            })
+        }),
+        ("websocket, 1 KB", {
+            let remote = remote.clone();
+            subject(move |_| {
+                let remote = remote.clone();
+                async move {
+                    let input = SendBackInput { order: Order::sample() };
+                    assert_eq!(remote.execute::<ours::SendBack>(input).await.unwrap().data.id, 7);
+                }
+            })
+        }),
+        ("jsonrpsee, 1 KB", {
+            let client = client.clone();
+            subject(move |_| {
+                let client = client.clone();
+                async move { assert_eq!(peer::send_back(&client, Order::sample()).await.id, 7) }
+            })
+        }),
+    ];
+    const ROUNDS: usize = 5;
+    let time = Duration::from_millis(700);
+    let mut results = vec![Vec::new(); subjects.len()];
+    // Interleaved, so that a busy moment of the machine hits all alike.
+    for _ in 0..ROUNDS {
+        for ((_, call), results) in subjects.iter().zip(&mut results) {
+            let (one, slowest) = latency(call, time / 2).await;
+            results.push([throughput(call, 64, time).await, throughput(call, 1024, time).await, one, slowest]);
+        }
+    }
+    println!("{:<18}{:>14}{:>14}{:>12}{:>12}", "", "calls/s, 64", "calls/s, 1024", "p50 us", "p99 us");
+    for ((name, _), results) in subjects.iter().zip(results) {
+        let median = |column: usize| {
+            let mut values: Vec<f64> = results.iter().map(|row| row[column]).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        println!("{name:<18}{:>14.0}{:>14.0}{:>12.1}{:>12.1}", median(0), median(1), median(2), median(3));
+    }
+}

@@ -1,0 +1,33 @@
+//! What calls cost: calls a second and the time of one call, in process and over WebSocket, beside jsonrpsee.
+//!
+//! ```text
+//! calls compare             a table; every server is a process of its own
+//! calls scale               what many pending calls, idle subscriptions and connections cost
+//! calls serve ours|jsonrpsee
+//! ```
+
+mod compare;
+mod ours;
+mod peer;
+mod scale;
+
+use std::time::Duration;
+
+#[tokio::main(worker_threads = 2)]
+async fn main() {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["compare"] => compare::run().await,
+        ["scale"] => scale::run().await,
+        ["serve", "ours"] => ours::serve().await,
+        ["serve", "jsonrpsee"] => peer::serve().await,
+        _ => panic!("usage: calls compare | scale | serve ours|jsonrpsee"),
+    }
+}
+
+/// Prints where a server listens, and waits until whoever started it goes away.
+async fn listening(url: &str) {
+    println!("{url}");
+    let _ = tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await;
+    tokio::time::sleep(Duration::ZERO).await;
+}

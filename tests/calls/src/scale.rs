@@ -1,0 +1,127 @@
+//! What many of something cost, in bytes each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
+use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
+use ops_runtime::call::{CallHandler, CallRequest, Frame, InProcess, Link, PendingRequests, Unsent};
+use ops_runtime::{Handler, OperationKind, OperationSpec, Registration, Registry};
+use serde_json::{Value, json};
+
+/// Memory that the process uses, in bytes.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+fn report(what: &str, count: usize, before: u64) {
+    let bytes = resident().saturating_sub(before);
+    println!("{what:<60}{count:>8}{:>10} bytes each", bytes / count as u64);
+}
+
+/// An operation that never answers, and a subscription that never gives an item.
+fn registry() -> Registry {
+    let registry = Registry::new();
+    let spec = |kind, name| OperationSpec::new(kind, "bench", name).unwrap();
+    let wait = Handler::dynamic(|_: Value, _| std::future::pending());
+    let idle = Handler::dynamic_stream(|_: Value, _| async { Ok(stream::pending()) });
+    registry.register(Registration::new(spec(OperationKind::Query, "wait"), wait)).unwrap();
+    registry.register(Registration::new(spec(OperationKind::Subscription, "idle"), idle)).unwrap();
+    registry
+}
+
+/// Where requests go that nobody answers.
+struct Nowhere;
+
+impl Link for Nowhere {
+    fn send(&self, frame: Frame) -> Result<(), Unsent> {
+        drop(frame);
+        Ok(())
+    }
+}
+
+async fn until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+pub async fn run() {
+    const CALLS: usize = 100_000;
+
+    // The caller's table with a task each.
+    let pending = PendingRequests::new(Arc::new(Nowhere));
+    let before = resident();
+    let tasks: Vec<_> = (0..CALLS)
+        .map(|_| {
+            let pending = pending.clone();
+            tokio::spawn(async move { drop(pending.call(CallRequest::new("bench.wait", json!(null))).await) })
+        })
+        .collect();
+    until(|| pending.pending_count() == CALLS).await;
+    report("pending calls, the caller's table and its tasks", CALLS, before);
+    tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    until(|| pending.pending_count() == 0).await;
+    drop(tasks);
+
+    // Both sides in one process: with the caller's pipeline, the worker's task and the handler.
+    let transport = InProcess::new();
+    let worker = transport.serve(CallHandler::new(registry()).with_max_running(CALLS));
+    let remote = transport.remote();
+    let before = resident();
+    let tasks: Vec<_> = (0..CALLS)
+        .map(|_| {
+            let remote = remote.clone();
+            tokio::spawn(async move { drop(remote.call("bench.wait", json!(null)).await) })
+        })
+        .collect();
+    until(|| worker.running() == CALLS).await;
+    report("calls in process, both sides with all tasks and handlers", CALLS, before);
+    tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    until(|| remote.pending_count() == 0 && worker.running() == 0).await;
+    drop((tasks, worker));
+
+    // One hub, subscribers over 10 connections.
+    const SUBSCRIPTIONS: usize = 10_000;
+    let hub = Hub::new(CallHandler::new(registry()));
+    let server = hub.listen("127.0.0.1:0").await.unwrap();
+    let clients = join_all((0..10).map(|_| WebSocketClient::connect_to(&server))).await;
+    let before = resident();
+    let mut idle = Vec::new();
+    for n in 0..SUBSCRIPTIONS {
+        idle.push(clients[n % 10].remote().stream("bench.idle", json!(null)).await.unwrap());
+    }
+    until(|| hub.running() == SUBSCRIPTIONS).await;
+    report("idle subscriptions on one hub, both sides", SUBSCRIPTIONS, before);
+    drop(idle);
+    until(|| hub.running() == 0).await;
+    drop((clients, server));
+
+    const CLIENTS: usize = 1_000;
+    let hub = Hub::new(CallHandler::new(crate::ours::registry()));
+    let server = hub.listen("127.0.0.1:0").await.unwrap();
+    let before = resident();
+    let clients: Vec<_> =
+        stream::iter(0..CLIENTS).map(|_| WebSocketClient::connect_to(&server)).buffer_unordered(50).collect().await;
+    until(|| hub.peers().len() == CLIENTS).await;
+    report("WebSocket clients on one hub, both sides", CLIENTS, before);
+    let calls = clients.iter().map(|client| {
+        let remote = client.remote();
+        async move { remote.execute::<crate::ours::Add>(crate::ours::AddInput { a: 1, b: 1 }).await.unwrap().data }
+    });
+    assert!(join_all(calls).await.iter().all(|sum| *sum == 2));
+    report("the same, after a call of each", CLIENTS, before);
+}
+
+/// Connects without ado.
+trait Connect: Sized {
+    async fn connect_to(server: &ops_runtime::call::websocket::Listening) -> Self;
+}
+
+impl Connect for WebSocketClient {
+    async fn connect_to(server: &ops_runtime::call::websocket::Listening) -> Self {
+        Self::connect(&server.url(), WebSocketConfig::new()).await.unwrap()
+    }
+}
