@@ -6,15 +6,15 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use tracing::Instrument;
 
-use super::directory::gone;
+use super::directory::{gone, not_served};
 use super::meter::Meter;
 use super::{CallEvent, CallRequest, Facts, Frame, PendingRequests, RequestId, Route, Transport, Unsent, event, trace};
 use crate::caller::{Target, impl_caller};
 use crate::handler::BoxFuture;
 use crate::pipeline::Invocation;
 use crate::{
-    CallError, CallOptions, Context, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, PayloadStream,
-    Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
+    CallError, CallOptions, Context, Endpoint, Handler, OperationKind, OperationSpec, OutputPolicy, Payload,
+    PayloadStream, Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
 };
 
 /// How often a request is given to somebody else because a worker went away before it took it.
@@ -108,6 +108,18 @@ impl Remote {
         self.bind([served.clone()]).into_iter().try_for_each(|registration| self.registry.replace(registration))
     }
 
+    /// Takes an operation for granted that may be served by whoever is being connected to.
+    fn expect(&self, id: &str) -> Result<(), CallError> {
+        match (self.far.0.route(id)?, id.split_once('.')) {
+            (Route::Wait(_), Some((namespace, name))) => {
+                let spec = OperationSpec::new(OperationKind::Mutation, namespace, name);
+                let spec = spec.map_err(|error| CallError::from_error(&error))?;
+                self.learn(&spec.into()).map_err(|error| CallError::from_error(&error))
+            }
+            _ => Err(not_served(id)),
+        }
+    }
+
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
         match target {
             Target::Type(spec) if self.registry.table().get(&spec.id).is_none() => {
@@ -116,13 +128,8 @@ impl Remote {
             Target::Type(_) => {}
             Target::Id(id) => match self.far.0.spec(id) {
                 Some(served) => self.learn(&served).map_err(|error| CallError::from_error(&error))?,
-                // Says why: nobody serves it, or there is no connection. What was announced before is still known.
-                None if self.registry.table().get(id).is_none() => {
-                    let route = self.far.0.route(id)?;
-                    if let Route::To(_) = route {
-                        return Err(super::directory::not_served(id));
-                    }
-                }
+                // What was announced before is still known, and fails when it is sent if nobody serves it any more.
+                None if self.registry.table().get(id).is_none() => self.expect(id)?,
                 None => {}
             },
         }

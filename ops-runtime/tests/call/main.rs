@@ -6,6 +6,8 @@
 mod cases;
 mod harness;
 mod in_process;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod operations;
 mod proxy;
 #[cfg(feature = "websocket")]
