@@ -157,8 +157,8 @@ impl Far {
     /// Gives a request to somebody who serves it, and to another if that one goes away before.
     async fn send<T>(
         &self,
-        mut request: CallRequest,
-        start: impl Fn(&PendingRequests, CallRequest) -> Result<T, Unsent>,
+        mut request: Box<CallRequest>,
+        start: impl Fn(&PendingRequests, Box<CallRequest>) -> Result<T, Unsent>,
     ) -> Result<T, CallError> {
         let mut attempts = 0;
         loop {
@@ -175,7 +175,7 @@ impl Far {
                 Err(Unsent::Refused(error)) => return Err(error),
                 Err(Unsent::Gone(Frame::Event(CallEvent::Requested(unsent)))) if attempts < ATTEMPTS => {
                     attempts += 1;
-                    request = *unsent;
+                    request = unsent;
                     // Whoever went away is forgotten soon.
                     tokio::task::yield_now().await;
                 }
@@ -244,9 +244,9 @@ fn request(
     input: Payload,
     context: &Context,
     deadline: Option<std::time::Instant>,
-) -> CallRequest {
+) -> Box<CallRequest> {
     let extra = context.extra.as_deref();
-    let mut request = CallRequest::with_id(RequestId::of(context.request), spec.id.clone(), input);
+    let mut request = Box::new(CallRequest::with_id(RequestId::of(context.request), spec.id.clone(), input));
     request.deadline = deadline.map(event::to_epoch);
     if let Some(extra) = extra {
         // A request that is passed on is part of the one that came.
