@@ -79,6 +79,9 @@ worker.stop().await;
 //! With the feature `metrics`: `ops_calls_total` (`side`, `operation`, `code`), `ops_call_duration_seconds` (`side`,
 //! `operation`) and `ops_calls_in_flight` (`side`).
 
+// A frame that is not sent is given back as it is, for somebody else.
+#![allow(clippy::result_large_err)]
+
 mod announced;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod broker;

@@ -279,12 +279,11 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
     Ok(output::dynamic(&entry, policy, envelope)?.map(Payload::Value))
 }
 
-/// Starts a call for a caller elsewhere; and whether its output needs no check.
-fn start_served(
-    mut call: Invocation,
-    id: &str,
-    input: Payload,
-) -> Result<(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, bool), CallError> {
+/// A call that was started, its operation, and whether its output needs no check.
+type Started = (Guard<ResponseEnvelope<Payload>>, Arc<Entry>, bool);
+
+/// Starts a call for a caller elsewhere.
+fn start_served(mut call: Invocation, id: &str, input: Payload) -> Result<Started, CallError> {
     let table = call.context.registry.table();
     let (entry, handler) = call.admit(id, table.get(id))?;
     let by_type = handler.erased.takes_payload() && call.policy != OutputPolicy::Strict;

@@ -203,7 +203,7 @@ impl CallRequest {
 pub(crate) fn to_epoch(instant: Instant) -> u64 {
     let left = instant.saturating_duration_since(Instant::now());
     let then = since_epoch().saturating_add(left);
-    milliseconds(then).saturating_add(u64::from(then.subsec_nanos() % 1_000_000 != 0))
+    milliseconds(then).saturating_add(u64::from(!then.subsec_nanos().is_multiple_of(1_000_000)))
 }
 
 fn since_epoch() -> Duration {

@@ -131,8 +131,6 @@ impl Session {
     ///
     /// # Errors
     /// Gives a request back that is not going to be run, because the session takes no more.
-    // A frame is as large as it is, and is given back to be passed on.
-    #[allow(clippy::result_large_err)]
     pub fn receive(&self, frame: Frame) -> Result<(), Frame> {
         let peer = &self.0.0;
         match frame {

@@ -71,17 +71,25 @@ impl PendingRequests {
     ///
     /// # Errors
     /// What the worker answers with, `TIMEOUT` at the request's deadline, `ABORTED` if either side gives up.
-    pub async fn call(&self, request: CallRequest) -> Result<ResponseEnvelope<Payload>, CallError> {
-        let deadline = request.deadline();
-        let epoch = request.deadline;
-        self.ready().await;
-        let answer = self.start(request).map_err(unsent)?;
-        let Some(deadline) = deadline else { return answer.await };
-        let timer = std::pin::pin!(tokio::time::sleep_until(deadline.into()));
-        match select(answer, timer).await {
-            Either::Left((answer, _)) => answer,
-            Either::Right(_) => Err(CallError::new(ErrorCode::Timeout, "the deadline passed before an answer came")
-                .with_details(json!({ "deadline": epoch }))),
+    // Not an async fn, which would keep all of the request as long as it waits.
+    pub fn call(
+        &self,
+        request: CallRequest,
+    ) -> impl Future<Output = Result<ResponseEnvelope<Payload>, CallError>> + Send + use<> {
+        let (pending, request) = (self.clone(), Box::new(request));
+        async move {
+            let (deadline, epoch) = (request.deadline(), request.deadline);
+            pending.ready().await;
+            let answer = pending.start(request).map_err(unsent)?;
+            let Some(deadline) = deadline else { return answer.await };
+            let timer = Box::pin(tokio::time::sleep_until(deadline.into()));
+            match select(answer, timer).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => {
+                    Err(CallError::new(ErrorCode::Timeout, "the deadline passed before an answer came")
+                        .with_details(json!({ "deadline": epoch })))
+                }
+            }
         }
     }
 
@@ -93,7 +101,7 @@ impl PendingRequests {
     pub async fn subscribe(&self, request: CallRequest) -> Result<PayloadStream, CallError> {
         self.ready().await;
         let idle = request.idle_timeout();
-        let items = self.open(request).map_err(unsent)?;
+        let items = self.open(Box::new(request)).map_err(unsent)?;
         let Some(idle) = idle else { return Ok(items.boxed()) };
         let silent = move || {
             let message = format!("the subscription stayed silent for {idle:?}");
@@ -118,18 +126,18 @@ impl PendingRequests {
     }
 
     /// Sends the request of a call whose limits somebody else enforces.
-    pub(super) fn start(&self, request: CallRequest) -> Result<PendingCall, Unsent> {
+    pub(super) fn start(&self, request: Box<CallRequest>) -> Result<PendingCall, Unsent> {
         let (request_id, number, slot) = self.send(request, false)?;
         Ok(PendingCall { ticket: Ticket { pending: self.clone(), request_id, number, slot } })
     }
 
     /// Sends the request of a subscription whose limits somebody else enforces.
-    pub(super) fn open(&self, request: CallRequest) -> Result<Subscription, Unsent> {
+    pub(super) fn open(&self, request: Box<CallRequest>) -> Result<Subscription, Unsent> {
         let (request_id, number, slot) = self.send(request, true)?;
         Ok(Subscription { ticket: Ticket { pending: self.clone(), request_id, number, slot }, taken: 0 })
     }
 
-    fn send(&self, mut request: CallRequest, streams: bool) -> Result<(RequestId, Number, Arc<Slot>), Unsent> {
+    fn send(&self, mut request: Box<CallRequest>, streams: bool) -> Result<(RequestId, Number, Arc<Slot>), Unsent> {
         let shared = &*self.0;
         let slot = Arc::new(Slot::new(streams));
         let number = loop {
@@ -140,14 +148,14 @@ impl PendingRequests {
             }
         };
         if streams && shared.resubscribes {
-            slot.keep(Box::new(request.clone()));
+            slot.keep(request.clone());
         }
         let request_id = request.request_id.clone();
         shared.sending.fetch_add(1, Ordering::SeqCst);
         let sent = if shared.closed.load(Ordering::SeqCst) {
-            Err(Unsent::Gone(CallEvent::Requested(Box::new(request)).into()))
+            Err(Unsent::Gone(CallEvent::Requested(request).into()))
         } else {
-            shared.link.send(CallEvent::Requested(Box::new(request)).into())
+            shared.link.send(CallEvent::Requested(request).into())
         };
         shared.sending.fetch_sub(1, Ordering::SeqCst);
         match sent {
@@ -427,9 +435,9 @@ pub(super) struct Subscription {
 
 impl Subscription {
     /// Asks for the subscription again, over a new connection.
-    fn again(&mut self, request: CallRequest) -> Result<(), CallError> {
+    fn again(&mut self, request: Box<CallRequest>) -> Result<(), CallError> {
         self.taken = 0;
-        let frame = CallEvent::Requested(Box::new(request)).into();
+        let frame = CallEvent::Requested(request).into();
         match self.ticket.pending.link().send(frame) {
             // Lost once more: there is going to be another time.
             Ok(()) | Err(Unsent::Gone(_)) => Ok(()),
@@ -454,7 +462,7 @@ impl Stream for Subscription {
                 }
                 Taken::End => return Poll::Ready(None),
                 Taken::Again(request) => {
-                    if let Err(error) = self.again(*request) {
+                    if let Err(error) = self.again(request) {
                         self.ticket.slot.put(Err(error), true, usize::MAX);
                     }
                 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use tracing::Instrument;
 
-use super::directory::gone;
+use super::directory::{gone, not_served};
 use super::meter::Meter;
 use super::{CallEvent, CallRequest, Facts, Frame, PendingRequests, RequestId, Route, Transport, Unsent, event, trace};
 use crate::caller::{Target, impl_caller};
 use crate::handler::BoxFuture;
 use crate::pipeline::Invocation;
 use crate::{
-    CallError, CallOptions, Context, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, PayloadStream,
-    Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
+    CallError, CallOptions, Context, Endpoint, Handler, OperationKind, OperationSpec, OutputPolicy, Payload,
+    PayloadStream, Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
 };
 
 /// How often a request is given to somebody else because a worker went away before it took it.
@@ -108,6 +108,18 @@ impl Remote {
         self.bind([served.clone()]).into_iter().try_for_each(|registration| self.registry.replace(registration))
     }
 
+    /// Takes an operation for granted that may be served by whoever is being connected to.
+    fn expect(&self, id: &str) -> Result<(), CallError> {
+        match (self.far.0.route(id)?, id.split_once('.')) {
+            (Route::Wait(_), Some((namespace, name))) => {
+                let spec = OperationSpec::new(OperationKind::Mutation, namespace, name);
+                let spec = spec.map_err(|error| CallError::from_error(&error))?;
+                self.learn(&spec.into()).map_err(|error| CallError::from_error(&error))
+            }
+            _ => Err(not_served(id)),
+        }
+    }
+
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
         match target {
             Target::Type(spec) if self.registry.table().get(&spec.id).is_none() => {
@@ -116,13 +128,8 @@ impl Remote {
             Target::Type(_) => {}
             Target::Id(id) => match self.far.0.spec(id) {
                 Some(served) => self.learn(&served).map_err(|error| CallError::from_error(&error))?,
-                // Says why: nobody serves it, or there is no connection. What was announced before is still known.
-                None if self.registry.table().get(id).is_none() => {
-                    let route = self.far.0.route(id)?;
-                    if let Route::To(_) = route {
-                        return Err(super::directory::not_served(id));
-                    }
-                }
+                // What was announced before is still known, and fails when it is sent if nobody serves it any more.
+                None if self.registry.table().get(id).is_none() => self.expect(id)?,
                 None => {}
             },
         }
@@ -150,8 +157,8 @@ impl Far {
     /// Gives a request to somebody who serves it, and to another if that one goes away before.
     async fn send<T>(
         &self,
-        mut request: CallRequest,
-        start: impl Fn(&PendingRequests, CallRequest) -> Result<T, Unsent>,
+        mut request: Box<CallRequest>,
+        start: impl Fn(&PendingRequests, Box<CallRequest>) -> Result<T, Unsent>,
     ) -> Result<T, CallError> {
         let mut attempts = 0;
         loop {
@@ -168,7 +175,7 @@ impl Far {
                 Err(Unsent::Refused(error)) => return Err(error),
                 Err(Unsent::Gone(Frame::Event(CallEvent::Requested(unsent)))) if attempts < ATTEMPTS => {
                     attempts += 1;
-                    request = *unsent;
+                    request = unsent;
                     // Whoever went away is forgotten soon.
                     tokio::task::yield_now().await;
                 }
@@ -237,9 +244,9 @@ fn request(
     input: Payload,
     context: &Context,
     deadline: Option<std::time::Instant>,
-) -> CallRequest {
+) -> Box<CallRequest> {
     let extra = context.extra.as_deref();
-    let mut request = CallRequest::with_id(RequestId::of(context.request), spec.id.clone(), input);
+    let mut request = Box::new(CallRequest::with_id(RequestId::of(context.request), spec.id.clone(), input));
     request.deadline = deadline.map(event::to_epoch);
     if let Some(extra) = extra {
         // A request that is passed on is part of the one that came.

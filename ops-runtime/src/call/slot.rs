@@ -18,8 +18,8 @@ pub(super) struct Slot {
 
 #[derive(Default)]
 struct State {
-    /// The first answer: all that a call gets, so that a call allocates no queue.
-    first: Option<Answer>,
+    /// The first answer: all that a call gets, so that a call allocates no queue. Boxed, for many wait and few have one.
+    first: Option<Box<Answer>>,
     more: VecDeque<Answer>,
     ended: bool,
     waker: Option<Waker>,
@@ -65,7 +65,7 @@ impl Slot {
             return false;
         }
         if state.first.is_none() && state.more.is_empty() {
-            state.first = Some(answer);
+            state.first = Some(Box::new(answer));
         } else {
             state.more.push_back(answer);
         }
@@ -88,7 +88,7 @@ impl Slot {
             return false;
         }
         // One word about the gap is enough, however often the connection is lost before anybody reads.
-        if !matches!(state.more.back().or(state.first.as_ref()), Some(Err(_))) {
+        if !matches!(state.more.back().or(state.first.as_deref()), Some(Err(_))) {
             state.more.push_back(Err(gap));
         }
         wake(state);
@@ -107,7 +107,7 @@ impl Slot {
     pub(super) fn poll(&self, task: &mut Task<'_>) -> Poll<Taken> {
         let mut state = self.lock();
         if let Some(answer) = state.first.take() {
-            return Poll::Ready(Taken::Answer(answer));
+            return Poll::Ready(Taken::Answer(*answer));
         }
         if let Some(answer) = state.more.pop_front() {
             return Poll::Ready(Taken::Answer(answer));

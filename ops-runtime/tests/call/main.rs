@@ -8,6 +8,8 @@ mod broker_faults;
 mod cases;
 mod harness;
 mod in_process;
+#[cfg(feature = "metrics")]
+mod metrics;
 #[cfg(feature = "nats")]
 mod nats;
 mod operations;

@@ -98,7 +98,7 @@ impl Harness for ThroughHub {
     }
 
     async fn disturb(&self, choice: u64) {
-        let proxy = if choice % 2 == 0 { &self.near } else { &self.far };
+        let proxy = if choice.is_multiple_of(2) { &self.near } else { &self.far };
         match choice % 10 {
             0..3 => proxy.cut(),
             3..6 => {

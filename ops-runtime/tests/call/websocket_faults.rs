@@ -372,7 +372,8 @@ async fn a_connection_that_breaks() {
             assert!(items.next().await.is_none());
             assert_eq!(remote.pending_count(), 0);
             served.settled().await;
-            // What begins now waits for the next connection.
+            // What begins now waits for the next connection, also by an id that was never called.
+            assert_eq!(remote.call("test.echo", json!({ "value": 1 })).await.unwrap().data, 1);
             assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
         }
     })

@@ -23,6 +23,14 @@ async fn server(which: &str) -> (Child, String) {
     (child, line.trim().to_owned())
 }
 
+/// The CPU seconds that a process has used.
+fn cpu(process: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<_> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
+    // User and system time, in hundredths of a second.
+    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+}
+
 /// One call, of a number.
 type Subject = Arc<dyn Fn(i64) -> BoxFuture<'static, ()> + Send + Sync>;
 
@@ -30,9 +38,10 @@ fn subject<F: Future<Output = ()> + Send + 'static>(call: impl Fn(i64) -> F + Se
     Arc::new(move |n| Box::pin(call(n)))
 }
 
-/// Calls a second.
-async fn throughput(call: &Subject, callers: i64, time: Duration) -> f64 {
-    let started = Instant::now();
+/// Calls a second, and CPU microseconds of a call on both sides, which a busy machine changes less.
+async fn throughput(call: &Subject, callers: i64, time: Duration, server: Option<&str>) -> (f64, f64) {
+    let used = || cpu("self") + server.map_or(0.0, cpu);
+    let (started, before) = (Instant::now(), used());
     let tasks = (0..callers).map(|n| {
         let call = call.clone();
         tokio::spawn(async move {
@@ -48,7 +57,7 @@ async fn throughput(call: &Subject, callers: i64, time: Duration) -> f64 {
         })
     });
     let done: i64 = join_all(tasks).await.into_iter().map(Result::unwrap).sum();
-    done as f64 / started.elapsed().as_secs_f64()
+    (done as f64 / started.elapsed().as_secs_f64(), (used() - before) * 1e6 / done as f64)
 }
 
 /// Microseconds of a call with nothing else going on: the median, and that of the slowest of a hundred.
@@ -73,8 +82,16 @@ pub async fn run() {
     let transport = InProcess::new();
     let _worker = transport.serve(CallHandler::new(ours::registry()));
     let local = transport.remote();
-    let ((_ours, our_url), (_peer, peer_url)) = (server("ours").await, server("jsonrpsee").await);
+    // A server ends with its handle.
+    let ((ours, our_url), (peer, peer_url)) = (server("ours").await, server("jsonrpsee").await);
     let (remote, client) = (ours::connect(&our_url).await, Arc::new(peer::connect(&peer_url).await));
+    let process = |child: &Child| child.id().unwrap().to_string();
+    let (ours, peer) = (process(&ours), process(&peer));
+    let server_of = |name: &str| match name {
+        name if name.starts_with("websocket") => Some(&*ours),
+        name if name.starts_with("jsonrpsee") => Some(&*peer),
+        _ => None,
+    };
     let subjects: Vec<(&str, Subject)> = vec![
         ("in process, add", {
             let local = local.clone();
@@ -120,18 +137,23 @@ pub async fn run() {
     let mut results = vec![Vec::new(); subjects.len()];
     // Interleaved, so that a busy moment of the machine hits all alike.
     for _ in 0..ROUNDS {
-        for ((_, call), results) in subjects.iter().zip(&mut results) {
+        for ((name, call), results) in subjects.iter().zip(&mut results) {
             let (one, slowest) = latency(call, time / 2).await;
-            results.push([throughput(call, 64, time).await, throughput(call, 1024, time).await, one, slowest]);
+            let (few, few_cpu) = throughput(call, 64, time, server_of(name)).await;
+            let (many, many_cpu) = throughput(call, 1024, time, server_of(name)).await;
+            results.push([few, few_cpu, many, many_cpu, one, slowest]);
         }
     }
-    println!("{:<18}{:>14}{:>14}{:>12}{:>12}", "", "calls/s, 64", "calls/s, 1024", "p50 us", "p99 us");
+    let columns = ["64: calls/s", "CPU us", "1024: calls/s", "CPU us", "1: p50 us", "p99 us"];
+    println!("{:<18}{}", "callers", columns.map(|column| format!("{column:>15}")).concat());
     for ((name, _), results) in subjects.iter().zip(results) {
         let median = |column: usize| {
             let mut values: Vec<f64> = results.iter().map(|row| row[column]).collect();
             values.sort_by(f64::total_cmp);
             values[values.len() / 2]
         };
-        println!("{name:<18}{:>14.0}{:>14.0}{:>12.1}{:>12.1}", median(0), median(1), median(2), median(3));
+        let decimals = [0, 2, 0, 2, 1, 1];
+        let row = std::array::from_fn::<_, 6, _>(|at| format!("{:>15.*}", decimals[at], median(at))).concat();
+        println!("{name:<18}{row}");
     }
 }

@@ -6,9 +6,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
-use ops_runtime::call::{CallHandler, CallRequest, Frame, InProcess, Link, PendingRequests, Unsent};
-use ops_runtime::{Handler, OperationKind, OperationSpec, Registration, Registry};
+use ops_runtime::call::{
+    CallHandler, CallRequest, Facts, Frame, InProcess, Link, PendingRequests, Remote, Route, Transport, Unsent,
+};
+use ops_runtime::{CallError, Handler, OperationKind, OperationSpec, Registration, Registry, SpecRef};
 use serde_json::{Value, json};
+
+use crate::ours::{Add, AddInput};
 
 /// Memory that the process uses, in bytes.
 fn resident() -> u64 {
@@ -42,6 +46,31 @@ impl Link for Nowhere {
     }
 }
 
+/// The same as a transport.
+struct Silence(PendingRequests);
+
+impl Transport for Silence {
+    fn route(&self, _: &str) -> Result<Route, CallError> {
+        Ok(Route::To(self.0.clone()))
+    }
+
+    fn spec(&self, _: &str) -> Option<SpecRef> {
+        None
+    }
+
+    fn list(&self) -> Vec<SpecRef> {
+        Vec::new()
+    }
+
+    fn pending_count(&self) -> usize {
+        self.0.pending_count()
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::new("silence")
+    }
+}
+
 async fn until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -51,20 +80,27 @@ async fn until(mut condition: impl FnMut() -> bool) {
 pub async fn run() {
     const CALLS: usize = 100_000;
 
-    // The caller's table with a task each.
+    // Those of a caller: the table, and the futures.
     let pending = PendingRequests::new(Arc::new(Nowhere));
     let before = resident();
-    let tasks: Vec<_> = (0..CALLS)
-        .map(|_| {
-            let pending = pending.clone();
-            tokio::spawn(async move { drop(pending.call(CallRequest::new("bench.wait", json!(null))).await) })
-        })
-        .collect();
+    let calls = (0..CALLS).map(|_| pending.call(CallRequest::new("bench.wait", json!(null))));
+    let waiting = tokio::spawn(join_all(calls));
     until(|| pending.pending_count() == CALLS).await;
-    report("pending calls, the caller's table and its tasks", CALLS, before);
-    tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    report("pending calls of `PendingRequests`", CALLS, before);
+    waiting.abort();
     until(|| pending.pending_count() == 0).await;
-    drop(tasks);
+
+    let remote = Remote::new(Silence(PendingRequests::new(Arc::new(Nowhere))));
+    let before = resident();
+    let calls = (0..CALLS).map(|n| {
+        let remote = remote.clone();
+        async move { drop(remote.execute::<Add>(AddInput { a: n as i64, b: 1 }).await) }
+    });
+    let waiting = tokio::spawn(join_all(calls));
+    until(|| remote.pending_count() == CALLS).await;
+    report("pending calls of `Remote`, typed, with the pipeline", CALLS, before);
+    waiting.abort();
+    until(|| remote.pending_count() == 0).await;
 
     // Both sides in one process: with the caller's pipeline, the worker's task and the handler.
     let transport = InProcess::new();
@@ -109,7 +145,7 @@ pub async fn run() {
     report("WebSocket clients on one hub, both sides", CLIENTS, before);
     let calls = clients.iter().map(|client| {
         let remote = client.remote();
-        async move { remote.execute::<crate::ours::Add>(crate::ours::AddInput { a: 1, b: 1 }).await.unwrap().data }
+        async move { remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data }
     });
     assert!(join_all(calls).await.iter().all(|sum| *sum == 2));
     report("the same, after a call of each", CLIENTS, before);

@@ -13,8 +13,6 @@ const NAMED_AT_ONCE: usize = 1_000;
 
 /// How a worker's words come to a caller.
 pub(crate) trait Post: Send + Sync + 'static {
-    // As large as links have it.
-    #[allow(clippy::result_large_err)]
     /// Queues a frame for a caller, with its number among those about its request.
     fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent>;
 

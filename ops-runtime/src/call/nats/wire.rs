@@ -92,8 +92,6 @@ impl Wire {
         self.outbox.push(Message { subject, reply, payload }, bytes);
     }
 
-    // As large as links have it.
-    #[allow(clippy::result_large_err)]
     /// Queues a frame, unless it is too large for the server.
     pub(super) fn send(&self, subject: String, reply: Option<String>, frame: &Frame) -> Result<(), Unsent> {
         let text = frame.encode_within(self.client.max_payload()).map_err(Unsent::Refused)?;

@@ -1,5 +1,6 @@
 //! Several workers, and workers that go away.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -19,17 +20,22 @@ pub(crate) async fn each_request_is_started_once<H: Harness>() {
         workers.push(worker);
         probes.push(probe);
     }
-    let calls = (0..400).map(|n| {
-        let (remote, input) = (set.remote.clone(), WaitInput { key: n.to_string(), milliseconds: 5 });
-        tokio::spawn(async move { remote.execute::<Wait>(input).await.unwrap().data })
-    });
-    for (n, key) in join_all(calls).await.into_iter().enumerate() {
-        assert_eq!(key.unwrap(), n.to_string());
+    let starts = || probes.iter().map(|probe| probe.starts()).collect::<Vec<_>>();
+    let mut done = 0;
+    // At least 400, and until all are known and have got something.
+    while done < 400 || starts().iter().any(HashMap::is_empty) {
+        assert!(done < 20_000, "a worker gets nothing");
+        let calls = (done..done + 100).map(|n| {
+            let (remote, input) = (set.remote.clone(), WaitInput { key: n.to_string(), milliseconds: 5 });
+            tokio::spawn(async move { remote.execute::<Wait>(input).await.unwrap().data })
+        });
+        for (n, key) in join_all(calls).await.into_iter().enumerate() {
+            assert_eq!(key.unwrap(), (done + n).to_string());
+        }
+        done += 100;
     }
-    let starts: Vec<_> = probes.iter().map(|probe| probe.starts()).collect();
-    assert!(starts.iter().flat_map(|starts| starts.values()).all(|count| *count == 1));
-    assert_eq!(starts.iter().map(std::collections::HashMap::len).sum::<usize>(), 400);
-    assert!(starts.iter().all(|starts| !starts.is_empty()), "a worker got nothing");
+    assert!(starts().iter().flat_map(HashMap::values).all(|count| *count == 1));
+    assert_eq!(starts().iter().map(HashMap::len).sum::<usize>(), done);
     set.settled().await;
     for worker in workers {
         worker.stop().await;
