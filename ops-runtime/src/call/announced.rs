@@ -18,7 +18,7 @@ impl Announced {
     }
 
     /// Takes all of it back.
-    #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
+    #[cfg(any(feature = "nats", feature = "websocket"))]
     pub(super) fn withdrawal(self) -> Announcement {
         Announcement { remove: self.0.into_keys().collect(), ..Announcement::default() }
     }

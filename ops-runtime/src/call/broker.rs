@@ -5,6 +5,9 @@
 //! have been lost: the request, its worker or the answer. What a worker names and nobody waits for, is aborted. So no
 //! single message has to arrive, and nothing is kept about a call that is answered at once.
 
+// Each transport uses its part.
+#![cfg_attr(not(all(feature = "nats", feature = "redis")), allow(dead_code))]
+
 mod callers;
 mod outbox;
 mod roster;

@@ -25,7 +25,7 @@
 //! # What it promises
 //!
 //! - **Delivery.** The server gives a request to one worker that serves the operation, at most once; nothing is stored
-//!   (JetStream is not used), and nothing is sent again. What gets lost, be it the request, the answer or the worker, fails
+//!   (`JetStream` is not used), and nothing is sent again. What gets lost, be it the request, the answer or the worker, fails
 //!   the call with `ABORTED`: the worker may have run it, or not. Of 100 calls that a worker runs when it dies, each fails
 //!   so, once.
 //! - **Death.** Workers tell each caller what they run for it: 100 ms after a request has come, and at every heartbeat

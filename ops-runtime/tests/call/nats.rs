@@ -14,24 +14,26 @@ use crate::proxy::Proxy;
 use crate::servers::{Remotely, Server};
 
 /// Quicker than usual, and still slow enough for a busy machine.
-pub(crate) fn config() -> NatsConfig {
+pub(crate) fn config(lost_after: Duration) -> NatsConfig {
     NatsConfig::new()
         .with_origin(Origin::trusted())
-        .with_heartbeat(Duration::from_millis(300))
-        .with_lost_after(Duration::from_secs(4))
+        .with_heartbeat(Duration::from_millis(200))
+        .with_lost_after(lost_after)
 }
 
-pub(crate) async fn connect(address: std::net::SocketAddr) -> Nats {
-    Nats::connect(&format!("nats://{address}"), config()).await.unwrap()
+pub(crate) async fn connect(address: std::net::SocketAddr, lost_after: u64) -> Nats {
+    let config = config(Duration::from_millis(lost_after));
+    Nats::connect(&format!("nats://{address}"), config).await.unwrap()
 }
 
-pub(crate) struct NatsHarness {
+/// With the time after which what is silent is lost, in milliseconds.
+pub(crate) struct NatsHarness<const LOST_AFTER: u64 = 4000> {
     server: Server,
     /// Between the server and callers.
     to_callers: Proxy,
 }
 
-impl Harness for NatsHarness {
+impl<const LOST_AFTER: u64> Harness for NatsHarness<LOST_AFTER> {
     const NAME: &'static str = "nats";
 
     type Worker = Remotely<NatsWorker>;
@@ -43,12 +45,12 @@ impl Harness for NatsHarness {
 
     async fn worker(&self, handler: CallHandler) -> Self::Worker {
         let proxy = Proxy::start(self.server.address()).await;
-        let worker = connect(proxy.address()).await.serve(handler).await.unwrap();
+        let worker = connect(proxy.address(), LOST_AFTER).await.serve(handler).await.unwrap();
         Remotely { worker, proxy }
     }
 
     async fn caller(&self) -> Remote {
-        connect(self.to_callers.address()).await.remote().await.unwrap()
+        connect(self.to_callers.address(), LOST_AFTER).await.remote().await.unwrap()
     }
 
     async fn disturb(&self, choice: u64) {
@@ -93,11 +95,11 @@ impl crate::broker_faults::Brokered for NatsHarness {
     }
 
     async fn serve(address: std::net::SocketAddr, handler: CallHandler) -> NatsWorker {
-        connect(address).await.serve(handler).await.unwrap()
+        connect(address, 4_000).await.serve(handler).await.unwrap()
     }
 
     async fn remote(address: std::net::SocketAddr) -> Remote {
-        connect(address).await.remote().await.unwrap()
+        connect(address, 4_000).await.remote().await.unwrap()
     }
 
     fn running(worker: &NatsWorker) -> usize {

@@ -183,10 +183,11 @@ async fn random_faults() {
     faults::<crate::in_process::InProcessHarness>(TRANSPORTS).await;
     #[cfg(feature = "websocket")]
     faults::<crate::websocket::ThroughHub>(TRANSPORTS).await;
+    // What is lost by mistake is only counted here, so that they can be quick to take something for lost.
     #[cfg(feature = "nats")]
-    faults::<crate::nats::NatsHarness>(TRANSPORTS).await;
+    faults::<crate::nats::NatsHarness<600>>(TRANSPORTS).await;
     #[cfg(feature = "redis")]
-    faults::<crate::redis::RedisHarness>(TRANSPORTS).await;
+    faults::<crate::redis::RedisHarness<600>>(TRANSPORTS).await;
 }
 
 /// How many transports share the time.

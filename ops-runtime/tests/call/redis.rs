@@ -15,25 +15,27 @@ use crate::proxy::Proxy;
 use crate::servers::{Remotely, Server};
 
 /// Quicker than usual, and still slow enough for a busy machine.
-pub(crate) fn config() -> RedisConfig {
+pub(crate) fn config(lost_after: Duration) -> RedisConfig {
     RedisConfig::new()
         .with_origin(Origin::trusted())
-        .with_heartbeat(Duration::from_millis(300))
-        .with_lost_after(Duration::from_secs(3))
+        .with_heartbeat(Duration::from_millis(200))
+        .with_lost_after(lost_after)
+        .with_answers_survive(Duration::from_secs(6))
         .with_max_message(256 << 10)
 }
 
-pub(crate) fn at(address: std::net::SocketAddr) -> Redis {
-    Redis::new(&format!("redis://{address}"), config()).unwrap()
+pub(crate) fn at(address: std::net::SocketAddr, lost_after: u64) -> Redis {
+    Redis::new(&format!("redis://{address}"), config(Duration::from_millis(lost_after))).unwrap()
 }
 
-pub(crate) struct RedisHarness {
+/// With the time after which what is silent is lost, in milliseconds.
+pub(crate) struct RedisHarness<const LOST_AFTER: u64 = 3000> {
     server: Server,
     /// Between the server and callers.
     to_callers: Proxy,
 }
 
-impl Harness for RedisHarness {
+impl<const LOST_AFTER: u64> Harness for RedisHarness<LOST_AFTER> {
     const NAME: &'static str = "redis";
 
     type Worker = Remotely<RedisWorker>;
@@ -45,12 +47,12 @@ impl Harness for RedisHarness {
 
     async fn worker(&self, handler: CallHandler) -> Self::Worker {
         let proxy = Proxy::start(self.server.address()).await;
-        let worker = at(proxy.address()).serve(handler).await.unwrap();
+        let worker = at(proxy.address(), LOST_AFTER).serve(handler).await.unwrap();
         Remotely { worker, proxy }
     }
 
     async fn caller(&self) -> Remote {
-        at(self.to_callers.address()).remote().await.unwrap()
+        at(self.to_callers.address(), LOST_AFTER).remote().await.unwrap()
     }
 
     async fn disturb(&self, choice: u64) {
@@ -95,11 +97,11 @@ impl crate::broker_faults::Brokered for RedisHarness {
     }
 
     async fn serve(address: std::net::SocketAddr, handler: CallHandler) -> RedisWorker {
-        at(address).serve(handler).await.unwrap()
+        at(address, 3_000).serve(handler).await.unwrap()
     }
 
     async fn remote(address: std::net::SocketAddr) -> Remote {
-        at(address).remote().await.unwrap()
+        at(address, 3_000).remote().await.unwrap()
     }
 
     fn running(worker: &RedisWorker) -> usize {
@@ -133,8 +135,11 @@ async fn anybody_can_ask_and_nobody_can_lie() {
     let server = Server::redis(&[]).await;
     let probe = Arc::new(Probe::default());
     // A worker that believes nobody.
-    let worker =
-        Redis::new(&format!("redis://{}", server.address()), config().with_origin(Origin::anonymous())).unwrap();
+    let worker = Redis::new(
+        &format!("redis://{}", server.address()),
+        config(Duration::from_secs(3)).with_origin(Origin::anonymous()),
+    )
+    .unwrap();
     let worker = worker.serve(CallHandler::new(registry(&probe))).await.unwrap();
     let mut connection = bare(&server).await;
     let mut last: String =
@@ -191,7 +196,7 @@ async fn what_nobody_has_started_is_taken_over() {
     ] {
         let _: ::redis::Value = ::redis::cmd(command[0]).arg(&command[1..]).query_async(&mut connection).await.unwrap();
     }
-    let remote = at(server.address()).remote().await.unwrap();
+    let remote = at(server.address(), 3_000).remote().await.unwrap();
     let call = tokio::spawn(async move {
         let input = WaitInput { key: "taken".to_owned(), milliseconds: 1 };
         remote.execute::<Wait>(input).await.unwrap().data
@@ -202,7 +207,7 @@ async fn what_nobody_has_started_is_taken_over() {
     assert_eq!(read[0].1.len(), 1);
     // Another takes it over, once.
     let probe = Arc::new(Probe::default());
-    let worker = at(server.address()).serve(CallHandler::new(registry(&probe))).await.unwrap();
+    let worker = at(server.address(), 3_000).serve(CallHandler::new(registry(&probe))).await.unwrap();
     assert_eq!(call.await.unwrap(), "taken");
     assert_eq!(probe.starts()["taken"], 1);
     let removed: i64 =
@@ -214,7 +219,7 @@ async fn what_nobody_has_started_is_taken_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_behind() {
     let server = Server::redis(&[]).await;
-    let short = config().with_lost_after(Duration::from_millis(400)).with_heartbeat(Duration::from_millis(100));
+    let short = config(Duration::from_millis(400)).with_heartbeat(Duration::from_millis(100));
     let short = || short.clone().with_answers_survive(Duration::from_secs(1));
     let redis = || Redis::new(&format!("redis://{}", server.address()), short()).unwrap();
     let worker = redis().serve(CallHandler::new(registry(&Arc::new(Probe::default())))).await.unwrap();

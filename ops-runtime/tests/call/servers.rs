@@ -10,9 +10,12 @@ use tokio::net::TcpStream;
 
 use crate::proxy::Proxy;
 
+/// What starts a server, on a port and with its data in a folder.
+type Launch = dyn Fn(u16, &PathBuf) -> Command + Send + Sync;
+
 /// A running server.
 pub(crate) struct Server {
-    command: Box<dyn Fn(u16, &PathBuf) -> Command + Send + Sync>,
+    command: Box<Launch>,
     child: Option<Child>,
     port: u16,
     folder: PathBuf,

@@ -114,7 +114,6 @@ impl Callers {
     }
 
     /// Notes that nothing reaches a caller now; it is given up if that lasts.
-    #[cfg(feature = "nats")]
     pub(crate) fn unreachable(&self, address: &str, patience: Duration) {
         let mut table = self.table();
         let Some(caller) = table.get_mut(address) else { return };
@@ -127,7 +126,6 @@ impl Callers {
     }
 
     /// Begins another round of finding out who cannot be reached.
-    #[cfg(feature = "nats")]
     pub(crate) fn look_again(&self) {
         for caller in self.table().values_mut() {
             if !std::mem::take(&mut caller.lately) {

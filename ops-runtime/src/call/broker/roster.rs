@@ -64,7 +64,6 @@ impl Roster {
     }
 
     /// Forgets a worker.
-    #[cfg(feature = "redis")]
     pub(crate) fn withdraw(&self, id: &str) {
         let mut workers = self.workers();
         if workers.remove(id).is_some() {
@@ -73,7 +72,6 @@ impl Roster {
     }
 
     /// Forgets workers that have not been heard of for that long.
-    #[cfg(feature = "nats")]
     pub(crate) fn expire(&self, after: Duration) {
         let mut workers = self.workers();
         let before = workers.len();
@@ -84,14 +82,12 @@ impl Roster {
     }
 
     /// Takes it that all workers have just been heard of: nobody could be.
-    #[cfg(feature = "nats")]
     pub(crate) fn pardon(&self) {
         let now = Instant::now();
         self.workers().values_mut().for_each(|worker| worker.heard = now);
     }
 
     /// The workers that are known.
-    #[cfg(feature = "redis")]
     pub(crate) fn ids(&self) -> Vec<Arc<str>> {
         self.workers().keys().cloned().collect()
     }

@@ -90,7 +90,6 @@ impl Vigil {
     }
 
     /// The requests that a worker is known to run.
-    #[cfg(feature = "redis")]
     pub(crate) fn of(&self, worker: &str) -> Vec<RequestId> {
         let runs = |seen: &Seen| seen.worker.as_deref() == Some(worker);
         self.seen().iter().filter(|(_, seen)| runs(seen)).map(|(number, _)| RequestId::of(*number)).collect()

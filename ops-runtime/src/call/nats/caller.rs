@@ -152,7 +152,9 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
         let token = message.subject.as_str().rsplit('.').next().unwrap_or_default();
         match (token, message.status) {
             ("link", Some(_)) => {}
-            ("discover", Some(_)) => drop(shared.heard.send_replace(())),
+            ("discover", Some(_)) => {
+                shared.heard.send_replace(());
+            }
             (id, Some(StatusCode::NO_RESPONDERS)) => {
                 shared.pending.emit_error(&RequestId::from(id), nobody(message.headers.as_ref(), &shared.wire.prefix));
             }

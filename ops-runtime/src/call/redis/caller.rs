@@ -284,13 +284,11 @@ impl Shared {
             let sent = self.sent.places();
             for id in silent.iter().take(LOOKED_FOR) {
                 let Some(number) = id.number() else { continue };
-                let place = sent.get(&number).filter(|place| place.entry.is_some());
-                match place {
-                    Some(place) => {
-                        places.push((number, place.clone(), place.entry.clone().unwrap_or_default()));
-                    }
-                    // It has not been written yet.
-                    None => {}
+                // One without an entry has not been written yet.
+                if let Some(place) = sent.get(&number)
+                    && let Some(entry) = &place.entry
+                {
+                    places.push((number, place.clone(), entry.clone()));
                 }
             }
         }

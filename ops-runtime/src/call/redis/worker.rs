@@ -19,7 +19,7 @@ use crate::call::{Announcement, CallEvent, CallHandler, Frame, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec};
 
 /// How many requests are read at a time: few, so that other workers get some.
-const BATCH: usize = 32;
+const BATCH: usize = 64;
 
 /// For how many times as long as silence means loss, a stream of requests outlives its last worker.
 const LEASES: u32 = 12;
@@ -316,6 +316,8 @@ fn fields(map: std::collections::HashMap<String, Value>) -> Vec<Vec<u8>> {
 async fn take(shared: Arc<Shared>, line: Line) {
     let mut streams = shared.streams.subscribe();
     let mut attempts = 0;
+    // What was read is begun while more is read.
+    let mut beginning = tokio::task::JoinSet::new();
     while !shared.stop.is_cancelled() {
         let read = streams.borrow_and_update().clone();
         if read.is_empty() {
@@ -339,7 +341,12 @@ async fn take(shared: Arc<Shared>, line: Line) {
         let result = match line.command::<Entries>(&command).await {
             Ok(None) => Ok(()),
             // What can't be started now is taken over in a while, by this worker or another.
-            Ok(Some(read)) => shared.begin(&shared.line, read).await,
+            Ok(Some(read)) => {
+                let before = beginning.join_next().await;
+                let shared = shared.clone();
+                beginning.spawn(async move { shared.begin(&shared.line, read).await });
+                before.and_then(Result::ok).unwrap_or(Ok(()))
+            }
             Err(error) => Err(error),
         };
         match result {
@@ -355,6 +362,7 @@ async fn take(shared: Arc<Shared>, line: Line) {
             }
         }
     }
+    let _ = beginning.join_all().await;
 }
 
 /// Hears what callers say about their requests.
