@@ -19,6 +19,7 @@ async fn main() {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["compare"] => compare::run().await,
         ["scale"] => scale::run().await,
+        ["scale", part] => scale::part(part).await,
         ["serve", "ours"] => ours::serve().await,
         ["serve", "jsonrpsee"] => peer::serve().await,
         _ => panic!("usage: calls compare | scale | serve ours|jsonrpsee"),

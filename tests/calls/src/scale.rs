@@ -77,12 +77,27 @@ async fn until(mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Measures each in a process of its own, for what others give back would be used again.
 pub async fn run() {
-    // First, for what others give back would be used again.
-    connections().await;
+    for part in ["pending", "remote", "both", "subscriptions", "connections"] {
+        let program = std::env::current_exe().unwrap();
+        assert!(tokio::process::Command::new(program).args(["scale", part]).status().await.unwrap().success());
+    }
+}
 
-    const CALLS: usize = 100_000;
+pub async fn part(name: &str) {
+    match name {
+        "pending" => pending().await,
+        "remote" => remote().await,
+        "both" => both().await,
+        "subscriptions" => subscriptions().await,
+        _ => connections().await,
+    }
+}
 
+const CALLS: usize = 100_000;
+
+async fn pending() {
     // Those of a caller: the table, and the futures.
     let pending = PendingRequests::new(Arc::new(Nowhere));
     let before = resident();
@@ -92,7 +107,9 @@ pub async fn run() {
     report("pending calls of `PendingRequests`", CALLS, before);
     waiting.abort();
     until(|| pending.pending_count() == 0).await;
+}
 
+async fn remote() {
     let remote = Remote::new(Silence(PendingRequests::new(Arc::new(Nowhere))));
     let before = resident();
     let calls = (0..CALLS).map(|n| {
@@ -104,7 +121,9 @@ pub async fn run() {
     report("pending calls of `Remote`, typed, with the pipeline", CALLS, before);
     waiting.abort();
     until(|| remote.pending_count() == 0).await;
+}
 
+async fn both() {
     // Both sides in one process: with the caller's pipeline, the worker's task and the handler.
     let transport = InProcess::new();
     let worker = transport.serve(CallHandler::new(registry()).with_max_running(CALLS));
@@ -121,7 +140,9 @@ pub async fn run() {
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
     until(|| remote.pending_count() == 0 && worker.running() == 0).await;
     drop((tasks, worker));
+}
 
+async fn subscriptions() {
     // One hub, subscribers over 10 connections.
     const SUBSCRIPTIONS: usize = 10_000;
     let hub = Hub::new(CallHandler::new(registry()));
