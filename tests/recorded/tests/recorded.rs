@@ -4,6 +4,8 @@
 //! and by its id. A request that the tool's own schema refuses is not sent; the answer that was recorded for it is then
 //! given to a request that the schema accepts.
 #![allow(clippy::unwrap_used)]
+// What other people write about their tools is not ours to mend.
+#![allow(clippy::doc_markdown)]
 
 use std::sync::{Arc, Mutex};
 
