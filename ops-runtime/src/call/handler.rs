@@ -283,14 +283,14 @@ impl Credits {
 
     fn add(&self, items: usize) {
         let add = |left: usize| Some(left.saturating_add(items));
-        let _ = self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
+        let _ = self.left.try_update(Ordering::AcqRel, Ordering::Acquire, add);
         self.more.notify_one();
     }
 
     /// Takes one, when there is one.
     pub(super) async fn take(&self) {
         loop {
-            let taken = self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1));
+            let taken = self.left.try_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1));
             if taken.is_ok() {
                 return;
             }

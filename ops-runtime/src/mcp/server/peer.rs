@@ -215,8 +215,8 @@ impl States {
         // The standard library's hash keys come from the operating system.
         let part = |n: u64| RandomState::new().hash_one(n).to_le_bytes();
         let mut key = [0; 32];
-        for (n, chunk) in (0..).zip(key.chunks_exact_mut(8)) {
-            chunk.copy_from_slice(&part(n));
+        for (n, chunk) in (0..).zip(key.as_chunks_mut().0) {
+            *chunk = part(n);
         }
         Self::new(key)
     }
