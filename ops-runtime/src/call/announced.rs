@@ -4,7 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Announcement;
+#[cfg(any(feature = "nats", feature = "websocket"))]
+use crate::OperationKind;
 use crate::{OperationSpec, SpecRef, Text};
+
+/// How large a part of an announcement is, in bytes: about this much, or one spec.
+#[cfg(any(feature = "nats", feature = "websocket"))]
+const PART: usize = 128 << 10;
 
 /// What a peer was told so far.
 #[derive(Debug, Default)]
@@ -45,4 +51,41 @@ impl Announced {
         self.0 = now;
         Announcement { add, remove, ..Announcement::default() }
     }
+}
+
+#[cfg(any(feature = "nats", feature = "websocket"))]
+impl Announcement {
+    /// This in parts, each of which fits well into a message of so many bytes.
+    pub(super) fn in_parts(self, max_message: usize) -> Vec<Announcement> {
+        let largest = max_message / 2;
+        let mut parts = vec![Announcement { remove: self.remove, ..Announcement::default() }];
+        let mut room = PART.min(largest);
+        for spec in self.add {
+            let size = serde_json::to_string(&*spec).map_or(usize::MAX, |text| text.len());
+            let (spec, size) = if size > largest { (Arc::new(bare(&spec)), 1_000) } else { (spec, size) };
+            if size > room {
+                parts.push(Announcement::default());
+                room = PART.min(largest);
+            }
+            room = room.saturating_sub(size);
+            if let Some(part) = parts.last_mut() {
+                part.add.push(spec);
+            }
+        }
+        if let Some((_, others)) = parts.split_last_mut() {
+            others.iter_mut().for_each(|part| part.more = true);
+        }
+        parts
+    }
+}
+
+/// A spec that is too large to be told as a whole: without its schemas, which count where it is run.
+#[cfg(any(feature = "nats", feature = "websocket"))]
+fn bare(spec: &OperationSpec) -> OperationSpec {
+    tracing::debug!(operation = spec.id.as_ref(), "a spec is announced without its schemas, for its size");
+    let made = OperationSpec::new(OperationKind::Mutation, spec.namespace(), spec.name());
+    let mut bare = made.unwrap_or(OperationSpec::query("unknown.unknown"));
+    (bare.kind, bare.version, bare.access) = (spec.kind, spec.version.clone(), spec.access.clone());
+    (bare.timeout, bare.deprecated) = (spec.timeout, spec.deprecated);
+    bare
 }

@@ -22,14 +22,11 @@ pub(super) use roster::Roster;
 pub(super) use vigil::Vigil;
 
 use super::directory::gone;
-use super::{Announcement, Frame};
-use crate::{BoxFuture, CallError, OperationSpec};
+use super::Frame;
+use crate::{BoxFuture, CallError};
 
 /// How often workers name requests that they have just started.
 pub(super) const FIRST_WORD: Duration = Duration::from_millis(100);
-
-/// How large a part of an announcement is, in bytes: about this much, or one spec.
-const PART: usize = 128 << 10;
 
 /// How often participants say that they are there, and when they are given up.
 #[derive(Debug, Clone, Copy)]
@@ -52,33 +49,6 @@ pub(super) fn unique_id() -> Arc<str> {
     use std::hash::{BuildHasher, RandomState};
 
     format!("{:016x}", RandomState::new().hash_one(std::process::id())).into()
-}
-
-/// Cuts an announcement into parts, none larger than `limit` bytes.
-pub(super) fn parts(change: Announcement, limit: usize) -> Vec<Announcement> {
-    let size_of = |spec: &OperationSpec| serde_json::to_string(spec).map_or(usize::MAX, |text| text.len());
-    let most = PART.min(limit / 2);
-    let mut parts = vec![Announcement { remove: change.remove, ..Announcement::default() }];
-    let mut room = most;
-    for spec in change.add {
-        let size = size_of(&spec);
-        if size > limit.saturating_sub(1_000) {
-            tracing::warn!(operation = spec.id.as_ref(), "a spec is too large to be announced");
-            continue;
-        }
-        if size > room {
-            parts.push(Announcement::default());
-            room = most;
-        }
-        room = room.saturating_sub(size);
-        if let Some(part) = parts.last_mut() {
-            part.add.push(spec);
-        }
-    }
-    if let Some((_, others)) = parts.split_last_mut() {
-        others.iter_mut().for_each(|part| part.more = true);
-    }
-    parts
 }
 
 /// Waits until there is a connection, as long as the patience lasts.

@@ -62,10 +62,11 @@ impl<'a> Checker<'a> {
                 }
                 None => zero(STRING),
             },
-            INTEGER | FRACTION | NUMBER => {
-                let minimum = typed.number.as_ref().and_then(|rules| rules.minimum);
-                minimum.map_or(zero(NUMBER), Num::to_value)
-            }
+            INTEGER | FRACTION | NUMBER => match &typed.number {
+                Some(rules) if self.compat => rules.minimum.map_or(zero(NUMBER), Num::to_value),
+                Some(rules) => rules.create(typed.types.wants_integer())?,
+                None => zero(NUMBER),
+            },
             ARRAY => match &typed.array {
                 Some(rules) => self.create_array(at, rules, depth)?,
                 None => zero(ARRAY),

@@ -74,6 +74,32 @@ impl Num {
         !quotient.is_finite() || (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
     }
 
+    /// This number and a whole one.
+    fn plus(self, whole: i8) -> Num {
+        match self {
+            Num::Int(int) => int.checked_add(whole.into()).map_or(self, Num::Int),
+            other => Num::Float(other.as_f64() + f64::from(whole)),
+        }
+    }
+
+    fn negated(self) -> Num {
+        match self {
+            Num::Int(int) => int.checked_neg().map_or(self, Num::Int),
+            other => Num::Float(-other.as_f64()),
+        }
+    }
+
+    /// The least multiple of a unit that is not below this number.
+    fn up_to_multiple(self, unit: Num) -> Num {
+        match (self, unit) {
+            (Num::Int(value), Num::Int(unit)) if unit > 0 => {
+                let rest = value.rem_euclid(unit);
+                if rest == 0 { self } else { value.checked_add(unit - rest).map_or(self, Num::Int) }
+            }
+            (value, unit) => Num::Float((value.as_f64() / unit.as_f64()).ceil() * unit.as_f64()),
+        }
+    }
+
     /// The bound as a JSON number, for creating a value.
     pub(super) fn to_value(self) -> Value {
         match self {
@@ -135,6 +161,21 @@ impl NumberRules {
             && self.maximum.is_none_or(|bound| bound.at_least(value))
             && self.minimum.is_none_or(|bound| value.at_least(bound))
             && self.multiple_of.iter().all(|unit| value.is_multiple_of(*unit, self.exact))
+    }
+
+    /// A number that fits, the least that may be or zero if possible; `None` if none is found.
+    pub(super) fn create(&self, whole: bool) -> Option<Value> {
+        let least = self.minimum.or(self.above);
+        let most = self.maximum.or(self.below);
+        let middle = least.zip(most).map(|(least, most)| Num::Float(f64::midpoint(least.as_f64(), most.as_f64())));
+        let zero = least.is_none().then_some(Num::Int(0));
+        let upwards = [zero, self.minimum, self.above.map(|bound| bound.plus(1)), middle];
+        let downwards = [self.maximum, self.below.map(|bound| bound.plus(-1))];
+        let units = || whole.then_some(Num::Int(1)).into_iter().chain(self.multiple_of.iter().copied());
+        let up = |number: Num| units().fold(number, Num::up_to_multiple);
+        let down = |number: Num| up(number.negated()).negated();
+        let candidates = upwards.into_iter().flatten().map(up).chain(downwards.into_iter().flatten().map(down));
+        candidates.map(Num::to_value).find(|value| value.as_number().is_some_and(|number| self.check(number)))
     }
 
     /// A message for each rule that the number breaks; `name` is `number` or `integer`.

@@ -206,7 +206,9 @@ impl<'c, 'a> Fixer<'c, 'a> {
             self.within(Mode::Clean, |fixer| fixer.fix(at, &mut created, path_of_created(), Strip::All, depth + 1));
         }
         self.repairs.truncate(mark);
-        (self.throws == throws).then_some(created)
+        // Where nothing that fits is found, what came is as good, and nothing is made up. The original does.
+        let fits = self.throws == throws && (self.compat() || self.checker.check(at, &created, depth));
+        fits.then_some(created)
     }
 
     /// A node whose own default wins over that of the schema it refers to.

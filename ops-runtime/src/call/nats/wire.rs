@@ -103,10 +103,11 @@ impl Wire {
         self.outbox.ready()
     }
 
-    /// Waits until all that was queued has been given to the server.
-    pub(super) async fn flushed(&self) {
+    /// Waits until the server has all that was queued.
+    pub(super) async fn delivered(&self) {
         self.outbox.flushed().await;
-        let _ = self.client.flush().await;
+        // What is written may still be lost on its way when the connection is closed; what is echoed has come after it.
+        self.round_trip().await;
     }
 
     /// Sends a message to itself, and waits until it has come: so has all that the server sent before.

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::subject;
 use super::wire::Wire;
 use crate::call::announced::Announced;
-use crate::call::broker::{Callers, FIRST_WORD, Post, decode, parts, unique_id};
+use crate::call::broker::{Callers, FIRST_WORD, Post, decode, unique_id};
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Origin, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec, Text};
 
@@ -96,7 +96,7 @@ impl NatsWorker {
         let operations = std::mem::take(&mut *self.operations.lock().await);
         shared.finish(operations.into_values()).await;
         shared.callers.drain().await;
-        let _ = tokio::time::timeout(shared.wire.pace.lost_after, shared.wire.flushed()).await;
+        let _ = tokio::time::timeout(shared.wire.pace.lost_after, shared.wire.delivered()).await;
     }
 }
 
@@ -120,7 +120,7 @@ impl Shared {
         if change.add.is_empty() && change.remove.is_empty() {
             return;
         }
-        for part in parts(change, self.wire.client.max_payload()) {
+        for part in change.in_parts(self.wire.client.max_payload()) {
             self.tell(part, subject.to_owned());
         }
     }
@@ -212,7 +212,7 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
             (None | Some("discover"), None) => {
                 let Some(asker) = message.reply else { continue };
                 let all = Announcement { add: shared.served(), ..Announcement::new() };
-                for part in parts(all, shared.wire.client.max_payload()) {
+                for part in all.in_parts(shared.wire.client.max_payload()) {
                     shared.tell(part, asker.to_string());
                 }
             }

@@ -1,7 +1,7 @@
 //! One connection: what is said over it, and what it means. The same at both ends.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -11,13 +11,10 @@ use crate::call::announced::Announced;
 use crate::call::{
     Announcement, CallEvent, CallHandler, Directory, Frame, Link, Malformed, Origin, PendingRequests, Session, Unsent,
 };
-use crate::{CallError, ErrorCode, OperationKind, OperationSpec, SpecRef, Text};
+use crate::{CallError, ErrorCode, OperationSpec, SpecRef, Text};
 
 /// How many operations one peer may announce.
 const MAX_OPERATIONS: usize = 20_000;
-
-/// How large a part of an announcement is, in bytes: about this much, or one spec.
-const PART: usize = 128 << 10;
 
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +40,8 @@ pub(super) struct Connection {
     /// Whether what the peer announces counts.
     may_serve: bool,
     own_limit: usize,
-    announced: Mutex<Announced>,
+    /// None when nothing more is announced.
+    announced: Mutex<Option<Announced>>,
     heard: Mutex<BTreeMap<Text, Arc<OperationSpec>>>,
     stage: watch::Sender<Stage>,
 }
@@ -72,7 +70,7 @@ impl Connection {
             directory,
             may_serve,
             own_limit: max_message,
-            announced: Mutex::default(),
+            announced: Mutex::new(Some(Announced::default())),
             heard: Mutex::default(),
             stage: watch::Sender::new(Stage::Opening),
         }
@@ -90,18 +88,24 @@ impl Connection {
     }
 
     fn say_served(&self, max_message: Option<usize>) {
-        let specs = self.handler.as_ref().map(CallHandler::list).unwrap_or_default();
-        let change = self.announced.lock().unwrap_or_else(PoisonError::into_inner).change(specs);
+        let mut announced = self.announced();
+        let Some(announced) = announced.as_mut() else { return };
+        let change = announced.change(self.handler.as_ref().map(CallHandler::list).unwrap_or_default());
         if change.add.is_empty() && change.remove.is_empty() && max_message.is_none() {
             return;
         }
-        let mut parts = parts(change, self.outbox.limit() / 2);
+        let mut parts = change.in_parts(self.outbox.limit());
         if let Some(first) = parts.first_mut() {
             first.max_message = max_message.and_then(|bytes| bytes.try_into().ok());
         }
+        // Still under the lock, so that changes are told in the order in which they came.
         for part in parts {
             let _ = self.outbox.send(Frame::Announce(part));
         }
+    }
+
+    fn announced(&self) -> MutexGuard<'_, Option<Announced>> {
+        self.announced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a message of the peer's.
@@ -244,8 +248,8 @@ impl Connection {
 
     /// Asks the peer for no more requests, and finishes those that are there.
     pub(super) async fn drain(&self, patience: Duration) {
-        let ids = std::mem::take(&mut *self.announced.lock().unwrap_or_else(PoisonError::into_inner));
-        let _ = self.outbox.send(Frame::Announce(ids.withdrawal()));
+        let announced = self.announced().take().unwrap_or_default();
+        let _ = self.outbox.send(Frame::Announce(announced.withdrawal()));
         let _ = self.outbox.send(Frame::Drain);
         let mut stage = self.stage();
         // A peer that does not know what is asked of it will see the connection close.
@@ -266,36 +270,4 @@ impl Connection {
         }
         self.advance(Stage::Closed);
     }
-}
-
-/// Cuts an announcement into parts that a peer takes.
-fn parts(change: Announcement, limit: usize) -> Vec<Announcement> {
-    let mut parts = vec![Announcement { remove: change.remove, ..Announcement::default() }];
-    let mut room = PART.min(limit);
-    for spec in change.add {
-        let size = serde_json::to_string(&*spec).map_or(usize::MAX, |text| text.len());
-        let (spec, size) = if size > limit { (Arc::new(bare(&spec)), 1_000) } else { (spec, size) };
-        if size > room {
-            parts.push(Announcement::default());
-            room = PART.min(limit);
-        }
-        room = room.saturating_sub(size);
-        if let Some(part) = parts.last_mut() {
-            part.add.push(spec);
-        }
-    }
-    if let Some((_, others)) = parts.split_last_mut() {
-        others.iter_mut().for_each(|part| part.more = true);
-    }
-    parts
-}
-
-/// A spec that is too large to be told as a whole: without its schemas, which count where it is run.
-fn bare(spec: &OperationSpec) -> OperationSpec {
-    tracing::debug!(operation = spec.id.as_ref(), "a spec is announced without its schemas, for its size");
-    let made = OperationSpec::new(OperationKind::Mutation, spec.namespace(), spec.name());
-    let mut bare = made.unwrap_or(OperationSpec::query("unknown.unknown"));
-    (bare.kind, bare.version, bare.access) = (spec.kind, spec.version.clone(), spec.access.clone());
-    (bare.timeout, bare.deprecated) = (spec.timeout, spec.deprecated);
-    bare
 }

@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
 use axum::serve::ListenerExt;
 use futures_util::future::{Either, join_all, select};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -195,9 +196,11 @@ impl Hub {
         let peer = Peer { connection: connection.clone(), identity };
         let registered = Registered { shared: self.shared.clone(), id };
         self.shared.peers().insert(id, peer);
+        // Before the spoke is told what there is, so that no change in between is missed.
+        let changes = self.shared.directory.changes();
         connection.open();
         let end = {
-            let watching = std::pin::pin!(self.watch(&connection));
+            let watching = std::pin::pin!(self.watch(&connection, changes));
             let stop = self.shared.stop.cancelled();
             let driving = std::pin::pin!(driver::drive(&mut socket, &connection, self.heartbeat, stop));
             let killed = std::pin::pin!(self.shared.kill.cancelled());
@@ -214,7 +217,7 @@ impl Hub {
     }
 
     /// Does what is due beside reading and writing.
-    async fn watch(&self, connection: &Connection) {
+    async fn watch(&self, connection: &Connection, mut changes: watch::Receiver<()>) {
         let mut stage = connection.stage();
         let draining = std::pin::pin!(async {
             let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
@@ -225,7 +228,6 @@ impl Hub {
             if !self.forwards {
                 std::future::pending::<()>().await;
             }
-            let mut changes = self.shared.directory.changes();
             while changes.changed().await.is_ok() {
                 // Those that come together are told together.
                 tokio::time::sleep(Duration::from_millis(5)).await;
