@@ -21,8 +21,8 @@ pub(super) use outbox::Outbox;
 pub(super) use roster::Roster;
 pub(super) use vigil::Vigil;
 
-use super::directory::gone;
 use super::Frame;
+use super::directory::gone;
 use crate::{BoxFuture, CallError};
 
 /// How often workers name requests that they have just started.
