@@ -8,6 +8,7 @@
 //! Starts the servers itself. Peers encode and decode the same JSON as the calls do: `async-nats` by request and reply,
 //! Redis by adding to a stream and reading from another. One process calls, its own tasks serve, over connections of their
 //! own; each figure is the median of rounds that alternate. Last, processes serve whose handler waits 5 ms, eight at a time.
+//! With `--only nats|redis own|peer IN_FLIGHT` it measures that alone, for a profiler.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -312,6 +313,29 @@ async fn main() {
     let (_redis, redis_address) =
         server("redis-server", |port| words(&["--bind", "127.0.0.1", "--port", port, "--save", ""])).await;
 
+    let arguments: Vec<_> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--only") {
+        let [transport, whose, in_flight] = [1, 2, 3].map(|n| arguments[at + n].as_str());
+        let in_flight = in_flight.parse().unwrap();
+        let address = if transport == "nats" { &nats_address } else { &redis_address };
+        for _ in 0..5 {
+            let (rate, time) = match (transport, whose) {
+                ("nats", "peer") => measure(in_flight, nats_peer(address).await).await,
+                (_, "peer") => measure(in_flight, redis_peer(address).await).await,
+                ("nats", _) => {
+                    let nats = Nats::connect(address, NatsConfig::new()).await.unwrap();
+                    let _worker = nats.serve(handler()).await.unwrap();
+                    ours(connect(transport, address).await, in_flight).await
+                }
+                _ => {
+                    let _worker = redis(address).serve(handler()).await.unwrap();
+                    ours(connect(transport, address).await, in_flight).await
+                }
+            };
+            println!("{rate:.0} calls/s, p50 {} us", time.as_micros());
+        }
+        return;
+    }
     println!("| transport | in flight | calls/s | p50, us | peer, calls/s | p50, us | ratio | aim |");
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
     {

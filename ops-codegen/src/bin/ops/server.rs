@@ -155,9 +155,7 @@ pub(crate) fn is_config(file: &str) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let holds = ["\"mcpServers\"", "\"servers\""].iter().any(|key| text.contains(key));
     // An API's document may list servers, too.
-    holds
-        && serde_json::from_str::<Value>(&text)
-            .is_ok_and(|value| ["mcpServers", "servers"].iter().any(|key| value.get(key).is_some_and(Value::is_object)))
+    holds && McpConfig::from_json_with(&text, |_| None).is_ok()
 }
 
 /// Whether a file is a list of an MCP server's tools.

@@ -52,6 +52,8 @@ impl<T: Send + 'static> Outbox<T> {
                 return;
             }
             self.filled.notified().await;
+            // Those that were woken together say something together: one message would be alone on its way.
+            tokio::task::yield_now().await;
         }
     }
 

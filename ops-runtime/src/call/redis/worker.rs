@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::streams::StreamAutoClaimReply;
-use redis::{Client, RedisResult, Value, cmd, pipe};
+use redis::{Client, Cmd, RedisResult, Value, cmd, from_redis_value, pipe};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -228,32 +228,53 @@ impl Shared {
         self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
     }
 
-    /// Starts those requests that nobody else has started.
+    /// Starts those requests that nobody else has started, and runs one more command with what that takes.
     ///
     /// An entry can be removed once. Whoever removes it starts the request, however many have been given it.
-    async fn begin(&self, line: &Line, read: Vec<(String, Vec<Entry>)>) -> RedisResult<()> {
+    async fn begin(&self, line: &Line, given: Given, more: Option<Cmd>) -> RedisResult<Option<Value>> {
         let mut commands = pipe();
-        for (key, entries) in &read {
+        // One that fails keeps no request from being started that was removed.
+        commands.ignore_errors();
+        for (key, entries) in &given {
             for (id, _) in entries {
                 commands.cmd("XDEL").arg(key).arg(id);
             }
         }
-        for (key, entries) in &read {
+        for (key, entries) in &given {
             let ids: Vec<&str> = entries.iter().map(|(id, _)| &**id).collect();
             if !ids.is_empty() {
                 commands.cmd("XACK").arg(key).arg(GROUP).arg(ids).ignore();
             }
         }
+        if let Some(more) = more {
+            commands.add_command(more);
+        }
         if commands.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let removed: Vec<bool> = line.run(&commands).await?;
+        let mut answers = line.run::<Vec<RedisResult<Value>>>(&commands).await?.into_iter();
         let prefix = self.config.keys.requests("");
-        let entries = read.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)));
-        for ((key, entry), _) in entries.zip(removed).filter(|(_, removed)| *removed) {
-            self.request(key.strip_prefix(&prefix).unwrap_or_default(), entry);
+        let entries = given.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)));
+        for ((key, entry), removed) in entries.zip(answers.by_ref()) {
+            if matches!(removed, Ok(Value::Int(1))) {
+                self.request(key.strip_prefix(&prefix).unwrap_or_default(), entry);
+            }
         }
-        Ok(())
+        answers.next().transpose()
+    }
+
+    /// Asks for requests, so many at most; waits for one if there is none.
+    fn ask(&self, streams: &[String], room: usize, waits: bool) -> Cmd {
+        let mut command = cmd("XREADGROUP");
+        command.arg("GROUP").arg(GROUP).arg(&*self.id).arg("COUNT").arg(room.min(BATCH));
+        if waits {
+            command.arg("BLOCK").arg(BLOCK.as_millis().to_string());
+        }
+        command.arg("STREAMS").arg(streams);
+        for _ in streams {
+            command.arg(">");
+        }
+        command
     }
 
     fn request(&self, operation: &str, entry: &Entry) {
@@ -299,9 +320,12 @@ impl Shared {
                 read.push((stream, entries));
             }
         }
-        self.begin(&self.line, read).await
+        self.begin(&self.line, read, None).await.map(drop)
     }
 }
+
+/// Requests of several streams that this worker was given and has not started.
+type Given = Vec<(String, Vec<Entry>)>;
 
 /// The fields of an entry, and their values in turn.
 fn fields(map: std::collections::HashMap<String, Value>) -> Vec<Vec<u8>> {
@@ -316,41 +340,37 @@ fn fields(map: std::collections::HashMap<String, Value>) -> Vec<Vec<u8>> {
 async fn take(shared: Arc<Shared>, line: Line) {
     let mut streams = shared.streams.subscribe();
     let mut attempts = 0;
-    // What was read is begun while more is read.
-    let mut beginning = tokio::task::JoinSet::new();
-    while !shared.stop.is_cancelled() {
-        let read = streams.borrow_and_update().clone();
-        if read.is_empty() {
+    let mut given = Given::new();
+    loop {
+        let stopping = shared.stop.is_cancelled();
+        let from = streams.borrow_and_update().clone();
+        let begun: usize = given.iter().map(|(_, entries)| entries.len()).sum();
+        let room = shared.config.concurrency.saturating_sub(shared.callers.running() + begun);
+        let result = if begun > 0 {
+            // What was given is begun and more is read in one go, which does not wait: the next one does.
+            let more = (!stopping && room > 0 && !from.is_empty()).then(|| shared.ask(&from, room, false));
+            let read = shared.begin(&line, std::mem::take(&mut given), more).await;
+            read.and_then(|read| read.map_or(Ok(None), |read| Ok(from_redis_value::<Entries>(read)?)))
+        } else if stopping {
+            return;
+        } else if from.is_empty() {
             tokio::select! {
                 changed = streams.changed() => if changed.is_err() { return },
                 () = shared.stop.cancelled() => return,
             }
             continue;
-        }
-        let room = shared.config.concurrency.saturating_sub(shared.callers.running());
-        if room == 0 {
+        } else if room == 0 {
             tokio::time::sleep(Duration::from_millis(2)).await;
             continue;
-        }
-        let mut command = cmd("XREADGROUP");
-        command.arg("GROUP").arg(GROUP).arg(&*shared.id).arg("COUNT").arg(room.min(BATCH));
-        command.arg("BLOCK").arg(BLOCK.as_millis().to_string()).arg("STREAMS").arg(&read);
-        for _ in &read {
-            command.arg(">");
-        }
-        let result = match line.command::<Entries>(&command).await {
-            Ok(None) => Ok(()),
-            // What can't be started now is taken over in a while, by this worker or another.
-            Ok(Some(read)) => {
-                let before = beginning.join_next().await;
-                let shared = shared.clone();
-                beginning.spawn(async move { shared.begin(&shared.line, read).await });
-                before.and_then(Result::ok).unwrap_or(Ok(()))
-            }
-            Err(error) => Err(error),
+        } else {
+            line.command::<Entries>(&shared.ask(&from, room, true)).await
         };
         match result {
-            Ok(()) => attempts = 0,
+            Ok(read) => {
+                attempts = 0;
+                given = read.unwrap_or_default();
+            }
+            // What can't be started now is taken over in a while, by this worker or another.
             Err(error) => {
                 tracing::debug!(error = error.category(), "requests can't be read now");
                 tokio::time::sleep(backoff(attempts)).await;
@@ -362,7 +382,6 @@ async fn take(shared: Arc<Shared>, line: Line) {
             }
         }
     }
-    let _ = beginning.join_all().await;
 }
 
 /// Hears what callers say about their requests.

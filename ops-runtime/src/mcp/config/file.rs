@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jsonc_parser::ParseOptions;
 use serde_json::{Map, Value};
 
 use super::interpolate::interpolate;
@@ -16,9 +17,23 @@ type LookUp<'a> = &'a dyn Fn(&str) -> Option<String>;
 const VARIABLE: [&str; 11] =
     ["command", "args", "env", "cwd", "url", "serverUrl", "baseUrl", "headers", "auth", "type", "transport"];
 
+/// What editors write and take: JSON with comments, and commas behind the last item.
+const EDITORS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_extended_string_escapes: false,
+    allow_non_finite_numbers: false,
+};
+
 pub(super) fn read(text: &str, look_up: LookUp<'_>) -> Result<McpConfig, CallError> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| invalid(format!("the configuration is not JSON: {error}")))?;
+    let value: Value = jsonc_parser::parse_to_serde_value(text.trim_start_matches('\u{feff}'), &EDITORS)
+        .map_err(|error| invalid(format!("the configuration is not JSON: {error}")))?;
     let servers = ["mcpServers", "servers"].iter().find_map(|key| value.get(key));
     let Some(Value::Object(servers)) = servers else {
         return Err(invalid("the configuration has no object `mcpServers` or `servers`"));

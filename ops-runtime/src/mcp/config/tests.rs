@@ -94,9 +94,25 @@ fn a_server_that_is_not_used_need_not_be_complete() {
 
 #[test]
 fn what_is_no_configuration_is_an_error() {
-    for text in ["", "[]", "{}", r#"{ "mcpServers": [] }"#] {
+    let deep = "[".repeat(100_000);
+    for text in ["", "[]", "{}", "{", "// {}", "{ 'mcpServers': {} }", r#"{ "mcpServers": [] }"#, &deep] {
         assert!(McpConfig::from_json(text).is_err(), "{text}");
     }
+}
+
+#[test]
+fn comments_and_last_commas_are_no_matter() {
+    let config = read(
+        r#"
+        // What an editor made.
+        { "servers": { /* only one */ "one": {
+            "url": "https://example.com//mcp", // its comment
+            "headers": { "X-Number": 1e999, },
+        }, }, }
+        "#,
+    );
+    let server = config.server("one").unwrap();
+    assert_eq!(http(server).url, "https://example.com//mcp");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Running a tool: the call of its operation, its items told as they come, and its answer.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use futures_util::future::{Either, FutureExt, select};
@@ -17,8 +17,9 @@ use super::caller::Caller;
 use super::peer::McpPeer;
 use super::tool::{Served, Structure};
 use super::{McpServerOptions, Shared, result};
+use crate::call::RequestId;
 use crate::context::deadline_after;
-use crate::pipeline::{self, EnvelopeStream};
+use crate::pipeline::{self, EnvelopeStream, Invocation};
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
 /// What the protocol itself says in the metadata of a request, which is not for handlers.
@@ -27,22 +28,24 @@ const RESERVED: &str = "io.modelcontextprotocol/";
 /// Calls a tool. That its operation fails is a result, too.
 ///
 /// # Errors
-/// If the state of the request is not of this server, or if the client lacks what the tool needs.
-pub(super) async fn run(
+/// If there is no such tool, if the state of the request is not of this server, or if the client lacks what the tool needs.
+// Not an async fn, in whose future the arguments would be twice: the SDK moves it several times.
+pub(super) fn run(
     server: &Shared,
-    tool: &Served,
-    mut params: CallToolRequestParams,
+    params: CallToolRequestParams,
     context: RequestContext<RoleServer>,
-) -> Result<CallToolResponse, ErrorData> {
-    let caller = server.caller(&context.extensions);
-    let repeated = params.request_state.is_some() || params.input_responses.is_some();
-    let structure = Structure::of(context.protocol_version().as_ref());
-    let about = if structure == Structure::Any { about(&caller, &params) } else { Vec::new() };
-    let answers = if repeated { server.states.answers(&mut params, &about)? } else { InputResponses::new() };
-    let peer = McpPeer::new(context, answers);
-    match peer.until_asked(answer(server, tool, structure, &caller, params, &peer)).await {
-        Ok(result) => Ok(result.into()),
-        Err(question) => Ok(peer.question(question, &server.states, &about)?.into()),
+) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send {
+    let begun = Call::begin(server, params, context);
+    async move {
+        let (call, work) = begun?;
+        let ended = {
+            let answer = pin!(call.answer(work));
+            call.peer.until_asked(answer).await
+        };
+        match ended {
+            Ok(result) => Ok(result.into()),
+            Err(question) => Ok(call.peer.question(question, &server.states, &call.about)?.into()),
+        }
     }
 }
 
@@ -51,77 +54,121 @@ fn about(caller: &Caller, params: &CallToolRequestParams) -> Vec<u8> {
     serde_json::to_vec(&(caller.id(), &params.name, &params.arguments)).unwrap_or_default()
 }
 
-async fn answer(
-    server: &Shared,
-    tool: &Served,
+/// A call of a tool.
+struct Call<'a> {
+    options: &'a McpServerOptions,
+    tool: Arc<Served>,
     structure: Structure,
-    caller: &Caller,
-    params: CallToolRequestParams,
-    peer: &McpPeer,
-) -> CallToolResult {
-    let (options, context) = (&server.options, peer.request());
-    let token = context.meta.get_progress_token();
-    let mut call_options = call_options(options, context);
-    // The items of a subscription are its progress.
-    let reports = token.clone().filter(|_| !tool.is_stream()).map(|token| {
-        let (sink, reports) = Progress::channel();
-        call_options.progress = Some(sink);
-        (token, reports)
-    });
-    let mut invocation = caller.invocation(&server.registry, call_options);
-    Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
-    let (request, id) = (invocation.context.id(), &tool.spec.id);
-    let failure = |error| result::failure(&result::public(error, &tool.spec, &request, options.expose_errors));
-    let input = match tool.input_of(params.arguments) {
-        Ok(input) => input,
-        Err(error) => return failure(error),
-    };
-    if !tool.is_stream() {
-        let call = pipeline::call(invocation, id, input);
-        let outcome = match reports {
-            Some((token, reports)) => reporting(call, reports, &token, &context.peer).await,
-            None => call.await,
+    about: Vec<u8>,
+    peer: McpPeer,
+    request: RequestId,
+    token: Option<ProgressToken>,
+}
+
+/// What there is to do for it.
+struct Work {
+    invocation: Invocation,
+    input: Result<Value, CallError>,
+    reports: Option<ProgressStream>,
+}
+
+impl<'a> Call<'a> {
+    /// Does all that needs no waiting.
+    fn begin(
+        server: &'a Shared,
+        mut params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(Self, Work), ErrorData> {
+        let catalogue = server.catalogue();
+        let Some(tool) = catalogue.find(&params.name).cloned() else {
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {}", params.name), None));
         };
-        return match outcome {
-            Ok(envelope) => result::success(tool, structure, envelope),
-            Err(error) => failure(error),
+        let caller = server.caller(&context.extensions);
+        let repeated = params.request_state.is_some() || params.input_responses.is_some();
+        let structure = Structure::of(context.protocol_version().as_ref());
+        let about = if structure == Structure::Any { about(&caller, &params) } else { Vec::new() };
+        let answers = if repeated { server.states.answers(&mut params, &about)? } else { InputResponses::new() };
+        let (options, token) = (&server.options, context.meta.get_progress_token());
+        let mut call_options = call_options(options, &context);
+        // The items of a subscription are its progress.
+        let reports = (token.is_some() && !tool.is_stream()).then(|| {
+            let (sink, reports) = Progress::channel();
+            call_options.progress = Some(sink);
+            reports
+        });
+        let peer = McpPeer::new(context, answers);
+        let mut invocation = caller.invocation(&server.registry, call_options);
+        Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
+        let (request, input) = (invocation.context.id(), tool.input_of(params.arguments));
+        let work = Work { invocation, input, reports };
+        Ok((Self { options, tool, structure, about, peer, request, token }, work))
+    }
+
+    async fn answer(&self, work: Work) -> CallToolResult {
+        let Work { invocation, input, reports } = work;
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => return self.failure(error),
         };
+        if self.tool.is_stream() {
+            // In a box, so that other calls are not as large.
+            return Box::pin(self.collected(invocation, input)).await;
+        }
+        let call = pin!(pipeline::call(invocation, &self.tool.spec.id, input));
+        let outcome = match (&self.token, reports) {
+            (Some(token), Some(reports)) => reporting(call, reports, token, &self.peer.request().peer).await,
+            _ => call.await,
+        };
+        match outcome {
+            Ok(envelope) => result::success(&self.tool, self.structure, envelope),
+            Err(error) => self.failure(error),
+        }
     }
-    let stream = match pipeline::stream(invocation, id, input).await {
-        Ok(stream) => stream,
-        Err(error) => return failure(error),
-    };
-    let progress = token.map(|token| (&context.peer, token));
-    let Items { items, text, errors, complete } = collect(stream, progress, options).await;
-    let mut errors = errors.into_iter();
-    let Some(first) = errors.next() else { return result::collected(tool, structure, items, text, !complete) };
-    let mut result = failure(first);
-    // Neither the other errors nor the items are lost.
-    result.content.extend(errors.flat_map(|error| failure(error).content));
-    if !items.is_empty() {
-        result.content.push(ContentBlock::text(text));
+
+    /// Runs a subscription to its end.
+    async fn collected(&self, invocation: Invocation, input: Value) -> CallToolResult {
+        let stream = match pipeline::stream(invocation, &self.tool.spec.id, input).await {
+            Ok(stream) => stream,
+            Err(error) => return self.failure(error),
+        };
+        let progress = self.token.clone().map(|token| (&self.peer.request().peer, token));
+        let Items { items, text, errors, complete } = collect(stream, progress, self.options).await;
+        let mut errors = errors.into_iter();
+        let Some(first) = errors.next() else {
+            return result::collected(&self.tool, self.structure, items, text, !complete);
+        };
+        let mut result = self.failure(first);
+        // Neither the other errors nor the items are lost.
+        result.content.extend(errors.flat_map(|error| self.failure(error).content));
+        if !items.is_empty() {
+            result.content.push(ContentBlock::text(text));
+        }
+        result
     }
-    result
+
+    fn failure(&self, error: CallError) -> CallToolResult {
+        result::failure(&result::public(error, &self.tool.spec, &self.request, self.options.expose_errors))
+    }
 }
 
 /// Runs a call, and tells what it reports before its answer is.
 async fn reporting<T>(
-    call: impl Future<Output = T>,
+    mut call: Pin<&mut impl Future<Output = T>>,
     mut reports: ProgressStream,
     token: &ProgressToken,
     peer: &Peer<RoleServer>,
 ) -> T {
-    let mut call = pin!(call);
     let done = loop {
         match select(call.as_mut(), reports.next()).await {
             Either::Left((done, _)) => break done,
-            Either::Right((Some(report), _)) => tell(report, token, peer).await,
+            // In a box, so that calls that report nothing are not as large as this.
+            Either::Right((Some(report), _)) => Box::pin(tell(report, token, peer)).await,
             Either::Right((None, _)) => break call.await,
         }
     };
     // A task of the handler may hold on to the stream, so only what is there already.
     while let Some(Some(report)) = reports.next().now_or_never() {
-        tell(report, token, peer).await;
+        Box::pin(tell(report, token, peer)).await;
     }
     done
 }

@@ -14,7 +14,7 @@ pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
 /// All tools, in the order of their names.
 pub(super) struct Catalogue {
     version: u64,
-    tools: Vec<Served>,
+    tools: Vec<Arc<Served>>,
 }
 
 impl Catalogue {
@@ -24,7 +24,7 @@ impl Catalogue {
         let served = table
             .iter()
             .filter(|entry| entry.handler.is_some() && filters.iter().all(|filter| filter(&entry.spec)))
-            .map(|entry| Served::new(entry.spec.clone(), names.give(&entry.spec.id)));
+            .map(|entry| Arc::new(Served::new(entry.spec.clone(), names.give(&entry.spec.id))));
         let mut tools: Vec<_> = served.collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         Self { version: table.version, tools }
@@ -35,18 +35,18 @@ impl Catalogue {
         self.version
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Served> {
+    pub(super) fn find(&self, name: &str) -> Option<&Arc<Served>> {
         let index = self.tools.binary_search_by(|tool| tool.name.as_str().cmp(name)).ok()?;
         self.tools.get(index)
     }
 
     /// All tools, in the order of their names.
-    pub(super) fn tools(&self) -> &[Served] {
+    pub(super) fn tools(&self) -> &[Arc<Served>] {
         &self.tools
     }
 
     /// The tools after that name: a page goes on where the last one ended, whatever has come or gone since.
-    pub(super) fn after(&self, name: &str) -> &[Served] {
+    pub(super) fn after(&self, name: &str) -> &[Arc<Served>] {
         let start = self.tools.partition_point(|tool| tool.name.as_str() <= name);
         self.tools.get(start..).unwrap_or_default()
     }

@@ -92,20 +92,12 @@ impl ServerHandler for Connection {
         Some(self.server.catalogue().find(name)?.tool(Structure::Object).clone())
     }
 
-    // In a box, like the other long ones: the SDK moves the future of a request several times, so a large one costs
-    // every request.
     fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send + '_ {
-        Box::pin(async move {
-            let catalogue = self.server.catalogue();
-            let Some(tool) = catalogue.find(&request.name) else {
-                return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
-            };
-            call::run(&self.server, tool, request, context).await
-        })
+        call::run(&self.server, request, context)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -128,6 +120,7 @@ impl ServerHandler for Connection {
         Some(requested.intersection(&SubscriptionFilter::builder().tools_list_changed().build()))
     }
 
+    // In a box: the SDK moves the future of a request several times, and the largest counts for all.
     fn listen(&self, context: SubscriptionContext) -> impl Future<Output = Result<(), ErrorData>> + Send + '_ {
         Box::pin(async move {
             let mut changes = self.changes(&context.request_context().extensions);
@@ -205,7 +198,7 @@ impl Changes {
     }
 
     fn visible<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Tool> {
-        let seen = |tool: &&Served| self.caller.sees(&tool.spec);
+        let seen = |tool: &&Arc<Served>| self.caller.sees(&tool.spec);
         catalogue.tools().iter().filter(seen).map(|tool| tool.tool(Structure::Any))
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -135,9 +135,12 @@ impl McpPeer {
     }
 
     /// Runs a call until it is done, or until it waits for an answer that comes with another call.
-    pub(super) async fn until_asked<T>(&self, call: impl Future<Output = T>) -> Result<T, Question> {
-        let mut call = pin!(call);
-        poll_fn(|task| {
+    // Not an async fn that takes the call itself, which would be in it twice.
+    pub(super) fn until_asked<T>(
+        &self,
+        mut call: Pin<&mut impl Future<Output = T>>,
+    ) -> impl Future<Output = Result<T, Question>> {
+        poll_fn(move |task| {
             self.0.call.register(task.waker());
             if let Poll::Ready(done) = call.as_mut().poll(task) {
                 return Poll::Ready(Ok(done));
@@ -150,7 +153,6 @@ impl McpPeer {
                 None => Poll::Ready(Err(Question::Requests(requests))),
             }
         })
-        .await
     }
 
     /// The end of a call that waits for answers.
