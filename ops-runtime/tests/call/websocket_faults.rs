@@ -396,8 +396,9 @@ async fn a_network_that_stalls() {
         let options = CallOptions::new().with_timeout(Duration::from_millis(300));
         let error = remote.execute_with::<Add>(AddInput { a: 1, b: 1 }, options).await.unwrap_err();
         assert_eq!(*error.code(), ErrorCode::Timeout);
-        proxy.resume();
+        // In this order, so that no connection is made in between which is then cut.
         proxy.cut();
+        proxy.resume();
         eventually("there is a connection again", || client.is_connected()).await;
         assert_eq!(remote.execute::<Add>(AddInput { a: 1, b: 1 }).await.unwrap().data, 2);
     })

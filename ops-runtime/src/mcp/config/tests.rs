@@ -95,7 +95,17 @@ fn a_server_that_is_not_used_need_not_be_complete() {
 #[test]
 fn what_is_no_configuration_is_an_error() {
     let deep = "[".repeat(100_000);
-    for text in ["", "[]", "{}", "{", "// {}", "{ 'mcpServers': {} }", r#"{ "mcpServers": [] }"#, &deep] {
+    for text in [
+        "",
+        "[]",
+        "{}",
+        "{",
+        "// {}",
+        "{ 'mcpServers': {} }",
+        r#"{ "mcpServers": {}, "n": 1e999 }"#,
+        r#"{ "mcpServers": [] }"#,
+        &deep,
+    ] {
         assert!(McpConfig::from_json(text).is_err(), "{text}");
     }
 }
@@ -107,12 +117,13 @@ fn comments_and_last_commas_are_no_matter() {
         // What an editor made.
         { "servers": { /* only one */ "one": {
             "url": "https://example.com//mcp", // its comment
-            "headers": { "X-Number": 1e999, },
+            "headers": { "X-Number": 7, },
         }, }, }
         "#,
     );
     let server = config.server("one").unwrap();
     assert_eq!(http(server).url, "https://example.com//mcp");
+    assert_eq!(http(server).headers["X-Number"], "7");
 }
 
 #[test]
