@@ -143,6 +143,23 @@ fn types() {
             &[": expected number to be greater than 1, found integer"],
         ),
         case(
+            "a union of which no variant may be what it has to be",
+            json!({"allOf": [{"type": "string"}, {"oneOf": [
+                {"properties": {"a": {"const": 1}}, "type": "object"},
+                {"properties": {"a": {"const": 2}}, "type": "object"},
+            ]}]}),
+            json!("x"),
+            json!("x"),
+            &[": expected nothing, found string, kept"],
+        ),
+        case(
+            "a union of which only the second may be",
+            json!({"allOf": [{"type": "integer"}, {"oneOf": [{"type": "object"}, {"type": "integer", "minimum": 3}]}]}),
+            json!("x"),
+            json!(3),
+            &[": expected integer, found string"],
+        ),
+        case(
             "above an exclusive bound",
             json!({"type": "number", "exclusiveMinimum": 0}),
             json!(-1.5),

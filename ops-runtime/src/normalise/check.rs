@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use super::Reading;
 use super::definitions::CompiledDefinitions;
 use super::equal::{copy, equal, repeated, weight};
-use super::node::{Additional, ArrayRules, At, Intersect, Kind, Node, ObjectRules, Shape, Tag, Target, Typed, Union};
+use super::node::{
+    Additional, ArrayRules, At, Intersect, Kind, Node, ObjectRules, Shape, Tag, Target, Typed, Types, Union,
+};
 
 /// How deep a value is followed, schemas that combine others counted in. JSON is parsed to 128 levels.
 pub(super) const MAX_DEPTH: u32 = 288;
@@ -259,6 +261,14 @@ impl<'a> Checker<'a> {
                 union.variants.iter().map(|node| self.follow(at.to(node)).unwrap_or(at.to(node))).collect();
             Shape { types: nodes.iter().map(|at| at.node.types()).collect(), tag: self.tag(&nodes) }
         })
+    }
+
+    /// The variants that a value can be of: all, unless the union was narrowed to some types.
+    pub(super) fn possible(&self, at: At<'a>, union: &'a Union) -> impl Iterator<Item = &'a Node> + use<'a> {
+        let types = if self.compat { None } else { Some(&self.shape(at, union).types) };
+        let can_be =
+            move |index| types.and_then(|types| types.get(index)).is_none_or(|of: &Types| of.meets(union.types));
+        union.variants.iter().enumerate().filter(move |(index, _)| can_be(*index)).map(|(_, node)| node)
     }
 
     /// A required property that has a different constant in each variant that is an object.

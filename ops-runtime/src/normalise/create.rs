@@ -40,7 +40,7 @@ impl<'a> Checker<'a> {
             Kind::Plain(types) => Some(zero(made(*types, like))),
             Kind::Typed(typed) => self.create_typed(at, typed, made(typed.types, like), depth),
             Kind::Literals(values) => copy(values.first()?),
-            Kind::Union(union) => self.create(at.to(union.variants.first()?), Types::NONE, depth + 1),
+            Kind::Union(union) => self.create(at.to(self.possible(at, union).next()?), Types::NONE, depth + 1),
             Kind::Intersect(all) => {
                 let mut created = Value::Object(Map::new());
                 for member in &all.members {

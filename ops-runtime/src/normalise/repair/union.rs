@@ -184,7 +184,7 @@ impl<'a> Fixer<'_, 'a> {
         let scored = as_object.as_ref().unwrap_or(value);
         let mut best = 0;
         let mut selected = None;
-        for node in &union.variants {
+        for node in self.checker.possible(at, union) {
             let score = self.score(at.to(node), value, scored, depth, 0);
             if score > best {
                 best = score;
@@ -196,7 +196,9 @@ impl<'a> Fixer<'_, 'a> {
             let types = Types::of(value);
             union.variants.iter().zip(&shape.types).find(|(_, variant)| variant.meets(types)).map(|(node, _)| node)
         };
-        selected.or_else(|| if self.compat() { None } else { of_type() }).or(union.variants.first())
+        selected
+            .or_else(|| if self.compat() { None } else { of_type() })
+            .or_else(|| self.checker.possible(at, union).next())
     }
 
     fn score(&self, at: At<'a>, value: &Value, scored: &Value, depth: u32, combined: u32) -> u32 {
