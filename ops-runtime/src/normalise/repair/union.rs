@@ -193,7 +193,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         let of_type = || {
             let shape = self.checker.shape(at, union);
-            let types = Types::of(value);
+            let types = Types::of(value).and(union.types);
             union.variants.iter().zip(&shape.types).find(|(_, variant)| variant.meets(types)).map(|(node, _)| node)
         };
         selected
