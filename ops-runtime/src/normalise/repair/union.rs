@@ -106,7 +106,8 @@ impl<'a> Fixer<'_, 'a> {
         strip: Strip<'a>,
         depth: u32,
     ) -> bool {
-        if self.checker.default_of(at).is_some() {
+        // In the default reading it may have been narrowed to some types.
+        if self.checker.default_of(at).is_some() || !union.types.admits(value) {
             return self.replace(at, value, path, depth);
         }
         let mark = self.repairs.len();
