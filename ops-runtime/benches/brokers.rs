@@ -7,8 +7,9 @@
 //!
 //! Starts the servers itself. Peers encode and decode the same JSON as the calls do: `async-nats` by request and reply,
 //! Redis by adding to a stream and reading from another. One process calls, its own tasks serve, over connections of their
-//! own; each figure is the median of rounds that alternate. Last, processes serve whose handler waits 5 ms, eight at a time.
-//! With `--only nats|redis own|peer IN_FLIGHT` it measures that alone, for a profiler.
+//! own; each figure is the median of rounds that alternate. Redis' peer answers in the loop that reads, which no worker can
+//! whose handlers may wait; another, as NATS' peer, runs a task for each request. Last, processes serve whose handler waits
+//! 5 ms, eight at a time. With `--only nats|redis own|peer IN_FLIGHT` it measures that alone, for a profiler.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -18,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use ops_runtime::call::nats::{Nats, NatsConfig};
 use ops_runtime::call::redis::{Redis, RedisConfig};
 use ops_runtime::call::{CallHandler, Remote};
@@ -90,7 +91,7 @@ async fn server(program: &str, arguments: impl Fn(&str) -> Vec<String>) -> (Proc
 }
 
 /// Calls for a while with so many in flight: calls per second, and the median of their times.
-async fn measure<F: Future<Output = ()> + Send>(
+async fn measure<F: Future<Output = ()> + Send + 'static>(
     in_flight: usize,
     call: impl Fn() -> F + Clone + Send + 'static,
 ) -> (f64, Duration) {
@@ -98,7 +99,8 @@ async fn measure<F: Future<Output = ()> + Send>(
     let started = Instant::now();
     let tasks = (0..in_flight).map(|_| {
         let call = call.clone();
-        async move {
+        // As in a server: each caller is a task.
+        tokio::spawn(async move {
             let mut times = Vec::new();
             while started.elapsed() < TIME {
                 let begun = Instant::now();
@@ -106,9 +108,9 @@ async fn measure<F: Future<Output = ()> + Send>(
                 times.push(begun.elapsed());
             }
             times
-        }
+        })
     });
-    let mut times: Vec<_> = join_all(tasks).await.into_iter().flatten().collect();
+    let mut times: Vec<_> = join_all(tasks).await.into_iter().flat_map(Result::unwrap).collect();
     let seconds = started.elapsed().as_secs_f64();
     times.sort();
     (times.len() as f64 / seconds, times[times.len() / 2])
@@ -125,7 +127,7 @@ async fn ours(remote: Remote, in_flight: usize) -> (f64, Duration) {
     measure(in_flight, call).await
 }
 
-async fn nats_peer(address: &str) -> impl Fn() -> futures_util::future::BoxFuture<'static, ()> + Clone + Send + use<> {
+async fn nats_peer(address: &str) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + use<> {
     let (caller, worker) = (async_nats::connect(address).await.unwrap(), async_nats::connect(address).await.unwrap());
     let mut requests = worker.queue_subscribe("peer.confirm", "workers".to_owned()).await.unwrap();
     worker.flush().await.unwrap();
@@ -166,32 +168,49 @@ async fn read(connection: &mut redis::aio::MultiplexedConnection, key: &str, las
     entries.into_iter().map(|(_, fields)| fields).collect()
 }
 
-async fn redis_peer(address: &str) -> impl Fn() -> futures_util::future::BoxFuture<'static, ()> + Clone + Send + use<> {
+/// The answer to a request as a command.
+fn answer(fields: &[String], to: &str) -> redis::Cmd {
+    let order: Order = serde_json::from_str(&fields[1]).unwrap();
+    let mut command = redis::cmd("XADD");
+    command.arg(to).arg("MAXLEN").arg("~").arg(10_000).arg("*");
+    command.arg("frame").arg(serde_json::to_string(&order).unwrap()).arg("id").arg(&fields[3]);
+    command
+}
+
+async fn redis_peer(address: &str, tasks: bool) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + use<> {
     let client = redis::Client::open(format!("redis://{address}")).unwrap();
     let connect = || async { client.get_multiplexed_async_connection().await.unwrap() };
     let (mut requests, mut answers, caller, mut worker) =
         (connect().await, connect().await, connect().await, connect().await);
+    let [asked, told] = ["requests", "answers"].map(|what| format!("peer:{what}:{tasks}"));
+    let (ask, tell) = (asked.clone(), told.clone());
     let waiting: Arc<Mutex<HashMap<u64, oneshot::Sender<String>>>> = Arc::default();
     let answered = waiting.clone();
     tokio::spawn(async move {
         let mut last = "0-0".to_owned();
         loop {
             let mut commands = redis::pipe();
-            for fields in read(&mut requests, "peer:requests", &mut last).await {
-                let order: Order = serde_json::from_str(&fields[1]).unwrap();
-                let answer = serde_json::to_string(&order).unwrap();
-                let command = commands.cmd("XADD").arg("peer:answers").arg("MAXLEN").arg("~").arg(10_000).arg("*");
-                command.arg("frame").arg(answer).arg("id").arg(&fields[3]).ignore();
+            for fields in read(&mut requests, &asked, &mut last).await {
+                if !tasks {
+                    commands.add_command(answer(&fields, &tell)).ignore();
+                    continue;
+                }
+                let (mut worker, tell) = (worker.clone(), tell.clone());
+                // A task for each, as a worker does that may wait.
+                tokio::spawn(async move {
+                    let _ = answer(&fields, &tell).query_async::<String>(&mut worker).await;
+                });
             }
             if !commands.is_empty() {
-                commands.exec_async(&mut worker).await.unwrap();
+                // The server ends before the peer does.
+                let Ok(()) = commands.exec_async(&mut worker).await else { return };
             }
         }
     });
     tokio::spawn(async move {
         let mut last = "0-0".to_owned();
         loop {
-            for mut fields in read(&mut answers, "peer:answers", &mut last).await {
+            for mut fields in read(&mut answers, &told, &mut last).await {
                 let id: u64 = fields[3].parse().unwrap();
                 if let Some(sender) = answered.lock().unwrap().remove(&id) {
                     let _ = sender.send(fields.swap_remove(1));
@@ -201,12 +220,13 @@ async fn redis_peer(address: &str) -> impl Fn() -> futures_util::future::BoxFutu
     });
     let next = Arc::new(AtomicU64::new(0));
     move || {
-        let (mut caller, waiting, id) = (caller.clone(), waiting.clone(), next.fetch_add(1, Ordering::Relaxed));
+        let (mut caller, waiting, ask) = (caller.clone(), waiting.clone(), ask.clone());
+        let id = next.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             let (sender, receiver) = oneshot::channel();
             waiting.lock().unwrap().insert(id, sender);
             let mut command = redis::cmd("XADD");
-            command.arg("peer:requests").arg("MAXLEN").arg("~").arg(10_000).arg("*");
+            command.arg(&ask).arg("MAXLEN").arg("~").arg(10_000).arg("*");
             command.arg("frame").arg(serde_json::to_string(&order()).unwrap()).arg("id").arg(id);
             let _: String = command.query_async(&mut caller).await.unwrap();
             let order: Order = serde_json::from_str(&receiver.await.unwrap()).unwrap();
@@ -318,21 +338,32 @@ async fn main() {
         let [transport, whose, in_flight] = [1, 2, 3].map(|n| arguments[at + n].as_str());
         let in_flight = in_flight.parse().unwrap();
         let address = if transport == "nats" { &nats_address } else { &redis_address };
-        for _ in 0..5 {
-            let (rate, time) = match (transport, whose) {
-                ("nats", "peer") => measure(in_flight, nats_peer(address).await).await,
-                (_, "peer") => measure(in_flight, redis_peer(address).await).await,
-                ("nats", _) => {
-                    let nats = Nats::connect(address, NatsConfig::new()).await.unwrap();
-                    let _worker = nats.serve(handler()).await.unwrap();
-                    ours(connect(transport, address).await, in_flight).await
-                }
-                _ => {
-                    let _worker = redis(address).serve(handler()).await.unwrap();
-                    ours(connect(transport, address).await, in_flight).await
-                }
-            };
-            println!("{rate:.0} calls/s, p50 {} us", time.as_micros());
+        let rounds = async |call: &dyn Fn() -> BoxFuture<'static, (f64, Duration)>| {
+            for _ in 0..5 {
+                let (rate, time) = call().await;
+                println!("{rate:.0} calls/s, p50 {} us", time.as_micros());
+            }
+        };
+        match (transport, whose) {
+            ("nats", "peer") => {
+                let peer = nats_peer(address).await;
+                rounds(&|| Box::pin(measure(in_flight, peer.clone()))).await;
+            }
+            (_, "peer") => {
+                let peer = redis_peer(address, false).await;
+                rounds(&|| Box::pin(measure(in_flight, peer.clone()))).await;
+            }
+            ("nats", _) => {
+                let nats = Nats::connect(address, NatsConfig::new()).await.unwrap();
+                let _worker = nats.serve(handler()).await.unwrap();
+                let remote = connect(transport, address).await;
+                rounds(&|| Box::pin(ours(remote.clone(), in_flight))).await;
+            }
+            _ => {
+                let _worker = redis(address).serve(handler()).await.unwrap();
+                let remote = connect(transport, address).await;
+                rounds(&|| Box::pin(ours(remote.clone(), in_flight))).await;
+            }
         }
         return;
     }
@@ -346,7 +377,8 @@ async fn main() {
         worker.stop().await;
         let worker = redis(&redis_address).serve(handler()).await.unwrap();
         let remote = connect("redis", &redis_address).await;
-        beside("Redis", 0.7, &remote, redis_peer(&redis_address).await).await;
+        beside("Redis", 0.7, &remote, redis_peer(&redis_address, false).await).await;
+        beside("Redis, peer with tasks", 0.7, &remote, redis_peer(&redis_address, true).await).await;
         worker.stop().await;
     }
     println!("\n| calls/s with workers that do 8 of 5 ms at a time | 1 | 2 | 4 |\n|---|--:|--:|--:|");

@@ -24,6 +24,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
 
@@ -43,14 +44,50 @@ pub enum Reply<T> {
 }
 
 /// The data of an answer before it is given a type.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Payload {
     /// A JSON value.
     Value(Value),
-    /// JSON that nobody has parsed yet.
+    /// JSON that nobody has parsed yet, so that it may turn out to be none.
     Json(Bytes),
+    /// JSON text that is known to be JSON: it is passed on as it is.
+    Raw(Box<RawValue>),
     /// Bytes as they come, for an operation whose output is a [`Body`].
     Body(Body),
+}
+
+impl Payload {
+    /// The JSON text, if it is text.
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        match self {
+            Self::Json(text) => Some(text),
+            Self::Raw(text) => Some(text.get().as_bytes()),
+            Self::Value(_) | Self::Body(_) => None,
+        }
+    }
+}
+
+/// Texts are equal if they are the same to the byte.
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Value(a), Self::Value(b)) => a == b,
+            (Self::Body(a), Self::Body(b)) => a == b,
+            (a, b) => matches!((a.text(), b.text()), (Some(a), Some(b)) if a == b),
+        }
+    }
+}
+
+/// What an endpoint makes of an input that is JSON of either form.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// A value: text is parsed first.
+    Value,
+    /// The operation's own types, which stand for its schemas: neither input nor output need be checked against them.
+    Types,
+    /// What it is: it is passed on, to be checked where the operation is run.
+    Either,
 }
 
 /// Something that runs operations by their spec: an HTTP client, an MCP client, the far side of a transport.
@@ -81,13 +118,13 @@ pub trait Endpoint: Send + Sync + 'static {
         Box::pin(ready(Err(CallError::execution(message))))
     }
 
-    /// Whether [`call_payload`](Self::call_payload) gives JSON text a type, or passes it on, without making a value of it.
+    /// What becomes of the input in [`call_payload`](Self::call_payload).
     #[doc(hidden)]
-    fn takes_payload(&self) -> bool {
-        false
+    fn takes(&self) -> Takes {
+        Takes::Value
     }
 
-    /// Runs a query or a mutation whose input is JSON of either form; the output need not be checked.
+    /// Runs a query or a mutation whose input is JSON of either form.
     #[doc(hidden)]
     fn call_payload(
         &self,
@@ -313,8 +350,8 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         }
     }
 
-    fn takes_payload(&self) -> bool {
-        true
+    fn takes(&self) -> Takes {
+        Takes::Types
     }
 
     fn call_payload(
@@ -323,8 +360,11 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         input: Payload,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        // The answer comes in the form in which the input came.
+        let encode = if matches!(input, Payload::Value(_)) { encode } else { encode_text };
         let input = match input {
             Payload::Json(text) => crate::record::from_slice(&text),
+            Payload::Raw(text) => crate::record::from_str(text.get()),
             Payload::Value(value) => crate::record::from_value(&value),
             Payload::Body(body) => crate::pipeline::to_value(&body).map_or_else(
                 |error| Err(crate::record::DecodeError { pointer: String::new(), message: error.to_string() }),
@@ -334,7 +374,7 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         match input {
             Ok(input) => {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
-                Box::pin(async move { encode_text(future.await?, id) })
+                Box::pin(async move { encode(future.await?, id) })
             }
             Err(error) => Box::pin(ready(Err(crate::pipeline::invalid_input(Op::SPEC, &error)))),
         }
@@ -397,7 +437,7 @@ fn encode_text<T: serde_core::Serialize>(
         Reply::Value(data) => ResponseEnvelope::local(data, id),
         Reply::Envelope(envelope) => envelope,
     };
-    envelope.try_map(|data| Ok(Payload::Json(crate::pipeline::to_text(&data)?)))
+    envelope.try_map(|data| Ok(Payload::Raw(crate::pipeline::to_text(&data)?)))
 }
 
 fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {

@@ -10,13 +10,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll, ready};
 
-use bytes::Bytes;
 use futures_util::StreamExt;
 use serde_core::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::body::handover::{self, Parcels};
-use crate::handler::{BoxStream, Payload, PayloadStream, TypedCall, TypedStream};
+use crate::handler::{BoxStream, Payload, PayloadStream, Takes, TypedCall, TypedStream};
 use crate::record::DecodeError;
 use crate::registry::Entry;
 use crate::{
@@ -130,9 +130,8 @@ pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
 }
 
 /// A value as JSON text.
-pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<Bytes, CallError> {
-    serde_json::to_vec(value)
-        .map(Bytes::from)
+pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<Box<RawValue>, CallError> {
+    serde_json::value::to_raw_value(value)
         .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
 }
 
@@ -141,6 +140,7 @@ pub(crate) fn input_value(spec: &OperationSpec, input: Payload) -> Result<Value,
     match input {
         Payload::Value(value) => Ok(value),
         Payload::Json(text) => crate::record::from_slice(&text).map_err(|error| invalid_input(spec, &error)),
+        Payload::Raw(text) => crate::record::from_str(text.get()).map_err(|error| invalid_input(spec, &error)),
         Payload::Body(body) => to_value(&body),
     }
 }
@@ -196,9 +196,9 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<O
     let (entry, handler) = call.admit(&Op::SPEC.id, table.get(&Op::SPEC.id))?;
     check_typed_input::<Op>(entry, &input)?;
     let policy = call.policy;
-    if handler.erased.takes_payload() {
+    if handler.erased.takes() != Takes::Value {
         let (text, limits) = (to_text(&input)?, call.limits());
-        let start = || handler.erased.call_payload(&entry.spec, Payload::Json(text), call.context);
+        let start = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
         return Ok(Execution::Erased(Guard::start(limits, start)?, entry.clone(), policy));
     }
     let (input, bodies) = hand_over(handler, &input)?;
@@ -274,7 +274,8 @@ fn start_dynamic(
 /// type and back. All else is checked and normalised like a call by id.
 pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<ResponseEnvelope<Payload>, CallError> {
     let policy = call.policy;
-    let (guard, entry, checked) = start_served(call, id, input)?;
+    let entry = call.context.registry.table().get(id).cloned().ok_or_else(|| not_found(id, "operation not found"))?;
+    let (guard, checked) = start_served(call, &entry, input, |takes| takes != Takes::Value)?;
     let envelope = guard.await.map_err(|error| error.with_declared_code(&entry.spec.errors))?;
     if checked {
         return Ok(envelope);
@@ -282,22 +283,44 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
     Ok(output::dynamic(&entry, policy, envelope)?.map(Payload::Value))
 }
 
-/// A call that was started, its operation, and whether its output needs no check.
-type Started = (Guard<ResponseEnvelope<Payload>>, Arc<Entry>, bool);
+/// Runs a query or a mutation for a caller elsewhere that has been told the output's schema and will hold us to it.
+///
+/// As [`serve`], but what yet another process answers is checked, too.
+#[cfg(feature = "mcp-server")]
+pub(crate) async fn answer(
+    call: Invocation,
+    entry: &Arc<Entry>,
+    input: Value,
+) -> Result<ResponseEnvelope<Value>, CallError> {
+    let policy = call.policy;
+    let (guard, checked) = start_served(call, entry, Payload::Value(input), |takes| takes == Takes::Types)?;
+    let envelope = guard.await.map_err(|error| error.with_declared_code(&entry.spec.errors))?;
+    if checked {
+        return envelope.try_map(|data| output::parse(&entry.spec, data));
+    }
+    output::dynamic(entry, policy, envelope)
+}
 
-/// Starts a call for a caller elsewhere.
-fn start_served(mut call: Invocation, id: &str, input: Payload) -> Result<Started, CallError> {
-    let table = call.context.registry.table();
-    let (entry, handler) = call.admit(id, table.get(id))?;
-    let by_type = handler.erased.takes_payload() && call.policy != OutputPolicy::Strict;
+/// A call that was started, and whether its output needs no check.
+type Started = (Guard<ResponseEnvelope<Payload>>, bool);
+
+/// Starts a call for a caller elsewhere; an endpoint that is trusted checks its input and output itself.
+fn start_served(
+    mut call: Invocation,
+    entry: &Arc<Entry>,
+    input: Payload,
+    is_trusted: impl FnOnce(Takes) -> bool,
+) -> Result<Started, CallError> {
+    let (entry, handler) = call.admit(&entry.spec.id, Some(entry))?;
+    let by_type = is_trusted(handler.erased.takes()) && call.policy != OutputPolicy::Strict;
     if by_type && !entry.schemas.input_is_constrained() {
         let limits = call.limits();
         let start = || handler.erased.call_payload(&entry.spec, input, call.context);
-        return Ok((Guard::start(limits, start)?, entry.clone(), true));
+        return Ok((Guard::start(limits, start)?, true));
     }
     let input = input_value(&entry.spec, input)?;
     entry.schemas.check_input(&entry.spec, &input)?;
-    Ok((start_erased(call, entry, input)?, entry.clone(), false))
+    Ok((start_erased(call, entry, input)?, false))
 }
 
 /// Starts a subscription by its type.

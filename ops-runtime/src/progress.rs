@@ -69,8 +69,8 @@ impl Progress {
     ///
     /// The stream ends with the call. While nobody reads it, it holds the last 1,024 reports.
     pub fn channel() -> (ProgressSink, ProgressStream) {
-        let shared = Arc::new(Mutex::new(Queue::default()));
-        (ProgressSink(Arc::new(Sender(shared.clone()))), ProgressStream(shared))
+        let queue = Arc::new(Mutex::new(Queue { sinks: 1, ..Queue::default() }));
+        (ProgressSink(queue.clone()), ProgressStream(queue))
     }
 }
 
@@ -78,7 +78,8 @@ impl Progress {
 struct Queue {
     reports: VecDeque<Progress>,
     reader: Option<Waker>,
-    closed: bool,
+    /// How many places there are from which reports come; the stream ends when there is none.
+    sinks: usize,
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -86,22 +87,26 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 }
 
 /// Where a call reports how far it is; the clones are the same place.
-#[derive(Debug, Clone)]
-pub struct ProgressSink(Arc<Sender>);
-
 #[derive(Debug)]
-struct Sender(Arc<Mutex<Queue>>);
+pub struct ProgressSink(Arc<Mutex<Queue>>);
 
 impl ProgressSink {
     /// Says how far the call is; never waits.
     pub fn report(&self, progress: Progress) {
-        let reader = {
-            let mut queue = lock(&self.0.0);
+        self.tell(|queue| {
             if queue.reports.len() == WAITING {
                 queue.reports.pop_front();
             }
             queue.reports.push_back(progress);
-            queue.reader.take()
+            true
+        });
+    }
+
+    /// Changes the queue, and wakes its reader if there is news.
+    fn tell(&self, change: impl FnOnce(&mut Queue) -> bool) {
+        let reader = {
+            let mut queue = lock(&self.0);
+            if change(&mut queue) { queue.reader.take() } else { None }
         };
         if let Some(reader) = reader {
             reader.wake();
@@ -109,16 +114,19 @@ impl ProgressSink {
     }
 }
 
-impl Drop for Sender {
+impl Clone for ProgressSink {
+    fn clone(&self) -> Self {
+        lock(&self.0).sinks += 1;
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for ProgressSink {
     fn drop(&mut self) {
-        let reader = {
-            let mut queue = lock(&self.0);
-            queue.closed = true;
-            queue.reader.take()
-        };
-        if let Some(reader) = reader {
-            reader.wake();
-        }
+        self.tell(|queue| {
+            queue.sinks -= 1;
+            queue.sinks == 0
+        });
     }
 }
 
@@ -133,7 +141,7 @@ impl Stream for ProgressStream {
         let mut queue = lock(&self.0);
         match queue.reports.pop_front() {
             Some(progress) => Poll::Ready(Some(progress)),
-            None if queue.closed => Poll::Ready(None),
+            None if queue.sinks == 0 => Poll::Ready(None),
             None => {
                 queue.reader = Some(task.waker().clone());
                 Poll::Pending

@@ -296,8 +296,22 @@ impl Frame {
     /// # Errors
     /// An `EXECUTION_ERROR` if a value in it cannot be written, such as a body that is a stream.
     pub fn encode(&self) -> Result<String, CallError> {
-        serde_json::to_string(self)
+        // Room for all of it where its size is known: growing costs every call.
+        let mut text = Vec::with_capacity(self.data_len() + 256);
+        let written = serde_json::to_writer(&mut text, self).map_err(|error| error.to_string());
+        written
+            .and_then(|()| String::from_utf8(text).map_err(|error| error.to_string()))
             .map_err(|error| CallError::execution(format!("the message can't be written as JSON: {error}")))
+    }
+
+    /// How many bytes of JSON text are in it, as far as that is known.
+    fn data_len(&self) -> usize {
+        let data = match self {
+            Self::Event(CallEvent::Requested(request)) => &request.input,
+            Self::Event(CallEvent::Responded { output, .. }) => &output.data,
+            _ => return 0,
+        };
+        data.text().map_or(0, <[u8]>::len)
     }
 
     /// The frame as JSON text, if that is not larger than the other side takes.

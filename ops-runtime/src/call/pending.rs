@@ -43,7 +43,10 @@ struct Shared {
     resubscribes: bool,
 }
 
-type Table = HashMap<Number, Arc<Slot>, BuildHasherDefault<NumberHasher>>;
+/// What is known of requests of this process.
+pub(super) type ByNumber<T> = HashMap<Number, T, BuildHasherDefault<NumberHasher>>;
+
+type Table = ByNumber<Arc<Slot>>;
 
 impl PendingRequests {
     /// A table of requests that go over a link.
@@ -473,7 +476,7 @@ impl Stream for Subscription {
 
 /// Spreads numbers that follow each other.
 #[derive(Default)]
-struct NumberHasher(u64);
+pub(super) struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {

@@ -56,10 +56,11 @@
 //!
 //! # For programs in other languages
 //!
-//! Keys begin with `ops` ([`RedisConfig::with_prefix`]). Entries have the fields `frame`, a frame as JSON, and `from`, the
-//! id of who wrote it: any text that nobody else uses. What is written a second time because it was not clear whether it
-//! arrived has the same `seq`, a number that grows with each entry of a sender; a reader passes over what is not larger
-//! than the last of that sender. Answers have `n`, the number of the event among those about its request, from 0.
+//! Keys begin with `ops` ([`RedisConfig::with_prefix`]). Entries have the fields `frame`, a frame as JSON, and `from`, which
+//! is `ID`, `ID SEQ` or `ID SEQ N`. `ID` is who wrote it: any text without spaces that nobody else uses. `SEQ` is a number
+//! that grows with each entry of a writer; what is written a second time because it was not clear whether it arrived has
+//! the same, and a reader passes over what is not larger than the last of that writer. `N` is the number of an event among
+//! those about its request, from 0; answers have one.
 //!
 //! | key | type | what |
 //! |---|---|---|
@@ -73,7 +74,7 @@
 //! To call: make the stream `ops:caller:CALLER` by an entry without `frame`, `PEXPIRE` it, add `call.requested` to the
 //! operation's stream, read the answers. To serve: make the group with `XGROUP CREATE .. 0 MKSTREAM`, write the hash and
 //! add to the set and to the changes; read with `XREADGROUP`, remove the entry with `XDEL`, go on only if that returned 1,
-//! `XACK`, and answer to the stream of `from`.
+//! `XACK`, and answer to the stream of the `ID` in `from`.
 
 mod caller;
 mod config;
@@ -84,7 +85,8 @@ mod worker;
 use std::fmt;
 use std::sync::Arc;
 
-use redis::Client;
+use redis::io::tcp::TcpSettings;
+use redis::{Client, IntoConnectionInfo};
 use tokio::sync::OnceCell;
 
 pub use config::RedisConfig;
@@ -110,7 +112,10 @@ impl Redis {
     /// # Errors
     /// If the URL is none.
     pub fn new(url: &str, config: RedisConfig) -> Result<Self, CallError> {
-        let client = Client::open(url).map_err(|error| wire::refused(&error))?;
+        // What is written is whole, so nothing is gained by waiting for more of it.
+        let settings = TcpSettings::default().set_nodelay(true);
+        let to = url.into_connection_info().map(|info| info.set_tcp_settings(settings));
+        let client = to.and_then(Client::open).map_err(|error| wire::refused(&error))?;
         Ok(Self { client, config, caller: Arc::default() })
     }
 

@@ -10,7 +10,7 @@ use super::directory::{gone, not_served};
 use super::meter::Meter;
 use super::{CallEvent, CallRequest, Facts, Frame, PendingRequests, RequestId, Route, Transport, Unsent, event, trace};
 use crate::caller::{Target, impl_caller};
-use crate::handler::BoxFuture;
+use crate::handler::{BoxFuture, Takes};
 use crate::pipeline::Invocation;
 use crate::{
     CallError, CallOptions, Context, Endpoint, Handler, OperationKind, OperationSpec, OutputPolicy, Payload,
@@ -195,9 +195,8 @@ impl Endpoint for Far {
         self.call_payload(spec, Payload::Value(input), context)
     }
 
-    // Text is passed on as it is.
-    fn takes_payload(&self) -> bool {
-        true
+    fn takes(&self) -> Takes {
+        Takes::Either
     }
 
     fn call_payload(

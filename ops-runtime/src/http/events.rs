@@ -147,7 +147,7 @@ impl Items {
             // Data that should be JSON and is not is told by the type, which gets it as it came.
             Payload::Json(text) => serde_json::from_slice(&text)
                 .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned())),
-            Payload::Body(_) => return None,
+            Payload::Raw(_) | Payload::Body(_) => return None,
         };
         let mut item = Map::from_iter([("event".to_owned(), Value::String(event.kind)), ("data".to_owned(), data)]);
         if !event.id.is_empty() {

@@ -7,7 +7,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_core::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_core::ser::{Error, Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -26,7 +25,21 @@ impl Serialize for RequestId {
 
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Text::deserialize(d).map(|id| Self::from(&*id))
+        struct Id;
+
+        impl Visitor<'_> for Id {
+            type Value = RequestId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the id of a request")
+            }
+
+            fn visit_str<E: de::Error>(self, id: &str) -> Result<RequestId, E> {
+                Ok(RequestId::from(id))
+            }
+        }
+
+        d.deserialize_str(Id)
     }
 }
 
@@ -36,6 +49,7 @@ impl Serialize for Payload {
         match self {
             Self::Value(value) => value.serialize(s),
             Self::Json(text) => serde_json::from_slice::<&RawValue>(text).map_err(S::Error::custom)?.serialize(s),
+            Self::Raw(text) => text.serialize(s),
             Self::Body(body) => body.serialize(s),
         }
     }
@@ -44,8 +58,7 @@ impl Serialize for Payload {
 /// Reads any JSON as text, without parsing it.
 impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let text: Box<str> = Box::<RawValue>::deserialize(d)?.into();
-        Ok(Self::Json(Bytes::from(text.into_boxed_bytes())))
+        Box::<RawValue>::deserialize(d).map(Self::Raw)
     }
 }
 

@@ -78,6 +78,7 @@ use self::caller::Caller;
 use self::catalogue::{Cache, Catalogue, Filter};
 use self::handler::Connection;
 use self::peer::States;
+use self::tool::Served;
 use crate::{Identity, OperationSpec, Registry};
 
 /// What a server says of itself, and its limits.
@@ -257,7 +258,11 @@ impl McpServer {
 
 impl Shared {
     fn catalogue(&self) -> Arc<Catalogue> {
-        self.cache.load(&self.registry, &self.filters)
+        self.cache.with(&self.registry, &self.filters, Arc::clone)
+    }
+
+    fn tool(&self, name: &str) -> Option<Arc<Served>> {
+        self.cache.with(&self.registry, &self.filters, |catalogue| catalogue.find(name).cloned())
     }
 
     fn info(&self) -> ServerConfig {

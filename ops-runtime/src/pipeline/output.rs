@@ -165,21 +165,26 @@ fn variant(spec: &OperationSpec, meta: &ResponseMeta) -> Option<u16> {
 fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
     match data {
         Payload::Json(bytes) => record::from_slice(bytes),
+        Payload::Raw(text) => record::from_str(text.get()),
         Payload::Value(value) => record::from_value(value),
         Payload::Body(body) => record::from_value(&serde_json::to_value(body).unwrap_or_default()),
     }
 }
 
-fn parse(spec: &OperationSpec, data: Payload) -> Result<Value, CallError> {
+pub(super) fn parse(spec: &OperationSpec, data: Payload) -> Result<Value, CallError> {
     match data {
         Payload::Value(value) => Ok(value),
         Payload::Body(body) => held(spec, &body),
-        Payload::Json(bytes) => record::from_slice(&bytes).map_err(|error: DecodeError| {
-            let raw = String::from_utf8_lossy(&bytes).into_owned();
-            CallError::execution(format!("the answer to `{}` is not JSON: {error}", spec.id))
-                .with_details(json!({ "raw": raw }))
-        }),
+        Payload::Json(bytes) => record::from_slice(&bytes).map_err(|error| no_json(spec, &bytes, &error)),
+        Payload::Raw(text) => {
+            record::from_str(text.get()).map_err(|error| no_json(spec, text.get().as_bytes(), &error))
+        }
     }
+}
+
+fn no_json(spec: &OperationSpec, text: &[u8], error: &DecodeError) -> CallError {
+    CallError::execution(format!("the answer to `{}` is not JSON: {error}", spec.id))
+        .with_details(json!({ "raw": String::from_utf8_lossy(text) }))
 }
 
 /// Normalises a value and validates it; what was amiss is logged, or fails the call if the policy says so.
@@ -214,6 +219,7 @@ fn mismatch(spec: &OperationSpec, error: &DecodeError, raw: Payload) -> CallErro
         Payload::Value(value) => value,
         Payload::Body(body) => serde_json::to_value(body).unwrap_or_default(),
         Payload::Json(bytes) => Value::String(String::from_utf8_lossy(&bytes).into_owned()),
+        Payload::Raw(text) => Value::String(text.get().to_owned()),
     };
     CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation], "raw": raw }))
 }

@@ -1,16 +1,16 @@
 //! The caller's side: which requests are known to be run, by whom, and whether all has come that was said.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::call::directory::gone;
+use crate::call::pending::ByNumber;
 use crate::call::{CallEvent, PendingRequests, RequestId};
 use crate::context::Number;
 
 /// What is known of requests that are not answered at once.
 #[derive(Default)]
-pub(crate) struct Vigil(Mutex<HashMap<Number, Seen>>);
+pub(crate) struct Vigil(Mutex<ByNumber<Seen>>);
 
 struct Seen {
     /// When somebody last said that it runs, or the request was first seen.
@@ -21,7 +21,7 @@ struct Seen {
 }
 
 impl Vigil {
-    fn seen(&self) -> MutexGuard<'_, HashMap<Number, Seen>> {
+    fn seen(&self) -> MutexGuard<'_, ByNumber<Seen>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,31 +48,32 @@ impl Vigil {
     /// Takes an event, which has a number among those about its request if its sender counts.
     ///
     /// What comes twice is passed over. Where something is missing the request fails: no subscriber misses an item without
-    /// being told.
+    /// being told. If the event ended the request, its number comes back.
     pub(crate) fn receive(
         &self,
         pending: &PendingRequests,
         worker: Option<&str>,
         number: Option<u64>,
         event: CallEvent,
-    ) {
+    ) -> Option<Number> {
         let id = event.request_id().clone();
-        let Some(request) = id.number() else { return };
+        let request = id.number()?;
         let counts = matches!(event, CallEvent::Responded { .. } | CallEvent::Completed { .. });
         let expected = self.seen().get(&request).map_or(0, |seen| seen.next);
         match number {
-            Some(number) if counts && number < expected => return,
+            Some(number) if counts && number < expected => return None,
             Some(number) if counts && number > expected => {
                 pending.fail(&id, gone("items of the subscription were lost"));
-                return;
+                return Some(request);
             }
             _ => {}
         }
         pending.receive(event);
-        // The first of a subscription, or another: a call is over.
-        if let Some(worker) = worker
-            && pending.has(request)
-        {
+        if !pending.has(request) {
+            return Some(request);
+        }
+        // The first of a subscription, or another.
+        if let Some(worker) = worker {
             let mut seen = self.seen();
             let fresh = || Seen { at: Instant::now(), worker: Some(worker.into()), next: 0 };
             let seen = seen.entry(request).or_insert_with(fresh);
@@ -82,6 +83,7 @@ impl Vigil {
                 seen.worker = Some(worker.into());
             }
         }
+        None
     }
 
     /// Who runs a request, as far as it is known.
@@ -113,7 +115,7 @@ impl Vigil {
 }
 
 /// Notes who runs a request; false if it is not who it was.
-fn note(seen: &mut HashMap<Number, Seen>, number: Number, worker: &Arc<str>) -> bool {
+fn note(seen: &mut ByNumber<Seen>, number: Number, worker: &Arc<str>) -> bool {
     let fresh = || Seen { at: Instant::now(), worker: None, next: 0 };
     let seen = seen.entry(number).or_insert_with(fresh);
     seen.at = Instant::now();

@@ -1,6 +1,5 @@
 //! The caller's side.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -9,10 +8,11 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
-use super::keys::{FRAME, FROM, NUMBER};
-use super::wire::{BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, push, refused, text, write};
+use super::keys::{FRAME, FROM};
+use super::wire::{Author, BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, push, refused, write};
 use crate::call::broker::{Outbox, Roster, Vigil, backoff, decode, unique_id, until_up};
 use crate::call::directory::{gone, not_served};
+use crate::call::pending::ByNumber;
 use crate::call::{CallEvent, Facts, Frame, Link, PendingRequests, RequestId, Route, Transport, Unsent};
 use crate::context::Number;
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
@@ -44,7 +44,7 @@ struct Shared {
 
 /// Where requests under way are, as long as nobody has started them.
 #[derive(Default)]
-struct Sent(Mutex<HashMap<Number, Place>>);
+struct Sent(Mutex<ByNumber<Place>>);
 
 #[derive(Clone)]
 struct Place {
@@ -55,7 +55,7 @@ struct Place {
 }
 
 impl Sent {
-    fn places(&self) -> MutexGuard<'_, HashMap<Number, Place>> {
+    fn places(&self) -> MutexGuard<'_, ByNumber<Place>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -243,12 +243,17 @@ impl Shared {
     }
 
     /// Takes an entry of the caller's stream.
-    fn receive(&self, entry: &Entry) {
-        let (Some(frame), Some(worker)) = (field(entry, FRAME), text(entry, FROM)) else { return };
+    fn receive(&self, entry: &Entry, sequences: &mut Sequences) {
+        let (Some(frame), Some(author)) = (field(entry, FRAME), Author::of(entry)) else { return };
+        if !sequences.is_new(author) {
+            return;
+        }
+        let worker = author.id;
         match decode(frame) {
             Ok(Some(Frame::Event(event))) => {
-                let number = text(entry, NUMBER).and_then(|number| number.parse().ok());
-                self.vigil.receive(&self.pending, Some(worker), number, event);
+                if let Some(ended) = self.vigil.receive(&self.pending, Some(worker), author.number, event) {
+                    self.sent.places().remove(&ended);
+                }
             }
             Ok(Some(Frame::Running { request_ids })) => {
                 let worker = worker.into();
@@ -352,14 +357,14 @@ async fn read(shared: Arc<Shared>, line: Line, mut at: At) {
                     if key == answers {
                         read += entries.len();
                         at.answers.clone_from(last);
-                        for entry in entries.iter().filter(|entry| at.sequences.is_new(entry)) {
-                            shared.receive(entry);
+                        for entry in &entries {
+                            shared.receive(entry, &mut at.sequences);
                         }
                     } else {
                         at.changes.clone_from(last);
-                        for worker in entries.iter().filter_map(|entry| text(entry, FROM)) {
+                        for worker in entries.iter().filter_map(Author::of) {
                             // If that fails, so does the next read.
-                            let _ = shared.look_at(&shared.line, worker).await;
+                            let _ = shared.look_at(&shared.line, worker.id).await;
                         }
                     }
                 }

@@ -7,32 +7,32 @@ pub(super) struct Keys(pub(super) String);
 impl Keys {
     /// The stream of requests for an operation.
     pub(super) fn requests(&self, operation: &str) -> String {
-        format!("{}:call:{operation}", self.0)
+        [&self.0, ":call:", operation].concat()
     }
 
     /// The stream of what a caller is told.
     pub(super) fn caller(&self, id: &str) -> String {
-        format!("{}:caller:{id}", self.0)
+        [&self.0, ":caller:", id].concat()
     }
 
     /// The stream of what a worker is told.
     pub(super) fn worker(&self, id: &str) -> String {
-        format!("{}:worker:{id}", self.0)
+        [&self.0, ":worker:", id].concat()
     }
 
     /// The hash of what a worker serves, which is there as long as the worker is.
     pub(super) fn serves(&self, worker: &str) -> String {
-        format!("{}:serves:{worker}", self.0)
+        [&self.0, ":serves:", worker].concat()
     }
 
     /// The set of the workers.
     pub(super) fn workers(&self) -> String {
-        format!("{}:workers", self.0)
+        [&self.0, ":workers"].concat()
     }
 
     /// The stream of the workers that have changed what they serve.
     pub(super) fn changes(&self) -> String {
-        format!("{}:changes", self.0)
+        [&self.0, ":changes"].concat()
     }
 }
 
@@ -42,11 +42,5 @@ pub(super) const GROUP: &str = "workers";
 /// The field of a frame, as JSON.
 pub(super) const FRAME: &str = "frame";
 
-/// The field of who has sent an entry.
+/// The field of who has written an entry, with its numbers: an [`Author`](super::wire::Author).
 pub(super) const FROM: &str = "from";
-
-/// The field of the number that an event has among those about its request.
-pub(super) const NUMBER: &str = "n";
-
-/// The field of the number that an entry has among those of its sender.
-pub(super) const SEQUENCE: &str = "seq";

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, RedisWrite, Value,
+};
 use tokio::sync::Mutex;
 
-use super::keys::{FRAME, FROM, NUMBER, SEQUENCE};
+use super::keys::{FRAME, FROM};
 use crate::CallError;
 use crate::call::broker::{Outbox, backoff};
 use crate::context::Number;
@@ -97,9 +99,26 @@ pub(super) fn field<'a>(entry: &'a Entry, name: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// The value of a field that is text.
-pub(super) fn text<'a>(entry: &'a Entry, name: &str) -> Option<&'a str> {
-    std::str::from_utf8(field(entry, name)?).ok()
+/// Who has written an entry: `ID`, `ID SEQ` or `ID SEQ N`.
+///
+/// One field and not three, because each costs the server and both sides, for every call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Author<'a> {
+    pub(super) id: &'a str,
+    /// The number that the entry has among those of its author.
+    pub(super) sequence: Option<u64>,
+    /// The number that an event has among those about its request.
+    pub(super) number: Option<u64>,
+}
+
+impl<'a> Author<'a> {
+    /// The author that an entry names.
+    pub(super) fn of(entry: &'a Entry) -> Option<Self> {
+        let mut words = std::str::from_utf8(field(entry, FROM)?).ok()?.split(' ');
+        let id = words.next()?;
+        let mut number = || words.next()?.parse().ok();
+        Some(Self { id, sequence: number(), number: number() })
+    }
 }
 
 /// Something to be written.
@@ -134,7 +153,7 @@ pub(super) enum Told {
 impl Told {
     fn by(answer: RedisResult<Value>) -> Self {
         match answer {
-            Ok(Value::BulkString(entry)) => Self::Stored(String::from_utf8_lossy(&entry).into_owned()),
+            Ok(Value::BulkString(entry)) => String::from_utf8(entry).map_or(Self::Lost, Self::Stored),
             Ok(_) => Self::Nobody,
             Err(error) => {
                 tracing::warn!(error = error.category(), "the server refuses a message");
@@ -195,18 +214,21 @@ pub(super) async fn write(
 }
 
 fn add(pipeline: &mut Pipeline, message: &Message, number: u64, from: &str, max_waiting: usize) {
+    // With room for all: a command that grows is copied again and again.
+    let mut command = Cmd::with_capacity(12, message.bytes() + from.len() + 128);
     // A stream that is not there has no reader, and would never be removed.
     match message {
         Message::Request { key, text, .. } => {
-            let command = pipeline.cmd("XADD").arg(key).arg("NOMKSTREAM").arg("MAXLEN").arg("~").arg(max_waiting);
+            command.arg("XADD").arg(key).arg("NOMKSTREAM").arg("MAXLEN").arg("~").arg(max_waiting);
             command.arg("*").arg(FRAME).arg(text).arg(FROM).arg(from);
         }
         Message::Frame { key, text, number: of_request, .. } => {
-            let command = pipeline.cmd("XADD").arg(key).arg("NOMKSTREAM").arg("*").arg(FRAME).arg(text);
-            command.arg(FROM).arg(from).arg(SEQUENCE).arg(number).arg(NUMBER).arg(of_request);
+            command.arg("XADD").arg(key).arg("NOMKSTREAM").arg("*").arg(FRAME).arg(text).arg(FROM);
+            command.write_arg_fmt(format_args!("{from} {number} {of_request}"));
         }
-        Message::Withdraw { key, entry } => drop(pipeline.cmd("XDEL").arg(key).arg(entry)),
+        Message::Withdraw { key, entry } => drop(command.arg("XDEL").arg(key).arg(entry)),
     }
+    pipeline.add_command(command);
 }
 
 /// Knows which entries of a sender have been read already: those that were written a second time have their old number.
@@ -214,11 +236,10 @@ fn add(pipeline: &mut Pipeline, message: &Message, number: u64, from: &str, max_
 pub(super) struct Sequences(std::collections::HashMap<String, u64>);
 
 impl Sequences {
-    /// Whether an entry is new; one without a number always is.
-    pub(super) fn is_new(&mut self, entry: &Entry) -> bool {
-        let (Some(from), Some(number)) = (text(entry, FROM), text(entry, SEQUENCE)) else { return true };
-        let Ok(number) = number.parse::<u64>() else { return true };
-        match self.0.get_mut(from) {
+    /// Whether an author's entry is new; one without a number always is.
+    pub(super) fn is_new(&mut self, author: Author<'_>) -> bool {
+        let Some(number) = author.sequence else { return true };
+        match self.0.get_mut(author.id) {
             Some(last) if number <= *last => false,
             Some(last) => {
                 *last = number;
@@ -229,7 +250,7 @@ impl Sequences {
                 if self.0.len() >= 100_000 {
                     self.0.clear();
                 }
-                self.0.insert(from.to_owned(), number);
+                self.0.insert(author.id.to_owned(), number);
                 true
             }
         }

@@ -12,7 +12,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
 use super::keys::{FRAME, FROM, GROUP};
-use super::wire::{BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, is_lost, push, refused, text, write};
+use super::wire::{
+    Author, BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, is_lost, push, refused, write,
+};
 use crate::call::announced::Announced;
 use crate::call::broker::{Callers, FIRST_WORD, Outbox, Post, backoff, decode, unique_id};
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Unsent};
@@ -237,7 +239,8 @@ impl Shared {
         commands.ignore_errors();
         for (key, entries) in &given {
             for (id, _) in entries {
-                commands.cmd("XDEL").arg(key).arg(id);
+                let mut remove = Cmd::with_capacity(3, key.len() + id.len() + 8);
+                commands.add_command(remove.arg("XDEL").arg(key).arg(id).take());
             }
         }
         for (key, entries) in &given {
@@ -278,7 +281,7 @@ impl Shared {
     }
 
     fn request(&self, operation: &str, entry: &Entry) {
-        let (Some(frame), Some(caller)) = (field(entry, FRAME), text(entry, FROM)) else {
+        let (Some(frame), Some(Author { id: caller, .. })) = (field(entry, FRAME), Author::of(entry)) else {
             tracing::warn!(operation, "a request came that says not whose it is");
             return;
         };
@@ -349,7 +352,7 @@ async fn take(shared: Arc<Shared>, line: Line) {
         let result = if begun > 0 {
             // What was given is begun and more is read in one go, which does not wait: the next one does.
             let more = (!stopping && room > 0 && !from.is_empty()).then(|| shared.ask(&from, room, false));
-            let read = shared.begin(&line, std::mem::take(&mut given), more).await;
+            let read = shared.begin(&shared.line, std::mem::take(&mut given), more).await;
             read.and_then(|read| read.map_or(Ok(None), |read| Ok(from_redis_value::<Entries>(read)?)))
         } else if stopping {
             return;
@@ -402,12 +405,12 @@ async fn listen(shared: Arc<Shared>, line: Line, mut at: String) {
                 for entry in entries.unwrap_or_default().into_iter().flat_map(|(_, entries)| entries) {
                     read += 1;
                     at.clone_from(&entry.0);
-                    if let (Some(frame), Some(caller), true) =
-                        (field(&entry, FRAME), text(&entry, FROM), sequences.is_new(&entry))
+                    if let (Some(frame), Some(author)) = (field(&entry, FRAME), Author::of(&entry))
+                        && sequences.is_new(author)
                         && let Ok(Some(frame)) = decode(frame)
                         && !matches!(frame, Frame::Event(CallEvent::Requested(_)))
                     {
-                        shared.callers.receive(caller, frame);
+                        shared.callers.receive(author.id, frame);
                     }
                 }
             }

@@ -18,7 +18,7 @@ use super::peer::McpPeer;
 use super::tool::{Served, Structure};
 use super::{McpServerOptions, Shared, result};
 use crate::call::RequestId;
-use crate::context::deadline_after;
+use crate::context::{Number, deadline_after};
 use crate::pipeline::{self, EnvelopeStream, Invocation};
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
@@ -61,7 +61,7 @@ struct Call<'a> {
     structure: Structure,
     about: Vec<u8>,
     peer: McpPeer,
-    request: RequestId,
+    request: Number,
     token: Option<ProgressToken>,
 }
 
@@ -79,8 +79,7 @@ impl<'a> Call<'a> {
         mut params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(Self, Work), ErrorData> {
-        let catalogue = server.catalogue();
-        let Some(tool) = catalogue.find(&params.name).cloned() else {
+        let Some(tool) = server.tool(&params.name) else {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", params.name), None));
         };
         let caller = server.caller(&context.extensions);
@@ -99,7 +98,7 @@ impl<'a> Call<'a> {
         let peer = McpPeer::new(context, answers);
         let mut invocation = caller.invocation(&server.registry, call_options);
         Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
-        let (request, input) = (invocation.context.id(), tool.input_of(params.arguments));
+        let (request, input) = (invocation.context.request, tool.input_of(params.arguments));
         let work = Work { invocation, input, reports };
         Ok((Self { options, tool, structure, about, peer, request, token }, work))
     }
@@ -114,7 +113,7 @@ impl<'a> Call<'a> {
             // In a box, so that other calls are not as large.
             return Box::pin(self.collected(invocation, input)).await;
         }
-        let call = pin!(pipeline::call(invocation, &self.tool.spec.id, input));
+        let call = pin!(pipeline::answer(invocation, &self.tool.entry, input));
         let outcome = match (&self.token, reports) {
             (Some(token), Some(reports)) => reporting(call, reports, token, &self.peer.request().peer).await,
             _ => call.await,
@@ -127,7 +126,7 @@ impl<'a> Call<'a> {
 
     /// Runs a subscription to its end.
     async fn collected(&self, invocation: Invocation, input: Value) -> CallToolResult {
-        let stream = match pipeline::stream(invocation, &self.tool.spec.id, input).await {
+        let stream = match pipeline::stream(invocation, &self.tool.spec().id, input).await {
             Ok(stream) => stream,
             Err(error) => return self.failure(error),
         };
@@ -147,7 +146,12 @@ impl<'a> Call<'a> {
     }
 
     fn failure(&self, error: CallError) -> CallToolResult {
-        result::failure(&result::public(error, &self.tool.spec, &self.request, self.options.expose_errors))
+        result::failure(&result::public(
+            error,
+            self.tool.spec(),
+            &RequestId::of(self.request),
+            self.options.expose_errors,
+        ))
     }
 }
 

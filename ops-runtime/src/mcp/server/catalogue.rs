@@ -24,7 +24,7 @@ impl Catalogue {
         let served = table
             .iter()
             .filter(|entry| entry.handler.is_some() && filters.iter().all(|filter| filter(&entry.spec)))
-            .map(|entry| Arc::new(Served::new(entry.spec.clone(), names.give(&entry.spec.id))));
+            .map(|entry| Arc::new(Served::new(entry.clone(), names.give(&entry.spec.id))));
         let mut tools: Vec<_> = served.collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         Self { version: table.version, tools }
@@ -57,15 +57,16 @@ impl Catalogue {
 pub(super) struct Cache(ArcSwapOption<Catalogue>);
 
 impl Cache {
-    pub(super) fn load(&self, registry: &Registry, filters: &[Filter]) -> Arc<Catalogue> {
+    /// Looks something up in the catalogue as it is now.
+    pub(super) fn with<T>(&self, registry: &Registry, filters: &[Filter], look: impl Fn(&Arc<Catalogue>) -> T) -> T {
         if let Some(catalogue) = &*self.0.load()
             && catalogue.version == registry.version()
         {
-            return catalogue.clone();
+            return look(catalogue);
         }
         // Two threads may both make one; they are alike.
         let catalogue = Arc::new(Catalogue::of(registry, filters));
         self.0.store(Some(catalogue.clone()));
-        catalogue
+        look(&catalogue)
     }
 }

@@ -55,7 +55,7 @@ impl Connection {
         let structure = Structure::of(context.protocol_version().as_ref());
         let size = self.server.options.page_size.max(1);
         let mut page: Vec<_> =
-            rest.iter().filter(|tool| caller.sees(&tool.spec)).take(size.saturating_add(1)).collect();
+            rest.iter().filter(|tool| caller.sees(tool.spec())).take(size.saturating_add(1)).collect();
         let more = page.len() > size;
         page.truncate(size);
         let mut result =
@@ -89,7 +89,7 @@ impl ServerHandler for Connection {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        Some(self.server.catalogue().find(name)?.tool(Structure::Object).clone())
+        Some(self.server.tool(name)?.tool(Structure::Object).clone())
     }
 
     fn call_tool(
@@ -198,7 +198,7 @@ impl Changes {
     }
 
     fn visible<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Tool> {
-        let seen = |tool: &&Arc<Served>| self.caller.sees(&tool.spec);
+        let seen = |tool: &&Arc<Served>| self.caller.sees(tool.spec());
         catalogue.tools().iter().filter(seen).map(|tool| tool.tool(Structure::Any))
     }
 }

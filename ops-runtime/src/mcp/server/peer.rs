@@ -141,10 +141,11 @@ impl McpPeer {
         mut call: Pin<&mut impl Future<Output = T>>,
     ) -> impl Future<Output = Result<T, Question>> {
         poll_fn(move |task| {
-            self.0.call.register(task.waker());
             if let Poll::Ready(done) = call.as_mut().poll(task) {
                 return Poll::Ready(Ok(done));
             }
+            // Before the look: whoever asks after it wakes the call.
+            self.0.call.register(task.waker());
             let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
             let Asked { requests, missing } = std::mem::take(&mut *asked);
             match missing {

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{self, Kind};
 use crate::mcp::WRAPPED;
-use crate::{CallError, Definitions, ErrorCode, OperationKind, OperationSpec, Schema, SpecRef};
+use crate::registry::Entry;
+use crate::{CallError, Definitions, ErrorCode, OperationKind, OperationSpec, Schema};
 
 /// What a revision of the protocol allows as structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub(super) enum Output {
 
 /// An operation that is served.
 pub(super) struct Served {
-    pub(super) spec: SpecRef,
+    pub(super) entry: Arc<Entry>,
     pub(super) name: String,
     pub(super) output: Output,
     input: Input,
@@ -65,12 +66,13 @@ pub(super) struct Served {
 }
 
 impl Served {
-    pub(super) fn new(spec: SpecRef, name: String) -> Self {
-        let (input, input_schema) = input(&spec);
-        let (output, output_schema) = output(&spec);
-        let mut any = Tool::new_with_raw(name.clone(), description(&spec), input_schema);
+    pub(super) fn new(entry: Arc<Entry>, name: String) -> Self {
+        let spec = &*entry.spec;
+        let (input, input_schema) = input(spec);
+        let (output, output_schema) = output(spec);
+        let mut any = Tool::new_with_raw(name.clone(), description(spec), input_schema);
         any.title = spec.title.as_ref().map(|title| title.clone().into_owned());
-        any.annotations = annotations(&spec);
+        any.annotations = annotations(spec);
         any.meta = Some(MetaObject(Map::from_iter([("ops/id".to_owned(), json!(spec.id))])));
         let mut object = any.clone();
         any.output_schema = output_schema.clone().map(Arc::new);
@@ -78,7 +80,11 @@ impl Served {
             Output::Other => Arc::new(schema::wrap(schema, "result", Some(WRAPPED))),
             _ => Arc::new(schema),
         });
-        Self { spec, name, output, input, object, any }
+        Self { entry, name, output, input, object, any }
+    }
+
+    pub(super) fn spec(&self) -> &OperationSpec {
+        &self.entry.spec
     }
 
     /// The tool as that revision knows it.
@@ -90,7 +96,7 @@ impl Served {
     }
 
     pub(super) fn is_stream(&self) -> bool {
-        self.spec.kind == OperationKind::Subscription
+        self.spec().kind == OperationKind::Subscription
     }
 
     /// The input in the arguments of a call.
@@ -100,7 +106,7 @@ impl Served {
             Input::Object => Ok(Value::Object(arguments)),
             Input::Nothing => Ok(Value::Null),
             Input::Wrapped => arguments.remove("input").ok_or_else(|| {
-                let message = format!("the input of `{}` is invalid: the argument `input` is missing", self.spec.id);
+                let message = format!("the input of `{}` is invalid: the argument `input` is missing", self.spec().id);
                 let violation = json!({ "pointer": "", "message": "\"input\" is a required property" });
                 CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": [violation] }))
             }),
