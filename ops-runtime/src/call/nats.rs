@@ -37,7 +37,8 @@
 //!   `ABORTED` if an item is missing, or if the connection of its worker or of its caller breaks, because a credit may be.
 //! - **Reconnecting.** A connection that breaks is made again, after 50 ms at first and up to some seconds. Calls that begin
 //!   meanwhile wait up to 10 s ([`NatsConfig::with_patience`]), or until their deadline, and fail with `ABORTED`. Those that
-//!   are under way go on if their worker and their caller are back before they are given up.
+//!   are under way go on if their worker and their caller are back before they are given up. A connection that is given up
+//!   while no server can be reached ends when one can be: until then `async-nats` goes on trying, and keeps about 100 KB.
 //! - **Limits.** A message has as many bytes as the server takes (`max_payload`, 1 MiB unless it is configured); what is
 //!   larger fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs up to 16,384
 //!   requests of a caller at a time and refuses more. 65,536 messages that have not been read yet wait in the process; those
