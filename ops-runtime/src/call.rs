@@ -113,3 +113,11 @@ pub use transport::{Facts, Link, Origin, Route, Transport, Unsent};
 
 /// How many items of a subscription a worker sends before the first credit.
 pub const WINDOW: u32 = 64;
+
+/// Somewhere between half of a delay and all of it, so that those who lost a server do not all come back at once.
+#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
+fn jitter(delay: std::time::Duration) -> std::time::Duration {
+    use std::hash::{BuildHasher, RandomState};
+    let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
+    delay / 2 + delay / 1024 * share
+}

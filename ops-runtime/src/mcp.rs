@@ -85,7 +85,9 @@ pub use self::change::{Change, changes, tool_changes};
 #[cfg(feature = "mcp")]
 pub use self::client::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
 #[cfg(feature = "mcp-auth")]
-pub use self::client::auth::{McpOAuth, MemoryTokenStore, TokenStore};
+pub use self::client::auth::McpOAuth;
+#[cfg(feature = "mcp-auth")]
+pub use self::client::tokens::{MemoryTokenStore, TokenStore};
 #[cfg(feature = "mcp")]
 pub use self::client::{McpClient, McpServerInfo};
 #[cfg(feature = "mcp")]

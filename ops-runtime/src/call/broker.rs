@@ -66,11 +66,8 @@ pub(super) fn until_up(
 
 /// How long to wait before connecting again: soon at first, then longer, with some chance in it.
 pub(super) fn backoff(attempts: usize) -> Duration {
-    use std::hash::{BuildHasher, RandomState};
     let doubled = 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(6));
-    let most = Duration::from_millis(50) * doubled;
-    let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
-    most / 2 + most / 1024 * share
+    super::jitter(Duration::from_millis(50) * doubled)
 }
 
 /// Reads a frame that a broker delivered; what can't be read is told by its head.

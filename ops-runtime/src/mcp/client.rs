@@ -5,6 +5,7 @@ mod caller;
 mod catalog;
 mod link;
 mod session;
+mod start;
 mod stdio;
 mod wire;
 
@@ -12,6 +13,10 @@ mod wire;
 pub(super) mod auth;
 #[cfg(feature = "mcp-http")]
 mod http;
+#[cfg(feature = "mcp-auth")]
+mod redirect;
+#[cfg(feature = "mcp-auth")]
+pub(super) mod tokens;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,9 +1,7 @@
 //! A spoke: a connection to a hub that is made again when it is lost.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use futures_util::future::select;
 use tokio::net::TcpStream;
@@ -264,15 +262,9 @@ async fn supervise(inner: Arc<Inner>, first: Stream) {
         {
             delay = least;
         }
-        inner.stop.run_until_cancelled(tokio::time::sleep(jitter(delay))).await;
+        inner.stop.run_until_cancelled(tokio::time::sleep(crate::call::jitter(delay))).await;
         delay = delay.saturating_mul(2).min(most);
     }
-}
-
-/// Somewhere between half of it and all of it, so that those who lost their hub do not all come back at once.
-fn jitter(delay: Duration) -> Duration {
-    let share = u32::try_from(RandomState::new().hash_one(0) % 512).unwrap_or(0);
-    delay / 2 + delay / 1024 * share
 }
 
 /// Why the hub can't be reached; nothing of the request is in it.

@@ -3,27 +3,25 @@
 //! A request that is refused for want of a token, or of a scope, was not carried out: it is sent again when the user has
 //! agreed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
-use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialStore, OAuthClientConfig,
-    StoredCredentials,
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, OAuthClientConfig,
 };
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpListener;
 
 use super::http::Http;
+use super::redirect;
+use super::tokens::{MemoryTokenStore, Store, TokenStore};
 use crate::http::Secret;
 use crate::mcp::config::{Http as Config, invalid};
 use crate::{BoxFuture, CallError};
@@ -131,9 +129,9 @@ impl McpOAuth {
         self.with_prompt(move |url| {
             let (redirect, open) = (redirect.clone(), open.clone());
             async move {
-                let listener = listen(&redirect).await?;
+                let listener = redirect::listen(&redirect).await?;
                 open(&url);
-                answer(&listener, &redirect).await
+                redirect::answer(&listener, &redirect).await
             }
         })
     }
@@ -147,93 +145,6 @@ impl fmt::Debug for McpOAuth {
             .field("client", &self.client.as_ref().map(|(id, _)| id))
             .field("scopes", &self.scopes)
             .finish_non_exhaustive()
-    }
-}
-
-/// Where tokens are kept, by the URL of the MCP server that they are for.
-///
-/// They are a text that only this crate reads, and secret.
-pub trait TokenStore: Send + Sync + 'static {
-    /// The tokens for a server, if there are any.
-    fn load(&self, server: &str) -> BoxFuture<'static, Result<Option<Secret>, CallError>>;
-
-    /// Keeps the tokens for a server, in the place of those that were there.
-    fn save(&self, server: &str, tokens: Secret) -> BoxFuture<'static, Result<(), CallError>>;
-
-    /// Forgets the tokens for a server.
-    fn clear(&self, server: &str) -> BoxFuture<'static, Result<(), CallError>>;
-}
-
-/// Keeps tokens as long as the program runs.
-#[derive(Debug, Clone, Default)]
-pub struct MemoryTokenStore(Arc<Mutex<BTreeMap<String, Secret>>>);
-
-impl MemoryTokenStore {
-    fn with<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut BTreeMap<String, Secret>) -> T,
-    ) -> BoxFuture<'static, Result<T, CallError>> {
-        let done = work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        Box::pin(std::future::ready(Ok(done)))
-    }
-}
-
-impl TokenStore for MemoryTokenStore {
-    fn load(&self, server: &str) -> BoxFuture<'static, Result<Option<Secret>, CallError>> {
-        self.with(|tokens| tokens.get(server).cloned())
-    }
-
-    fn save(&self, server: &str, secret: Secret) -> BoxFuture<'static, Result<(), CallError>> {
-        self.with(|tokens| drop(tokens.insert(server.to_owned(), secret)))
-    }
-
-    fn clear(&self, server: &str) -> BoxFuture<'static, Result<(), CallError>> {
-        self.with(|tokens| drop(tokens.remove(server)))
-    }
-}
-
-/// A store as rmcp sees it, for one server.
-struct Store {
-    inner: Arc<dyn TokenStore>,
-    server: String,
-}
-
-type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
-
-fn store_error(error: &dyn fmt::Display) -> AuthError {
-    AuthError::CredentialStoreError(error.to_string())
-}
-
-// As `async_trait` writes it.
-impl CredentialStore for Store {
-    fn load<'a, 'f>(&'a self) -> StoreFuture<'f, Option<StoredCredentials>>
-    where
-        'a: 'f,
-        Self: 'f,
-    {
-        Box::pin(async move {
-            let loaded = self.inner.load(&self.server).await.map_err(|error| store_error(&error))?;
-            loaded.map(|text| serde_json::from_str(text.expose()).map_err(|error| store_error(&error))).transpose()
-        })
-    }
-
-    fn save<'a, 'f>(&'a self, credentials: StoredCredentials) -> StoreFuture<'f, ()>
-    where
-        'a: 'f,
-        Self: 'f,
-    {
-        Box::pin(async move {
-            let text = serde_json::to_string(&credentials).map_err(|error| store_error(&error))?;
-            self.inner.save(&self.server, Secret::new(text)).await.map_err(|error| store_error(&error))
-        })
-    }
-
-    fn clear<'a, 'f>(&'a self) -> StoreFuture<'f, ()>
-    where
-        'a: 'f,
-        Self: 'f,
-    {
-        Box::pin(async move { self.inner.clear(&self.server).await.map_err(|error| store_error(&error)) })
     }
 }
 
@@ -456,47 +367,5 @@ impl StreamableHttpClient for Authorized {
             self.http.get_stream(uri.clone(), session_id.clone(), last_event_id.clone(), token, headers.clone())
         })
         .await
-    }
-}
-
-/// Listens at the redirect URL.
-async fn listen(redirect: &str) -> Result<TcpListener, CallError> {
-    let url = url::Url::parse(redirect).map_err(|error| invalid(format!("the redirect URL: {error}")))?;
-    let address = match (url.host_str(), url.port_or_known_default()) {
-        (Some("localhost" | "127.0.0.1"), Some(port)) => ("127.0.0.1", port),
-        (Some("[::1]"), Some(port)) => ("::1", port),
-        _ => return Err(invalid(format!("the redirect URL `{redirect}` is not of this machine"))),
-    };
-    TcpListener::bind(address)
-        .await
-        .map_err(|error| CallError::execution(format!("nobody can be waited for at `{redirect}`: {error}")))
-}
-
-/// Waits for the browser to come to the redirect URL, and gives the URL that it came to.
-async fn answer(listener: &TcpListener, redirect: &str) -> Result<String, CallError> {
-    let expected = url::Url::parse(redirect).map_err(|error| invalid(format!("the redirect URL: {error}")))?;
-    loop {
-        let (mut stream, _) = listener.accept().await?;
-        let mut line = String::new();
-        // More than any redirect is long.
-        let mut reader = BufReader::new(tokio::io::AsyncReadExt::take(&mut stream, 64 * 1024));
-        if reader.read_line(&mut line).await.is_err() {
-            continue;
-        }
-        let target = line.split(' ').nth(1).and_then(|target| expected.join(target).ok());
-        let visited = target.filter(|target| target.path() == expected.path() && target.query().is_some());
-        let (status, text) = match visited {
-            Some(_) => ("200 OK", "You can close this page."),
-            None => ("404 Not Found", "Nothing is here."),
-        };
-        let length = text.len();
-        let page = format!(
-            "HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}"
-        );
-        let _ = stream.write_all(page.as_bytes()).await;
-        let _ = stream.shutdown().await;
-        if let Some(url) = visited {
-            return Ok(url.into());
-        }
     }
 }

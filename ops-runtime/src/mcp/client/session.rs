@@ -3,27 +3,24 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ClientResult, CustomResult,
     ErrorCode as RpcCode, ErrorData, GetExtensions, Implementation, ListToolsRequest, NumberOrString,
     PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerRequest, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle,
-    RunningService, Service, ServiceError,
+    NotificationContext, Peer, PeerRequestOptions, RequestContext, RequestHandle, RunningService, Service, ServiceError,
 };
-use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::ask::Asks;
-#[cfg(feature = "mcp-auth")]
-use super::auth::Authorization;
-use super::stdio::Stdio;
+use super::start::{self, Authorization};
 use super::wire::{Answer, RpcError, STATELESS, Slot, Wire};
-use crate::mcp::config::{McpServerConfig, Target};
+use crate::mcp::config::McpServerConfig;
 use crate::{CallError, ErrorCode, ProgressSink};
 
 /// How often a server may ask for more before a call is given up.
@@ -74,13 +71,10 @@ impl Session {
         authorization: Option<&Authorization>,
     ) -> Result<Self, CallError> {
         let wire = Wire::new(server);
-        #[cfg(feature = "mcp-auth")]
-        let starting = authorized(config, &wire, changed, authorization);
-        #[cfg(not(feature = "mcp-auth"))]
-        let starting = timeout(config.connect_timeout, start(config, &wire, changed, authorization));
-        let failure = match starting.await {
+        let host = Host { wire: Arc::downgrade(&wire), asks: config.asks.clone(), changed };
+        let failure = match start::start(config, &wire, &host, authorization).await {
             Ok(Ok(service)) => return Ok(Self::new(config, wire, service)),
-            Ok(Err(failure)) => start_failure(server, &failure),
+            Ok(Err(failure)) => failure.told(server),
             Err(_) => {
                 let message = format!("it did not answer within {:?}", config.connect_timeout);
                 CallError::new(ErrorCode::Timeout, message)
@@ -257,7 +251,7 @@ impl Session {
 }
 
 /// What a transport says, with the name of the server.
-fn transport_failure(server: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> CallError {
+pub(super) fn transport_failure(server: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> CallError {
     #[cfg(feature = "mcp-http")]
     if let Some(failure) = super::http::failure(error) {
         let message = format!("the MCP server `{server}`: {}", failure.message());
@@ -335,7 +329,7 @@ impl Session {
 }
 
 /// The error that a server answers with.
-fn rpc_failure(server: &str, error: &RpcError) -> CallError {
+pub(super) fn rpc_failure(server: &str, error: &RpcError) -> CallError {
     let message = match &error.message {
         Value::String(message) => message.clone(),
         Value::Null => "an error that does not say why".to_owned(),
@@ -347,141 +341,6 @@ fn rpc_failure(server: &str, error: &RpcError) -> CallError {
     }
     CallError::execution(format!("the MCP server `{server}` answered with error {}: {message}", error.code))
         .with_details(details)
-}
-
-/// Why a connection does not start.
-enum StartError {
-    Protocol(Box<ClientInitializeError>),
-    Other(CallError),
-}
-
-impl From<ClientInitializeError> for StartError {
-    fn from(error: ClientInitializeError) -> Self {
-        Self::Protocol(Box::new(error))
-    }
-}
-
-impl From<CallError> for StartError {
-    fn from(error: CallError) -> Self {
-        Self::Other(error)
-    }
-}
-
-type Started = Result<RunningService<RoleClient, Host>, StartError>;
-
-/// Connects, and asks the user for authorization if the server wants it, for which there is no limit of time.
-#[cfg(feature = "mcp-auth")]
-async fn authorized(
-    config: &McpServerConfig,
-    wire: &Arc<Wire>,
-    changed: Arc<Notify>,
-    authorization: Option<&Authorization>,
-) -> Result<Started, tokio::time::error::Elapsed> {
-    let Some(authorization) = authorization else {
-        return timeout(config.connect_timeout, start(config, wire, changed, None)).await;
-    };
-    for _ in 0..3 {
-        authorization.connected(false);
-        let sent_after = authorization.granted();
-        let started =
-            timeout(config.connect_timeout, start(config, wire, changed.clone(), Some(authorization))).await?;
-        let challenge = match &started {
-            Err(StartError::Protocol(error)) => error.auth_challenge().map(str::to_owned),
-            _ => None,
-        };
-        let Some(challenge) = challenge else {
-            authorization.connected(true);
-            return Ok(started);
-        };
-        if let Err(error) = authorization.authorize(&challenge, sent_after).await {
-            return Ok(Err(error.into()));
-        }
-    }
-    timeout(config.connect_timeout, start(config, wire, changed, Some(authorization))).await
-}
-
-/// What stands for an authorization where there is none.
-#[cfg(not(feature = "mcp-auth"))]
-pub(super) enum Authorization {}
-
-async fn start(
-    config: &McpServerConfig,
-    wire: &Arc<Wire>,
-    changed: Arc<Notify>,
-    #[cfg_attr(not(feature = "mcp-auth"), expect(unused))] authorization: Option<&Authorization>,
-) -> Started {
-    let host = Host { wire: Arc::downgrade(wire), asks: config.asks.clone(), changed };
-    match &config.target {
-        Target::Stdio(stdio) => {
-            let transport = Stdio::spawn(stdio, config.max_message, wire.clone())
-                .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.command)))?;
-            let lifecycle = ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-                legacy_version: Some(ProtocolVersion::V_2025_11_25),
-            };
-            Ok(host.serve_with_lifecycle(transport, lifecycle).await?)
-        }
-        #[cfg(feature = "mcp-http")]
-        Target::Http(http) => {
-            let client = super::http::Http::new(config.max_message, wire.clone())?;
-            #[cfg(feature = "mcp-auth")]
-            if let Some(authorization) = authorization {
-                return serve(&host, http, wire, authorization.client(client)).await;
-            }
-            if http.oauth {
-                let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
-                return Err(crate::mcp::config::invalid(message).into());
-            }
-            serve(&host, http, wire, client).await
-        }
-        #[cfg(not(feature = "mcp-http"))]
-        Target::Http(_) => {
-            let message = "a server at a URL needs the feature `mcp-http` of `ops-runtime`";
-            Err(crate::mcp::config::invalid(message).into())
-        }
-    }
-}
-
-/// Connects to a server at a URL: by the newest revision, or else from the beginning by `initialize`.
-#[cfg(feature = "mcp-http")]
-async fn serve<C>(host: &Host, http: &crate::mcp::config::Http, wire: &Wire, client: C) -> Started
-where
-    C: rmcp::transport::streamable_http_client::StreamableHttpClient + Sync,
-{
-    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-    let transport = super::http::transport(http, client.clone())?;
-    match host.clone().serve_with_lifecycle(transport, lifecycle).await {
-        Err(_) if wire.is_old() => {
-            let transport = super::http::transport(http, client)?;
-            Ok(host.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await?)
-        }
-        started => Ok(started?),
-    }
-}
-
-/// The error of a connection that does not start.
-fn start_failure(server: &str, error: &StartError) -> CallError {
-    match error {
-        StartError::Protocol(error) => protocol_failure(server, error),
-        StartError::Other(error) => error.clone(),
-    }
-}
-
-fn protocol_failure(server: &str, error: &ClientInitializeError) -> CallError {
-    match error {
-        ClientInitializeError::JsonRpcError(error) => {
-            let error = RpcError {
-                code: error.code.0.into(),
-                message: Value::String(error.message.to_string()),
-                data: error.data.clone().unwrap_or_default(),
-            };
-            rpc_failure(server, &error)
-        }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_failure(server, fallback),
-        ClientInitializeError::ConnectionClosed(what) => CallError::execution(format!("no {what} came")),
-        ClientInitializeError::TransportError { error, .. } => transport_failure(server, &*error.error),
-        error => CallError::from_error(error),
-    }
 }
 
 /// What a server may ask of this side.

@@ -1,0 +1,165 @@
+//! How a connection starts: by the revision that the server speaks, and with the user's authorization if it wants that.
+
+use std::sync::Arc;
+
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, RunningService};
+use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
+use serde_json::Value;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+
+#[cfg(feature = "mcp-auth")]
+pub(super) use super::auth::Authorization;
+use super::session::{Host, rpc_failure, transport_failure};
+use super::stdio::Stdio;
+use super::wire::{RpcError, Wire};
+use crate::CallError;
+use crate::mcp::config::{McpServerConfig, Target};
+
+/// What stands for an authorization where there is none.
+#[cfg(not(feature = "mcp-auth"))]
+pub(super) enum Authorization {}
+
+/// Why a connection does not start.
+pub(super) enum StartError {
+    Protocol(Box<ClientInitializeError>),
+    Other(CallError),
+}
+
+impl StartError {
+    /// What the caller is told.
+    pub(super) fn told(self, server: &str) -> CallError {
+        match self {
+            Self::Protocol(error) => protocol_failure(server, &error),
+            Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<ClientInitializeError> for StartError {
+    fn from(error: ClientInitializeError) -> Self {
+        Self::Protocol(Box::new(error))
+    }
+}
+
+impl From<CallError> for StartError {
+    fn from(error: CallError) -> Self {
+        Self::Other(error)
+    }
+}
+
+type Started = Result<RunningService<RoleClient, Host>, StartError>;
+
+/// Connects within the configured time, and asks the user for authorization if the server wants it, for which there is no
+/// limit of time.
+pub(super) async fn start(
+    config: &McpServerConfig,
+    wire: &Arc<Wire>,
+    host: &Host,
+    authorization: Option<&Authorization>,
+) -> Result<Started, Elapsed> {
+    #[cfg(feature = "mcp-auth")]
+    if let Some(authorization) = authorization {
+        return authorized(config, wire, host, authorization).await;
+    }
+    timeout(config.connect_timeout, once(config, wire, host, authorization)).await
+}
+
+#[cfg(feature = "mcp-auth")]
+async fn authorized(
+    config: &McpServerConfig,
+    wire: &Arc<Wire>,
+    host: &Host,
+    authorization: &Authorization,
+) -> Result<Started, Elapsed> {
+    for _ in 0..3 {
+        authorization.connected(false);
+        let sent_after = authorization.granted();
+        let started = timeout(config.connect_timeout, once(config, wire, host, Some(authorization))).await?;
+        let challenge = match &started {
+            Err(StartError::Protocol(error)) => error.auth_challenge().map(str::to_owned),
+            _ => None,
+        };
+        let Some(challenge) = challenge else {
+            authorization.connected(true);
+            return Ok(started);
+        };
+        if let Err(error) = authorization.authorize(&challenge, sent_after).await {
+            return Ok(Err(error.into()));
+        }
+    }
+    timeout(config.connect_timeout, once(config, wire, host, Some(authorization))).await
+}
+
+/// Connects, if nobody has to be asked.
+async fn once(
+    config: &McpServerConfig,
+    wire: &Arc<Wire>,
+    host: &Host,
+    #[cfg_attr(not(feature = "mcp-auth"), expect(unused))] authorization: Option<&Authorization>,
+) -> Started {
+    match &config.target {
+        Target::Stdio(stdio) => {
+            let transport = Stdio::spawn(stdio, config.max_message, wire.clone())
+                .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.command)))?;
+            let lifecycle = ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(ProtocolVersion::V_2025_11_25),
+            };
+            Ok(host.clone().serve_with_lifecycle(transport, lifecycle).await?)
+        }
+        #[cfg(feature = "mcp-http")]
+        Target::Http(http) => {
+            let client = super::http::Http::new(config.max_message, wire.clone())?;
+            #[cfg(feature = "mcp-auth")]
+            if let Some(authorization) = authorization {
+                return serve(host, http, wire, authorization.client(client)).await;
+            }
+            if http.oauth {
+                let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
+                return Err(crate::mcp::config::invalid(message).into());
+            }
+            serve(host, http, wire, client).await
+        }
+        #[cfg(not(feature = "mcp-http"))]
+        Target::Http(_) => {
+            let message = "a server at a URL needs the feature `mcp-http` of `ops-runtime`";
+            Err(crate::mcp::config::invalid(message).into())
+        }
+    }
+}
+
+/// Connects to a server at a URL: by the newest revision, or else from the beginning by `initialize`.
+#[cfg(feature = "mcp-http")]
+async fn serve<C>(host: &Host, http: &crate::mcp::config::Http, wire: &Wire, client: C) -> Started
+where
+    C: rmcp::transport::streamable_http_client::StreamableHttpClient + Sync,
+{
+    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    let transport = super::http::transport(http, client.clone())?;
+    match host.clone().serve_with_lifecycle(transport, lifecycle).await {
+        Err(_) if wire.is_old() => {
+            let transport = super::http::transport(http, client)?;
+            Ok(host.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await?)
+        }
+        started => Ok(started?),
+    }
+}
+
+fn protocol_failure(server: &str, error: &ClientInitializeError) -> CallError {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => {
+            let error = RpcError {
+                code: error.code.0.into(),
+                message: Value::String(error.message.to_string()),
+                data: error.data.clone().unwrap_or_default(),
+            };
+            rpc_failure(server, &error)
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_failure(server, fallback),
+        ClientInitializeError::ConnectionClosed(what) => CallError::execution(format!("no {what} came")),
+        ClientInitializeError::TransportError { error, .. } => transport_failure(server, &*error.error),
+        error => CallError::from_error(error),
+    }
+}
