@@ -285,7 +285,8 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
 
 /// Runs a query or a mutation for a caller elsewhere that has been told the output's schema and will hold us to it.
 ///
-/// As [`serve`], but what yet another process answers is checked, too.
+/// As [`serve`], but what yet another process answers is checked, too, and types made of a document, which take more than
+/// its schemas allow, do not stand for them.
 #[cfg(feature = "mcp-server")]
 pub(crate) async fn answer(
     call: Invocation,
@@ -293,7 +294,8 @@ pub(crate) async fn answer(
     input: Value,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let policy = call.policy;
-    let (guard, checked) = start_served(call, entry, Payload::Value(input), |takes| takes == Takes::Types)?;
+    let own = entry.spec.http().is_none() && entry.spec.mcp().is_none();
+    let (guard, checked) = start_served(call, entry, Payload::Value(input), |takes| own && takes == Takes::Types)?;
     let envelope = guard.await.map_err(|error| error.with_declared_code(&entry.spec.errors))?;
     if checked {
         return envelope.try_map(|data| output::parse(&entry.spec, data));
@@ -313,7 +315,7 @@ fn start_served(
 ) -> Result<Started, CallError> {
     let (entry, handler) = call.admit(&entry.spec.id, Some(entry))?;
     let by_type = is_trusted(handler.erased.takes()) && call.policy != OutputPolicy::Strict;
-    if by_type && !entry.schemas.input_is_constrained() {
+    if by_type && entry.schemas.input_is_its_type() {
         let limits = call.limits();
         let start = || handler.erased.call_payload(&entry.spec, input, call.context);
         return Ok((Guard::start(limits, start)?, true));

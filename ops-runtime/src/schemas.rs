@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
 
+use self::constraints::Beyond;
 use crate::normalise::{self, CompiledSchema, Reading};
 use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
 
@@ -33,7 +34,7 @@ impl DefinitionCache {
 pub(crate) struct Schemas {
     input: Side,
     output: Side,
-    constrained: OnceLock<bool>,
+    beyond: OnceLock<Beyond>,
 }
 
 impl Schemas {
@@ -43,13 +44,24 @@ impl Schemas {
             Side::new(schema.clone(), other_side, spec.definitions.clone(), definitions.clone())
         };
         let (input, output) = (side(&spec.input, "readOnly"), side(&spec.output, "writeOnly"));
-        Self { input, output, constrained: OnceLock::new() }
+        Self { input, output, beyond: OnceLock::new() }
     }
 
     /// Whether the input's schema asks for more than a Rust type can say.
     #[inline]
     pub(crate) fn input_is_constrained(&self) -> bool {
-        *self.constrained.get_or_init(|| constraints::has_any(&self.input.schema, &self.input.definitions))
+        self.beyond() == Beyond::Constraints
+    }
+
+    /// Whether JSON that can be read into the input's type matches its schema, too.
+    #[inline]
+    pub(crate) fn input_is_its_type(&self) -> bool {
+        self.beyond() == Beyond::Nothing
+    }
+
+    #[inline]
+    fn beyond(&self) -> Beyond {
+        *self.beyond.get_or_init(|| constraints::beyond(&self.input.schema, &self.input.definitions))
     }
 
     /// Checks an input against its schema.

@@ -27,19 +27,36 @@ const CONSTRAINTS: &[&str] = &[
     "exclusiveMaximum",
 ];
 
+/// Keywords that, where they are false, allow no other properties.
+const CLOSE: &[&str] = &["additionalProperties", "unevaluatedProperties"];
+
 /// Keywords that hold one schema, and those that hold several.
 const ONE: &[&str] = &["items", "additionalProperties", "unevaluatedProperties"];
 const MANY: &[&str] = &["properties", "patternProperties", "allOf", "anyOf", "oneOf", "prefixItems", "items"];
 
-/// Whether the schema, or one that it reaches, has a constraint.
-pub(super) fn has_any(schema: &Schema, definitions: &Definitions) -> bool {
+/// What a schema asks for beyond its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// Nothing.
+    Nothing,
+    /// That there are no other properties: a value of the type has none, but JSON that is read into it may.
+    Closed,
+    /// Constraints, which a value of the type may break.
+    Constraints,
+}
+
+/// What the schema, or one that it reaches, asks for beyond its type.
+pub(super) fn beyond(schema: &Schema, definitions: &Definitions) -> Beyond {
     // What can't be read is checked, so that the call says why.
-    let Ok(root) = schema.self_contained(definitions) else { return true };
+    let Ok(root) = schema.self_contained(definitions) else { return Beyond::Constraints };
     let mut seen = BTreeSet::new();
-    let mut stack = vec![&root];
+    let (mut stack, mut beyond) = (vec![&root], Beyond::Nothing);
     while let Some(Value::Object(node)) = stack.pop() {
         if CONSTRAINTS.iter().any(|keyword| node.contains_key(*keyword)) || bounds_narrow(node) {
-            return true;
+            return Beyond::Constraints;
+        }
+        if CLOSE.iter().any(|keyword| node.get(*keyword) == Some(&Value::Bool(false))) {
+            beyond = Beyond::Closed;
         }
         stack.extend(ONE.iter().filter_map(|keyword| node.get(*keyword)).filter(|value| value.is_object()));
         for schemas in MANY.iter().filter_map(|keyword| node.get(*keyword)) {
@@ -57,7 +74,7 @@ pub(super) fn has_any(schema: &Schema, definitions: &Definitions) -> bool {
             stack.push(target);
         }
     }
-    false
+    beyond
 }
 
 /// Whether `minimum` or `maximum` says more than the integer type that `format` names.
@@ -74,4 +91,22 @@ fn bounds_narrow(node: &Map<String, Value>) -> bool {
     };
     let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
     bound("minimum").is_some_and(|bound| bound > minimum) || bound("maximum").is_some_and(|bound| bound < maximum)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_schema_asks_for_beyond_its_type() {
+        let of = |schema| beyond(&Schema::from(schema), &Definitions::default());
+        let nested = |schema| json!({ "type": "object", "properties": { "a": { "items": schema } } });
+        assert_eq!(of(nested(json!({ "type": "integer", "format": "uint8", "minimum": 0 }))), Beyond::Nothing);
+        assert_eq!(of(nested(json!({ "type": "object", "additionalProperties": false }))), Beyond::Closed);
+        assert_eq!(of(nested(json!({ "type": "string", "pattern": "^a" }))), Beyond::Constraints);
+        let both = json!({ "additionalProperties": false, "properties": { "a": { "minimum": 1 } } });
+        assert_eq!(of(both), Beyond::Constraints);
+    }
 }
