@@ -24,7 +24,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_core::de::{self, Visitor};
 use serde_core::{Deserialize, Deserializer, Serialize, Serializer, ser};
 
 #[cfg(feature = "registry")]
@@ -210,21 +209,7 @@ impl Serialize for Body {
 
 impl<'de> Deserialize<'de> for Body {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_str(BodyVisitor)
-    }
-}
-
-struct BodyVisitor;
-
-impl Visitor<'_> for BodyVisitor {
-    type Value = Body;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string of base64")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Body, E> {
-        Ok(Body::of_text(text))
+        crate::json::read_text(d, "a string of base64", Self::of_text)
     }
 }
 

@@ -21,6 +21,29 @@ mod spec;
 #[cfg(feature = "registry")]
 pub(crate) use event::decode_frame;
 
+/// Reads a string that is not kept as it is, and so need not be copied.
+pub(crate) fn read_text<'de, D: Deserializer<'de>, T>(
+    d: D,
+    expected: &'static str,
+    read: fn(&str) -> T,
+) -> Result<T, D::Error> {
+    struct Read<T>(&'static str, fn(&str) -> T);
+
+    impl<T> Visitor<'_> for Read<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            Ok((self.1)(text))
+        }
+    }
+
+    d.deserialize_str(Read(expected, read))
+}
+
 /// Makes a record of a struct: for each member its name, the field and how it may be absent.
 ///
 /// - `required`: it may not, and `null` is a value like any other

@@ -12,7 +12,7 @@ use serde_core::ser::{Error, Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::fields;
+use super::{fields, read_text};
 use crate::call::{Announcement, CallEvent, CallRequest, Frame, Malformed, RequestId};
 use crate::record::{put, put_some};
 use crate::{CallError, ErrorCode, OperationSpec, Payload, ResponseEnvelope, Text};
@@ -25,21 +25,7 @@ impl Serialize for RequestId {
 
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Id;
-
-        impl Visitor<'_> for Id {
-            type Value = RequestId;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the id of a request")
-            }
-
-            fn visit_str<E: de::Error>(self, id: &str) -> Result<RequestId, E> {
-                Ok(RequestId::from(id))
-            }
-        }
-
-        d.deserialize_str(Id)
+        read_text(d, "the id of a request", |id| Self::from(id))
     }
 }
 
@@ -222,19 +208,7 @@ impl Kind {
 
 impl<'de> Deserialize<'de> for Kind {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = Kind;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the type of a frame")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Kind, E> {
-                Ok(Kind::named(name))
-            }
-        }
-        d.deserialize_str(Name)
+        read_text(d, "the type of a frame", Self::named)
     }
 }
 
