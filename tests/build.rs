@@ -10,5 +10,9 @@ fn main() -> Result<(), ops_codegen::Error> {
     println!("cargo:rerun-if-changed={}", description.display());
     let text = std::fs::read_to_string(description).unwrap_or_default();
     let (api, diagnostics) = adapter::read(&text, "sums");
-    ops_codegen::Builder::new().openapi("fixtures/openapi/petshop.yaml").api("sums", api, diagnostics).build()
+    ops_codegen::Builder::new()
+        .openapi("fixtures/openapi/petshop.yaml")
+        .openapi("fixtures/answers/till.yaml")
+        .api("sums", api, diagnostics)
+        .build()
 }

@@ -34,7 +34,7 @@ golden! {
     records "../../ops-codegen/tests/golden/records.rs" { Labels Open Pair Pet Wide }
     recursion "../../ops-codegen/tests/golden/recursion.rs" { Expression Json Node Tree }
     unions "../../ops-codegen/tests/golden/unions.rs" {
-        AllInput ByConst ByMapping ByName ByShape Choice Itself MaybeDog Nested Same Shared TypeList
+        AllInput ByConst ByMapping ByName ByShape Choice Itself Nested Same Shared TypeListValue
     }
 }
 

@@ -8,7 +8,7 @@ use ops_runtime::CallError;
 
 // The module itself, so that the target builds without the HTTP client.
 #[allow(dead_code)]
-#[path = "../../ops-runtime/src/sse.rs"]
+#[path = "../../ops-runtime/src/http/sse.rs"]
 mod sse;
 
 use sse::{SseError, SseEvent, SseParser};

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use ops_runtime::normalise::{CompiledSchema, Reading, cast};
+use ops_runtime::normalise::{Change, CompiledSchema, Reading, Repair, cast};
 use serde_json::Value;
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
@@ -31,10 +31,10 @@ fn one(compiled: &CompiledSchema, schema: &Value, value: &Value, reading: Readin
     let (made, repairs) = compiled.cast(value.clone());
     if fits {
         // Where the original throws, that is told.
-        let untouched = repairs.iter().all(|repair| repair.kept && reading == Reading::Compat);
+        let untouched = repairs.iter().all(|repair| repair.change == Change::Kept && reading == Reading::Compat);
         assert!(made == *value && untouched, "{value} fits {schema}, became {made}: {repairs:?} ({reading:?})");
     }
-    let all_mended = |repairs: &[ops_runtime::normalise::Repair]| repairs.iter().all(|repair| !repair.kept);
+    let all_mended = |repairs: &[Repair]| repairs.iter().all(|repair| repair.change != Change::Kept);
     // The original makes up values that do not fit, where no value would.
     let promises = reading == Reading::Default;
     if promises && all_mended(&repairs) {
@@ -43,5 +43,11 @@ fn one(compiled: &CompiledSchema, schema: &Value, value: &Value, reading: Readin
     let (made, repairs) = compiled.normalise(value.clone());
     if promises && all_mended(&repairs) {
         assert!(compiled.check(&made), "{value} became {made}, which does not fit {schema}, normalised");
+    }
+    if reading == Reading::Default {
+        let (made, repairs) = compiled.repair(value.clone());
+        let invented = repairs.iter().any(|repair| repair.change == Change::MadeUp);
+        assert!(!invented, "{value} under {schema}: {repairs:?}");
+        assert!(!all_mended(&repairs) || compiled.check(&made), "{value} became {made}, which does not fit {schema}");
     }
 }

@@ -32,6 +32,7 @@ pub struct Builder {
     out_dir: Option<PathBuf>,
     generator: Generator,
     selection: Selection,
+    explicit_null: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -109,8 +110,9 @@ impl Builder {
     /// and every spec of an operation (the JSON of an [`OperationSpec`]).
     ///
     /// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
-    /// `v1/pets.json` is `v1_pets`. A spec names its own. A file that cannot be read is skipped, and a diagnostic says
-    /// so.
+    /// `v1/pets.json` is `v1_pets`. Documents that would have the same one have more of their file names in it, and a
+    /// warning names both: [`dir_namespaces`](ops_runtime::openapi::dir_namespaces). A spec names its own. A file that
+    /// cannot be read is skipped, and a diagnostic says so, with the severity `Error`.
     #[must_use]
     pub fn dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.inputs.push(Input { kind: Kind::Directory(path.into()), namespace: None });
@@ -151,6 +153,17 @@ impl Builder {
         self
     }
 
+    /// Lets requests of the operations that match this pattern say `null` of a property that need not be there; see
+    /// [`Generator::with_explicit_null`].
+    ///
+    /// The pattern is that of an [`include`](Self::include). It holds for all documents, and it is an error if it matches
+    /// no operation of any.
+    #[must_use]
+    pub fn explicit_null(mut self, pattern: impl Into<String>) -> Self {
+        self.explicit_null.push(pattern.into());
+        self
+    }
+
     /// Names the folder to write to, instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, path: impl Into<PathBuf>) -> Self {
@@ -171,10 +184,9 @@ impl Builder {
     ///
     /// # Errors
     /// If a document cannot be read or is not what it is said to be, if two have one namespace, or if a pattern matches
-    /// nothing.
+    /// nothing. A file of a directory is no error: see [`dir`](Self::dir).
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
-        let mut run =
-            Run { builder: self, selection: self.selection.clone(), modules: Vec::new(), skipped: Vec::new() };
+        let mut run = Run::new(self);
         for input in &self.inputs {
             match &input.kind {
                 Kind::Document(location, form) => {
@@ -196,7 +208,7 @@ impl Builder {
                 Kind::Api(api, diagnostics) => {
                     let namespace = input.namespace.clone().unwrap_or_default();
                     check_namespace(&namespace)?;
-                    run.module(namespace, api.clone(), diagnostics.clone(), Vec::new())?;
+                    run.module(namespace, api.clone(), diagnostics.clone(), Vec::new(), "")?;
                 }
             }
         }
@@ -225,7 +237,11 @@ impl Builder {
             _ => None,
         }));
         for file in files.into_iter().filter(|file| file.exists()) {
-            println!("cargo:rerun-if-changed={}", file.display());
+            let path = file.display().to_string();
+            // A line break in a name that a document refers to would begin a line of its own.
+            if !path.contains(char::is_control) {
+                println!("cargo:rerun-if-changed={path}");
+            }
         }
         for module in &modules {
             write_if_changed(&out_dir.join(format!("{}.rs", module.namespace)), &module.generated.source)?;
@@ -260,12 +276,12 @@ fn warnings(diagnostics: &[Diagnostic]) -> Vec<String> {
         .map(|diagnostic| {
             let text = diagnostic.to_string();
             let lines = text.lines().map(str::trim).map(|line| line.strip_prefix("warning: ").unwrap_or(line));
-            lines.collect::<Vec<_>>().join(" ")
+            crate::report::line(&lines.collect::<Vec<_>>().join(" "))
         })
         .collect();
     if let Some(more) = warnings.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let document = warnings.first().and_then(|diagnostic| diagnostic.document.as_deref()).unwrap_or("the document");
-        lines.push(format!("{more} more warnings about {document}"));
+        lines.push(crate::report::line(&format!("{more} more warnings about {document}")));
     }
     lines
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ops_runtime::{Api, Definition, Definitions, Diagnostic, OperationSpec, Schema};
-use ops_runtime::{mcp, openapi};
+use ops_runtime::openapi::{self, FileNamespace, dir_namespaces};
+use ops_runtime::{Api, Definition, Definitions, Diagnostic, OperationSpec, Schema, mcp};
 use serde_json::Value;
 
 use crate::Error;
@@ -16,13 +16,15 @@ const DEPTH: usize = 32;
 /// What a directory holds.
 #[derive(Default)]
 pub(crate) struct Contents {
-    /// OpenAPI documents and lists of tools, each with its namespace.
-    pub(crate) documents: Vec<(PathBuf, Form, String)>,
+    /// OpenAPI documents and lists of tools.
+    pub(crate) documents: Vec<(PathBuf, Form)>,
+    /// Their namespaces.
+    pub(crate) namespaces: Vec<FileNamespace>,
     /// The operations of the spec files, by namespace.
     pub(crate) specs: BTreeMap<String, Specs>,
     /// Files that are neither; they may be parts of documents, which only reading those can tell.
     pub(crate) unknown: Vec<(PathBuf, Diagnostic)>,
-    /// Files that are one, and wrong.
+    /// Files that cannot be read, or are one of these, and wrong.
     pub(crate) skipped: Vec<Diagnostic>,
 }
 
@@ -64,8 +66,10 @@ pub(crate) fn contents(directory: &Path) -> Result<Contents, Error> {
     files.sort();
     let mut contents = Contents::default();
     for path in files {
-        look(directory, path, &mut contents);
+        look(path, &mut contents);
     }
+    let documents: Vec<PathBuf> = contents.documents.iter().map(|(path, _)| path.clone()).collect();
+    contents.namespaces = dir_namespaces(directory, &documents, |_| true).collect();
     Ok(contents)
 }
 
@@ -86,7 +90,7 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Err
     Ok(())
 }
 
-fn look(directory: &Path, path: PathBuf, contents: &mut Contents) {
+fn look(path: PathBuf, contents: &mut Contents) {
     let location = path.to_string_lossy().into_owned();
     let skipped = |diagnostic: Diagnostic| {
         let diagnostic =
@@ -95,28 +99,20 @@ fn look(directory: &Path, path: PathBuf, contents: &mut Contents) {
     };
     let value = match std::fs::read_to_string(&path).map_err(|error| error.to_string()) {
         Ok(text) => openapi::parse(&text),
-        Err(error) => Err(Diagnostic::warning("", format!("the file cannot be read: {error}"))),
+        Err(error) => Err(Diagnostic::error("", format!("the file cannot be read: {error}"))),
     };
     let value = match value {
         Ok(value) => value,
-        Err(diagnostic) => {
-            let position = diagnostic.position;
-            let mut warning = Diagnostic::warning(diagnostic.pointer, diagnostic.message);
-            warning.position = position;
-            contents.skipped.push(skipped(warning));
-            return;
-        }
+        Err(diagnostic) => return contents.skipped.push(skipped(diagnostic)),
     };
     let has = |key: &str| value.get(key).is_some();
     if has("openapi") || has("swagger") {
-        let namespace = namespace(directory, &path);
-        contents.documents.push((path, Form::OpenApi, namespace));
+        contents.documents.push((path, Form::OpenApi));
     } else if mcp::is_tool_list(&value) {
-        let namespace = namespace(directory, &path);
-        contents.documents.push((path, Form::Tools, namespace));
+        contents.documents.push((path, Form::Tools));
     } else if has("namespace") && has("name") && has("inputSchema") {
         if let Err(message) = spec(&path, value, &mut contents.specs) {
-            contents.skipped.push(skipped(Diagnostic::warning("", message)));
+            contents.skipped.push(skipped(Diagnostic::error("", message)));
         }
     } else {
         let message = "the file is neither an OpenAPI document nor a list of tools nor the spec of an operation";
@@ -144,17 +140,6 @@ fn spec(path: &Path, value: Value, specs: &mut BTreeMap<String, Specs>) -> Resul
     specs.entry(spec.namespace().to_owned()).or_default().add(path, spec, definitions)
 }
 
-/// The path below the directory without its ending, as a namespace: `v1/pets.json` is `v1_pets`.
-///
-/// The folders are part of it, so that a file that is added renames no other.
-fn namespace(directory: &Path, path: &Path) -> String {
-    let below = path.strip_prefix(directory).unwrap_or(path);
-    let folders = below.parent().into_iter().flat_map(Path::components);
-    let mut parts: Vec<String> = folders.map(|part| clean(&part.as_os_str().to_string_lossy())).collect();
-    parts.push(stem(&below.file_name().unwrap_or_default().to_string_lossy()));
-    parts.join("_")
-}
-
 /// The name of a file without its ending, as a namespace.
 pub(crate) fn stem(file: &str) -> String {
     clean(file.split_once('.').map_or(file, |(stem, _)| stem))
@@ -170,13 +155,8 @@ mod tests {
 
     #[test]
     fn namespaces_come_from_files() {
-        for (path, wanted) in [
-            ("petstore.yaml", "petstore"),
-            ("pet-store.v1.json", "pet-store"),
-            ("a b.json", "a_b"),
-            ("v1.2/pets.json", "v1_2_pets"),
-        ] {
-            assert_eq!(namespace(Path::new("apis"), &Path::new("apis").join(path)), wanted);
+        for (file, wanted) in [("petstore.yaml", "petstore"), ("pet-store.v1.json", "pet-store"), ("a b.json", "a_b")] {
+            assert_eq!(stem(file), wanted);
         }
         assert_eq!(stem(".yaml"), "");
     }

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use ops_runtime::Diagnostic;
 
+use crate::report::{Renderer, SHOWN, more};
+
 /// Why nothing was generated.
 ///
-/// Shown as a compiler shows its errors: what, where, and what to do.
-#[derive(Debug)]
+/// Shown as a compiler shows its errors: what, where, and what to do. `Debug` is what the command `ops` prints, with the
+/// lines of the documents, because that is what the `main` of a build script prints of an error that it returns. Of a
+/// long list the first are shown.
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
@@ -39,13 +42,22 @@ impl fmt::Display for Error {
         match self {
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Document { diagnostics } => {
-                for (i, diagnostic) in diagnostics.iter().enumerate() {
+                for (i, diagnostic) in diagnostics.iter().take(SHOWN).enumerate() {
                     let gap = if i == 0 { "" } else { "\n" };
                     write!(f, "{gap}{diagnostic}")?;
                 }
-                Ok(())
+                more(diagnostics.len()).map_or(Ok(()), |more| write!(f, "\n{more}"))
             }
             Self::Settings(message) => f.write_str(message),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Document { diagnostics } => f.write_str(Renderer::default().render_list(diagnostics).trim_end()),
+            other => write!(f, "{other}"),
         }
     }
 }
@@ -56,5 +68,25 @@ impl std::error::Error for Error {
             Self::Io { source, .. } => Some(source),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_is_what_the_command_prints() {
+        let diagnostic = Diagnostic::error("/paths", "odd").with_help("left out").with_document("no/such.yaml");
+        let error = Error::Document { diagnostics: vec![diagnostic; SHOWN + 2] };
+        let text = format!("{error:?}");
+        assert!(
+            text.starts_with("error: odd\n  --> no/such.yaml\n   = at /paths\n   = left out\n\nerror: odd\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("\n\nand 2 more") && error.to_string().ends_with("\nand 2 more"), "{text}");
+        assert_eq!(format!("{:?}", Error::Settings("no `x`".to_owned())), "no `x`");
+        let error = Error::io(Path::new("a"), io::Error::other("gone"));
+        assert_eq!(format!("{error:?}"), "a: gone");
     }
 }

@@ -11,7 +11,16 @@ use crate::types::Format;
 #[derive(Debug, Clone)]
 pub struct Generator {
     runtime: String,
-    formats: Vec<Format>,
+    settings: Settings,
+}
+
+/// What is asked of the types.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// The formats that have types of their own.
+    pub(crate) formats: Vec<Format>,
+    /// Patterns of the operations whose requests can say `null`.
+    pub(crate) explicit_null: Vec<String>,
 }
 
 /// A rendered module, and what there is to say about it.
@@ -26,7 +35,7 @@ pub struct Generated {
 
 impl Default for Generator {
     fn default() -> Self {
-        Self { runtime: "::ops_runtime".to_owned(), formats: Vec::new() }
+        Self { runtime: "::ops_runtime".to_owned(), settings: Settings::default() }
     }
 }
 
@@ -59,16 +68,47 @@ impl Generator {
     /// string that is not of its format is then an error, where text takes anything.
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
-        self.formats.push(format);
+        self.settings.formats.push(format);
         self
+    }
+
+    /// Lets requests of the operations that match this pattern say `null` of a property that need not be there.
+    ///
+    /// Such a property is an `Option<Option<_>>` in the operation's body, and in all types that the body reaches: `None`
+    /// sends nothing, `Some(None)` sends `null`. Bodies of `PATCH` and merge patches (`application/merge-patch+json`)
+    /// have such properties anyway; elsewhere they are an `Option<_>`, and `null` is not sent. The input of an operation
+    /// that is no HTTP request is a body as a whole.
+    ///
+    /// A pattern is that of [`Builder::include`](crate::Builder::include), such as an operation's id or name.
+    ///
+    /// ```
+    /// use ops_codegen::Generator;
+    /// use ops_runtime::{Api, Definitions, OperationSpec, Schema};
+    ///
+    /// let schema = Schema::text(r#"{"type":"object","properties":{"owner":{"type":["string","null"]}}}"#);
+    /// let api = Api::new(Definitions::EMPTY, vec![OperationSpec::mutation("zoo.edit").with_input(schema)]);
+    /// assert!(Generator::new().generate(&api).source.contains("pub owner: Option<String>,"));
+    /// let generator = Generator::new().with_explicit_null("zoo.edit");
+    /// assert!(generator.generate(&api).source.contains("pub owner: Option<Option<String>>,"));
+    /// ```
+    #[must_use]
+    pub fn with_explicit_null(mut self, pattern: impl Into<String>) -> Self {
+        self.settings.explicit_null.push(pattern.into());
+        self
+    }
+
+    /// The patterns of the operations whose requests can say `null`.
+    pub(crate) fn explicit_null(&self) -> &[String] {
+        &self.settings.explicit_null
     }
 
     /// Renders an API.
     #[must_use]
     pub fn generate(&self, api: &Api) -> Generated {
         let mut diagnostics = Vec::new();
-        let module = module(api, &self.formats, &mut diagnostics);
+        let module = module(api, &self.settings, &mut diagnostics);
         let source = render(&module, &self.runtime);
+        Diagnostic::bound(&mut diagnostics);
         Generated { source, diagnostics }
     }
 }

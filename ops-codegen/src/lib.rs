@@ -48,9 +48,15 @@
 //! | `$ref` | the type of the definition, boxed where it would hold itself |
 //! | anything else | any JSON: `ops_runtime::Value` |
 //!
-//! A property that need not be there is an `Option`, one with a default that fits its type has the default instead, and
-//! one that may be absent or `null` is an `Option<Option<_>>`. What only answers hold (`readOnly`) is not demanded of
-//! a request, and the other way round.
+//! A property that need not be there is an `Option`. Where requests hold it, `None` is not sent, and a default stands in
+//! the documentation: the server applies it. In types that only answers have, a default that fits its type takes the
+//! place of what is absent.
+//!
+//! A property that may be absent or `null` is an `Option` as well. In bodies of `PATCH` and in merge patches, in what these
+//! reach, and where [`Generator::with_explicit_null`] asks for it, it is an `Option<Option<_>>`: `Some(None)` sends `null`.
+//!
+//! What only answers hold (`readOnly`) is no property of a type that only requests have, and where both have the type it
+//! is not demanded. What only requests hold is not demanded of an answer.
 //!
 //! Names that are taken get a number, in the order in which the operations reach their types: what is added to the end
 //! of a document changes no name before it. What is left out, made less precise or renamed is named in a
@@ -64,13 +70,18 @@ mod generate;
 mod lower;
 mod module;
 mod names;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod nearest;
 mod output;
 mod render;
+#[doc(hidden)]
+pub mod report;
 mod select;
 mod types;
 
 pub use builder::{Builder, Module};
 pub use error::Error;
 pub use generate::{Generated, Generator};
-pub use output::write_if_changed;
+pub use output::{is_generated, write_if_changed};
 pub use types::Format;

@@ -3,7 +3,9 @@
 //! Definitions are lowered one after another from a queue, so that their number and the length of their chains cost no
 //! stack; what is nested inside one is lowered recursively to a bounded depth.
 
+mod default;
 mod depth;
+mod direction;
 mod finish;
 mod object;
 mod order;
@@ -23,15 +25,21 @@ use serde_json::{Map, Value};
 use crate::names::upper_camel;
 use crate::types::{Format, Item, ItemId, Shape, Type, Types};
 
-pub(crate) use finish::{Root, Roots, finish};
-pub(crate) use source::{Source, parse};
+pub(crate) use finish::{Nulls, Root, Roots, finish};
+pub(crate) use source::{Source, parse, size_of};
 pub(crate) use union::{Kind, kinds};
+use view::{View, is_flat};
 
 /// Schemas nested deeper inside one definition are any JSON.
 const DEEPEST: usize = 48;
 
-/// How many schemas are looked at before the rest of a document is any JSON: the largest real documents need a tenth.
-const BUDGET: usize = 4_000_000;
+/// How many values of schemas any document may have after merging, and how many more for each value that it has before.
+///
+/// Beyond, the rest of the document is any JSON.
+const BUDGET: (usize, usize) = (200_000, 16);
+
+/// A pointer of more bytes is not made longer.
+const LONGEST: usize = 2_000;
 
 /// An object of a schema.
 pub(crate) type Object = Map<String, Value>;
@@ -53,6 +61,12 @@ impl Site {
     pub(crate) fn inside(&self, hint: &str, path: &[&str]) -> Self {
         let mut pointer = self.pointer.clone();
         for key in path {
+            if pointer.len() + key.len() > LONGEST {
+                if !pointer.ends_with("/...") {
+                    pointer.push_str("/...");
+                }
+                break;
+            }
             pointer.push('/');
             pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
         }
@@ -83,7 +97,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) types: Types,
     by_name: BTreeMap<String, ItemId>,
     queue: VecDeque<(ItemId, String)>,
-    views: BTreeMap<String, Rc<Object>>,
+    views: BTreeMap<String, Rc<View>>,
     /// The definitions whose views are being made, outermost first.
     open: Vec<String>,
     budget: usize,
@@ -100,13 +114,14 @@ impl<'a> Lowering<'a> {
             queue: VecDeque::new(),
             views: BTreeMap::new(),
             open: Vec::new(),
-            budget: BUDGET,
+            budget: source.size().saturating_mul(BUDGET.1).saturating_add(BUDGET.0),
             diagnostics: Vec::new(),
         }
     }
 
     /// Lowers a schema, and every definition that it reaches.
     pub(crate) fn root(&mut self, schema: &Value, site: &Site) -> Type {
+        self.grow(schema);
         let type_ = self.lower(schema, site);
         self.drain();
         type_
@@ -121,6 +136,7 @@ impl<'a> Lowering<'a> {
         });
         match bare {
             Some(object) => {
+                self.grow(schema);
                 let shape = self.record(&object, site);
                 let type_ = self.place(Lowered::Shape(shape), site, &object);
                 self.drain();
@@ -128,6 +144,11 @@ impl<'a> Lowering<'a> {
             }
             None => self.root(schema, site),
         }
+    }
+
+    /// Adds what a schema that is no definition may cost.
+    fn grow(&mut self, schema: &Value) {
+        self.budget = self.budget.saturating_add(size_of(schema).saturating_mul(BUDGET.1));
     }
 
     fn drain(&mut self) {
@@ -187,18 +208,26 @@ impl<'a> Lowering<'a> {
         if site.depth > DEEPEST {
             return self.any(site, "the schema is nested too deeply");
         }
-        if self.budget == 0 {
+        if !self.spend(1) {
             return self.any(site, "the document's schemas are too many");
         }
-        self.budget -= 1;
         if let Some((reference, nullable)) = self.sole_reference(object) {
             let type_ = self.reference(&reference, site);
             return Lowered::Type(if nullable { type_.nullable() } else { type_ });
+        }
+        if is_flat(object) {
+            return self.view(object, site);
         }
         match self.flatten(object, 0) {
             Ok(view) => self.view(&view, site),
             Err(clash) => self.any(site, &clash.0),
         }
+    }
+
+    /// Counts what is looked at or copied; `false` if it is too much.
+    pub(crate) fn spend(&mut self, count: usize) -> bool {
+        self.budget = self.budget.saturating_sub(count);
+        self.budget > 0
     }
 
     /// Lowers a schema without `$ref` and `allOf`.
@@ -243,6 +272,7 @@ impl<'a> Lowering<'a> {
         match self.source.name(reference) {
             Some(name) => Type::Named(self.definition(name)),
             None => {
+                let reference: String = reference.chars().take(120).collect();
                 self.warn(&site.pointer, format!("`{reference}` refers to no definition"), "typed as any JSON");
                 Type::Value
             }

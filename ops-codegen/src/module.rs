@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use ops_runtime::{Api, Diagnostic, McpOutput, OperationSpec};
+use ops_runtime::{Api, Binding, Diagnostic, McpOutput, OperationSpec};
 use serde_json::Value;
 
-use crate::lower::{Lowering, Root, Roots, Site, Source, finish, parse};
+use crate::generate::Settings;
+use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
-use crate::types::{Format, Shape, Type, Types};
+use crate::select::matches;
+use crate::types::{Shape, Type, Types};
 
 /// A module that is ready to be rendered.
 pub(crate) struct Module {
@@ -33,9 +35,9 @@ pub(crate) struct Operation {
 }
 
 /// Lowers an API and allots all names.
-pub(crate) fn module(api: &Api, formats: &[Format], diagnostics: &mut Vec<Diagnostic>) -> Module {
+pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagnostic>) -> Module {
     let source = Source::new(&api.definitions, diagnostics);
-    let mut lowering = Lowering::new(&source, formats);
+    let mut lowering = Lowering::new(&source, &settings.formats);
     let mut schemas: Vec<Value> = Vec::new();
     let mut roots = Roots::default();
     let mut specs = distinct(&api.operations, diagnostics);
@@ -52,6 +54,8 @@ pub(crate) fn module(api: &Api, formats: &[Format], diagnostics: &mut Vec<Diagno
                 lowering.root(&output, &Site::new(format!("{name}Output"), at("output")))
             },
             errors: Vec::new(),
+            is_http: spec.http().is_some(),
+            nulls: nulls(spec, &settings.explicit_null),
         };
         schemas.extend([input, output]);
         for error in spec.errors.to_mut() {
@@ -71,6 +75,26 @@ pub(crate) fn module(api: &Api, formats: &[Format], diagnostics: &mut Vec<Diagno
     let mut types = lowering.types;
     finish(&mut types, &mut roots, diagnostics);
     name_all(specs, roots, types, definitions, diagnostics)
+}
+
+/// The media type of a merge patch (RFC 7396), in which `null` removes a property.
+const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// Where the operation's callers may have to say `null`: in what changes a part of something, and where it is asked for.
+fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
+    let is_asked = patterns.iter().any(|pattern| matches(pattern, spec));
+    match &spec.binding {
+        // Only a body can say it.
+        Binding::Http(http) => {
+            let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            let all = is_asked || http.method.eq_ignore_ascii_case("PATCH");
+            let bodies = http.bodies.iter().filter(|body| all || essence(&body.content_type) == MERGE_PATCH);
+            let properties: Vec<String> = bodies.map(|body| body.property.to_string()).collect();
+            if properties.is_empty() { Nulls::Nowhere } else { Nulls::In(properties) }
+        }
+        _ if is_asked => Nulls::Everywhere,
+        _ => Nulls::Nowhere,
+    }
 }
 
 /// The operations that have an id of their own.
@@ -113,7 +137,7 @@ fn name_all(
             name_reached(type_, &mut types, &mut named, &mut scope, diagnostics);
         }
         let constant = scope.take(&screaming(&name));
-        let Root { input, output, errors } = root;
+        let Root { input, output, errors, .. } = root;
         operations.push(Operation { spec, input, output, errors, name, constant });
     }
     for item in &mut types.items {

@@ -1,6 +1,6 @@
 //! From any text to Rust identifiers, and the allotment of names that do not clash.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Longer names are cut: a document may hold any text as a name.
 const LONGEST: usize = 96;
@@ -191,12 +191,14 @@ pub(crate) fn rest<'n>(variants: impl Iterator<Item = &'n str>) -> String {
 #[derive(Default)]
 pub(crate) struct Scope {
     taken: BTreeSet<String>,
+    /// The number that was given last to a name that was wanted more than once, by what stands before the number.
+    last: HashMap<String, usize>,
 }
 
 impl Scope {
     /// A scope in which these names are taken.
     pub(crate) fn with(taken: &[&str]) -> Self {
-        Self { taken: taken.iter().map(|name| (*name).to_owned()).collect() }
+        Self { taken: taken.iter().map(|name| (*name).to_owned()).collect(), last: HashMap::new() }
     }
 
     /// A name in lower or upper case, or with `_2`, `_3`, … behind it if it is taken.
@@ -213,14 +215,20 @@ impl Scope {
     }
 
     fn numbered(&mut self, name: &str, gap: &str) -> String {
-        let mut given = name.to_owned();
-        let mut number = 2;
-        while self.taken.contains(&given) {
-            given = format!("{}{gap}{number}", name.trim_end_matches('_'));
-            number += 1;
+        if self.taken.insert(name.to_owned()) {
+            return name.to_owned();
         }
-        self.taken.insert(given.clone());
-        given
+        let stem = format!("{}{gap}", name.trim_end_matches('_'));
+        // Counting on from the last number keeps this linear when a whole document wants one name.
+        let mut number = self.last.get(&stem).copied().unwrap_or(1);
+        loop {
+            number += 1;
+            let given = format!("{stem}{number}");
+            if self.taken.insert(given.clone()) {
+                self.last.insert(stem, number);
+                return given;
+            }
+        }
     }
 
     /// Whether the name is taken.
@@ -231,6 +239,8 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -261,24 +271,148 @@ mod tests {
             ("", "Empty", "empty"),
             ("_", "Underscore", "underscore"),
             ("\u{1f600}", "U1f600", "u1f600"),
-            ("größe", "Gröu DfE", ""),
+            // `ß` looks like another letter: spelled as its code point.
+            ("größe", "GröUdfE", "grö_udf_e"),
             ("名前", "T名前", "名前"),
             ("имя", "U438U43cU44f", "u438_u43c_u44f"),
             ("a\u{202e}b", "AB", "a_b"),
             ("x\"; fn main() {}", "XFnMain", "x_fn_main"),
         ];
         for (text, upper, snake) in table {
-            if snake.is_empty() {
-                // `ß` looks like another letter: spelled as its code point.
-                assert_eq!(upper_camel(text), "GröUdfE");
-                continue;
-            }
             assert_eq!(upper_camel(text), upper, "{text:?}");
             assert_eq!(snake_case(text), snake, "{text:?}");
         }
         assert_eq!(screaming("ShowPetById"), "SHOW_PET_BY_ID");
-        assert!(upper_camel(&"word ".repeat(1000)).len() <= LONGEST);
-        assert!(snake_case(&"w".repeat(1000)).len() <= LONGEST);
+        assert_eq!(screaming("N1_0"), "N1_0");
+    }
+
+    #[test]
+    fn no_word_of_the_language_is_a_name() {
+        assert!(KEYWORDS.len() > 50 && CONSTRUCTORS.len() == 4);
+        for word in KEYWORDS.iter().chain(CONSTRUCTORS) {
+            for name in [upper_camel(word), snake_case(word)] {
+                check(&name);
+                assert!(!KEYWORDS.contains(&name.as_str()) && !CONSTRUCTORS.contains(&name.as_str()), "{word}: {name}");
+            }
+        }
+        // Every word that a parser of the language refuses is in the list.
+        for word in ["as", "async", "dyn", "crate", "extern", "super", "Self", "try", "yield", "macro", "priv", "_"] {
+            assert!(KEYWORDS.contains(&word), "{word}");
+            assert!(syn::parse_str::<syn::Ident>(word).is_err(), "{word}");
+        }
+    }
+
+    /// It is an identifier, and not too long: a first letter and a last `_` may be added to what is cut.
+    fn check(name: &str) {
+        assert!(syn::parse_str::<syn::Ident>(name).is_ok(), "{name:?} is no identifier");
+        assert!(name.len() <= LONGEST + 2, "{name:?} has {} bytes", name.len());
+    }
+
+    /// As rustc wants types to be called.
+    fn check_camel(name: &str) {
+        check(name);
+        let inner = name.trim_end_matches('_');
+        assert!(inner.starts_with(char::is_uppercase), "{name:?}");
+        for (at, _) in inner.match_indices('_') {
+            let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+            let (before, after) = inner.split_at(at);
+            let between = is_digit(before.chars().next_back()) && is_digit(after.chars().nth(1));
+            assert!(between, "{name:?} has a `_` that is not between two numbers");
+        }
+    }
+
+    /// As rustc wants fields to be called.
+    fn check_snake(name: &str) {
+        check(name);
+        assert!(!name.starts_with('_') && !name.contains("__"), "{name:?}");
+        assert!(!name.chars().any(char::is_uppercase), "{name:?}");
+    }
+
+    /// Text of all that names are made of, and that breaks them.
+    fn text() -> impl Strategy<Value = String> {
+        const PARTS: &[&str] = &[
+            "a",
+            "B",
+            "Pet",
+            "pet",
+            "type",
+            "Self",
+            "none",
+            "1",
+            "23",
+            "_",
+            "-",
+            "+",
+            ".",
+            "/",
+            " ",
+            "\"",
+            "{",
+            "ß",
+            "É",
+            "ö",
+            "ÿ",
+            "名",
+            "имя",
+            "ǆ",
+            "İ",
+            "ﬁ",
+            "\u{301}",
+            "\u{202e}",
+            "\0",
+            "\n",
+            "\u{1f600}",
+            "r#",
+            "'a",
+            "wwwwwwwwwwwwwwwwwwww",
+        ];
+        let built = prop::collection::vec(prop::sample::select(PARTS), 0..24).prop_map(|parts| parts.concat());
+        let long = ("[a-zA-Z0-9ö ]{1,3}", 1..400_usize).prop_map(|(word, times)| word.repeat(times));
+        prop_oneof![3 => built, 2 => any::<String>(), 1 => long]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_gives_names(text in text()) {
+            let (upper, snake) = (upper_camel(&text), snake_case(&text));
+            check_camel(&upper);
+            check_snake(&snake);
+            for name in [&upper, &snake] {
+                let name = name.as_str();
+                prop_assert!(!KEYWORDS.contains(&name) && !CONSTRUCTORS.contains(&name), "{text:?} gives {name}");
+            }
+            let name = screaming(&upper);
+            check(&name);
+            prop_assert!(!name.chars().any(char::is_lowercase), "{text:?} gives {name}");
+        }
+
+        #[test]
+        fn no_name_is_given_twice(texts in prop::collection::vec(text(), 1..12), times in 1..4_usize) {
+            let (mut types, mut fields, mut seen) = (Scope::default(), Scope::with(&["self_"]), BTreeSet::new());
+            let mut fields_seen = BTreeSet::from(["self_".to_owned()]);
+            for text in texts.iter().cycle().take(texts.len() * times) {
+                let (wish, field) = (upper_camel(text), snake_case(text));
+                let (is_free, is_free_field) = (!types.has(&wish), !fields.has(&field));
+                let (name, field_name) = (types.take_camel(&wish), fields.take(&field));
+                check_camel(&name);
+                check_snake(&field_name);
+                prop_assert_eq!(is_free, name == wish);
+                prop_assert_eq!(is_free_field, field_name == field);
+                prop_assert!(types.has(&name) && seen.insert(name), "{:?} gives a type's name twice", text);
+                prop_assert!(fields_seen.insert(field_name), "{:?} gives a field's name twice", text);
+            }
+        }
+
+        #[test]
+        fn the_rest_is_no_variant(texts in prop::collection::vec(prop_oneof![text(), "Other[23]?|Unknown[23]?".prop_map(|text| text)], 0..8)) {
+            let mut scope = Scope::default();
+            let variants: Vec<String> = texts.iter().map(|text| scope.take_camel(&upper_camel(text))).collect();
+            let rest = rest(variants.iter().map(String::as_str));
+            check_camel(&rest);
+            prop_assert!(!variants.contains(&rest), "{} of {:?}", rest, variants);
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Which operations of an API are wanted.
 
-use ops_runtime::{Api, Diagnostic, OperationSpec};
+use std::collections::{HashMap, HashSet};
+
+use ops_runtime::{Api, Diagnostic, OperationKind, OperationSpec};
 
 use crate::Error;
 
@@ -14,6 +16,20 @@ const METHODS: [&str; 9] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "
 pub(crate) struct Selection {
     include: Vec<Pattern>,
     exclude: Vec<Pattern>,
+    /// Of these it is only known whether they match anything; the generator follows them.
+    explicit_null: Vec<Pattern>,
+    /// The names of all operations that were chosen from, to say what a pattern may have meant.
+    #[cfg(feature = "cli")]
+    seen: std::collections::BTreeSet<String>,
+}
+
+/// What the patterns say of an operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Choice {
+    Wanted,
+    Excluded,
+    /// No `include` matches it.
+    Unnamed,
 }
 
 #[derive(Debug, Clone)]
@@ -31,38 +47,83 @@ impl Selection {
         self.exclude.push(Pattern { text: pattern, used: false });
     }
 
+    /// Notes a pattern of operations whose requests can say `null`.
+    pub(crate) fn explicit_null(&mut self, pattern: String) {
+        self.explicit_null.push(Pattern { text: pattern, used: false });
+    }
+
     /// Leaves the wanted operations in the API, and among the diagnostics no message about the others.
+    ///
+    /// The stream of a wanted operation is wanted with it, unless an `exclude` matches it; a diagnostic says so.
     pub(crate) fn apply(&mut self, api: &mut Api, diagnostics: &mut Vec<Diagnostic>) {
+        for spec in &api.operations {
+            matched(&mut self.explicit_null, spec);
+        }
         if self.include.is_empty() && self.exclude.is_empty() {
             return;
         }
-        let (mut kept, mut gone) = (Vec::new(), Vec::new());
+        #[cfg(feature = "cli")]
+        self.seen.extend(api.operations.iter().map(|spec| spec.name().to_owned()));
+        let mut choices: Vec<Choice> = api.operations.iter().map(|spec| self.choose(spec)).collect();
+        let streams = streams(&api.operations, &mut choices);
+        let (mut kept, mut gone) = (HashSet::new(), HashSet::new());
+        let mut choices = choices.into_iter();
         api.operations.retain(|spec| {
-            // Every pattern is tried, so that one that chooses nothing is noticed.
-            let included = matched(&mut self.include, spec) || self.include.is_empty();
-            let wanted = !matched(&mut self.exclude, spec) && included;
+            let wanted = choices.next() == Some(Choice::Wanted);
             let places = if wanted { &mut kept } else { &mut gone };
             places.extend(place(spec));
             wanted
         });
         // Two operations can come from one place: one that answers, and one that streams.
         gone.retain(|place| !kept.contains(place));
-        let within = |pointer: &str, place: &String| {
-            pointer.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        diagnostics.retain(|diagnostic| !gone.iter().any(|place| within(&diagnostic.pointer, place)));
+        // A place is three steps from the root.
+        let place = |pointer: &'_ str| pointer.match_indices('/').nth(3).map_or(pointer.len(), |(end, _)| end);
+        diagnostics.retain(|diagnostic| {
+            !diagnostic.pointer.get(..place(&diagnostic.pointer)).is_some_and(|place| gone.contains(place))
+        });
+        diagnostics.extend(streams);
+    }
+
+    fn choose(&mut self, spec: &OperationSpec) -> Choice {
+        // Every pattern is tried, so that one that chooses nothing is noticed.
+        let included = matched(&mut self.include, spec) || self.include.is_empty();
+        match (matched(&mut self.exclude, spec), included) {
+            (true, _) => Choice::Excluded,
+            (false, true) => Choice::Wanted,
+            (false, false) => Choice::Unnamed,
+        }
     }
 
     /// Fails if a pattern has chosen nothing of all that was read.
     pub(crate) fn finish(&self) -> Result<(), Error> {
-        let mut patterns = self.include.iter().chain(&self.exclude);
+        let mut patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
         match patterns.find(|pattern| !pattern.used) {
             Some(Pattern { text, .. }) => Err(Error::Settings(format!(
-                "no operation matches `{text}`: write an operation's id or name, `tag:NAME`, a path, or `METHOD path`; \
-                 `*` stands for any text"
+                "no operation matches `{text}`{}: write an operation's id or name, `tag:NAME`, a path, or `METHOD \
+                 path`; `*` stands for any text",
+                self.meant(text)
             ))),
             None => Ok(()),
         }
+    }
+
+    /// The names that are like a pattern, in brackets.
+    #[cfg(feature = "cli")]
+    fn meant(&self, pattern: &str) -> String {
+        let name = pattern.split_once('.').map_or(pattern, |(_, name)| name);
+        let seen = || self.seen.iter().map(String::as_str);
+        let mut meant = crate::nearest::nearest(pattern, seen(), 3);
+        if meant.is_empty() {
+            meant = crate::nearest::nearest(name, seen(), 3);
+        }
+        let meant: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
+        if meant.is_empty() { String::new() } else { format!(" (there is {})", meant.join(", ")) }
+    }
+
+    #[cfg(not(feature = "cli"))]
+    #[allow(clippy::unused_self)]
+    fn meant(&self, _: &str) -> String {
+        String::new()
     }
 }
 
@@ -85,7 +146,45 @@ fn place(spec: &OperationSpec) -> Option<String> {
     Some(format!("/paths/{path}/{}", http.method.to_lowercase()))
 }
 
-fn matches(pattern: &str, spec: &OperationSpec) -> bool {
+/// Chooses the streams of what is wanted, and says so of each.
+fn streams(specs: &[OperationSpec], choices: &mut [Choice]) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let wanted: Vec<bool> = choices.iter().map(|choice| *choice == Choice::Wanted).collect();
+    let mut by_request: HashMap<(&str, &str), Vec<&OperationSpec>> = HashMap::new();
+    for (spec, _) in specs.iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
+        if let Some(http) = spec.http() {
+            by_request.entry((http.method.as_ref(), http.path.as_ref())).or_default().push(spec);
+        }
+    }
+    for (spec, choice) in specs.iter().zip(choices).filter(|(_, choice)| **choice == Choice::Unnamed) {
+        let http = spec.http();
+        let others = http.and_then(|http| by_request.get(&(http.method.as_ref(), http.path.as_ref())));
+        if let Some(of) = others.into_iter().flatten().find(|other| is_stream_of(spec, other)) {
+            *choice = Choice::Wanted;
+            diagnostics.push(told(spec, of));
+        }
+    }
+    diagnostics
+}
+
+/// Whether an operation gives as a stream of events what another gives as one result: they are two ways to call one.
+fn is_stream_of(spec: &OperationSpec, other: &OperationSpec) -> bool {
+    let (Some(http), Some(of)) = (spec.http(), other.http()) else { return false };
+    spec.kind == OperationKind::Subscription
+        && other.kind != OperationKind::Subscription
+        && (&http.method, &http.path) == (&of.method, &of.path)
+        && spec.name().strip_prefix(other.name()).is_some_and(|rest| rest.starts_with("_stream"))
+}
+
+/// That an operation was taken along with another.
+fn told(stream: &OperationSpec, of: &OperationSpec) -> Diagnostic {
+    let pointer = format!("/operations/{}", stream.id.replace('~', "~0").replace('/', "~1"));
+    let message = format!("`{}` is taken along with `{}`: it gives the result as events", stream.id, of.id);
+    Diagnostic::note(pointer, message).with_help(format!("exclude `{}` to leave it out", stream.name()))
+}
+
+/// Whether a pattern chooses an operation.
+pub(crate) fn matches(pattern: &str, spec: &OperationSpec) -> bool {
     let pattern = pattern.trim();
     if let Some(tag) = pattern.strip_prefix("tag:") {
         return spec.tags.iter().any(|have| glob(tag, have));
@@ -184,6 +283,38 @@ mod tests {
         selection.finish().unwrap();
         selection.include("nothing".to_owned());
         assert!(selection.finish().unwrap_err().to_string().contains("`nothing`"));
+    }
+
+    #[test]
+    fn streams_come_along() {
+        let post = HttpBinding::new("POST", "/chat");
+        let all = [
+            OperationSpec::mutation("ai.chat").with_http(post.clone()),
+            OperationSpec::subscription("ai.chat_stream").with_http(post.clone()),
+            OperationSpec::mutation("ai.chatty").with_http(post.clone()),
+            OperationSpec::subscription("ai.chatty_stream_2").with_http(post.clone()),
+            OperationSpec::subscription("ai.other").with_http(post),
+            OperationSpec::subscription("ai.chat_stream_too").with_http(HttpBinding::new("POST", "/other")),
+        ];
+        for (include, exclude, names, told) in [
+            (&["chat"][..], &[][..], &["chat", "chat_stream"][..], 1),
+            (&["chat", "chat_stream"], &[], &["chat", "chat_stream"], 0),
+            (&["chat*"], &["chatty"], &["chat", "chat_stream", "chatty_stream_2", "chat_stream_too"], 0),
+            (&["chat"], &["*_stream"], &["chat"], 0),
+            (&["chat_stream"], &[], &["chat_stream"], 0),
+            (&["chatty"], &[], &["chatty", "chatty_stream_2"], 1),
+            (&["other"], &[], &["other"], 0),
+        ] {
+            let mut selection = Selection::default();
+            include.iter().for_each(|pattern| selection.include((*pattern).to_owned()));
+            exclude.iter().for_each(|pattern| selection.exclude((*pattern).to_owned()));
+            let mut api = Api::new(Definitions::EMPTY, all.to_vec());
+            let mut diagnostics = vec![Diagnostic::note("/paths/~1chat/post", "odd")];
+            selection.apply(&mut api, &mut diagnostics);
+            let chosen: Vec<&str> = api.operations.iter().map(OperationSpec::name).collect();
+            assert_eq!(chosen, names, "{include:?} without {exclude:?}");
+            assert_eq!(diagnostics.len(), 1 + told, "{diagnostics:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The canonical form: what JSON Schemas are lowered to and Rust is rendered from.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 /// The position of an [`Item`] in [`Types`].
@@ -9,6 +12,8 @@ pub(crate) type ItemId = usize;
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     pub(crate) items: Vec<Item>,
+    /// The positions of the values of long enums, by their items; made when one is looked for.
+    index: RefCell<HashMap<ItemId, HashMap<Value, usize>>>,
 }
 
 /// A type that has a name.
@@ -47,7 +52,7 @@ pub(crate) enum Shape {
 }
 
 /// A type where it is used.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Type {
     Unit,
     Bool,
@@ -156,6 +161,8 @@ pub(crate) struct Field {
     pub(crate) docs: Option<String>,
     pub(crate) type_: Type,
     pub(crate) required: bool,
+    /// Whether a caller has to give it, even if reading does not demand it.
+    pub(crate) given: bool,
     pub(crate) default: Default,
     pub(crate) read_only: bool,
     pub(crate) write_only: bool,
@@ -163,7 +170,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Whether the field may be absent and has no default.
+    /// Whether the field may be absent and nothing takes its place.
     pub(crate) fn is_optional(&self) -> bool {
         !self.required && !matches!(self.default, Default::Fits(_))
     }
@@ -175,6 +182,8 @@ pub(crate) enum Default {
     None,
     /// As the schema has it.
     Raw(Value),
+    /// As the schema has it, for the documentation alone: who gets the value applies it.
+    Told(Value),
     /// As a value of the property's type.
     Fits(Literal),
 }
@@ -190,6 +199,7 @@ pub(crate) enum Literal {
     Text(String),
     List(Vec<Literal>),
     Tuple(Vec<Literal>),
+    Map(Vec<(String, Literal)>),
     Some(Box<Literal>),
     Variant(ItemId, usize),
     /// A string that an enum does not know by name, or a scalar as any JSON.
@@ -231,6 +241,24 @@ pub(crate) struct Variant {
 impl Types {
     pub(crate) fn get(&self, id: ItemId) -> Option<&Item> {
         self.items.get(id)
+    }
+
+    /// The position of a value among the constants of an item.
+    pub(crate) fn position(&self, id: ItemId, constants: &[Constant], value: &Value) -> Option<usize> {
+        const FEW: usize = 32;
+        if constants.len() <= FEW {
+            return constants.iter().position(|constant| constant.value == *value);
+        }
+        let mut index = self.index.borrow_mut();
+        let positions = index.entry(id).or_insert_with(|| {
+            constants.iter().enumerate().map(|(at, constant)| (constant.value.clone(), at)).collect()
+        });
+        positions.get(value).copied()
+    }
+
+    /// Forgets what is known of items by their numbers, which are others now.
+    pub(crate) fn renumbered(&mut self) {
+        self.index.take();
     }
 
     /// The type that a chain of aliases ends at.

@@ -58,6 +58,33 @@ fn a_build_script_prints_what_cargo_needs_and_nothing_else() {
 }
 
 #[test]
+fn a_document_tells_cargo_nothing() {
+    if let Some(folder) = std::env::var_os("OPS_BUILD") {
+        println!("<<");
+        let _ = Builder::new().openapi(Path::new(&folder).join("bad.json")).build();
+        println!(">>");
+        return;
+    }
+    let folder = folder("told");
+    let bad = r"\ncargo:rustc-env=A=B\r\ncargo::error=x\u001b[2J\u202e\u2028";
+    let document = format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"t","version":"1"}},"paths":{{"/{bad}":{{"{bad}":1,"get":{{"responses":{{"{bad}":{{}}}}}}}}}}}}"#
+    );
+    std::fs::write(folder.join("bad.json"), document).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let command = command.args(["a_document_tells_cargo_nothing", "--exact", "--nocapture"]);
+    let output = command.env("OPS_BUILD", &folder).env("OUT_DIR", folder.join("out")).output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let (_, printed) = output.split_once("<<\n").unwrap();
+    let (printed, _) = printed.split_once(">>\n").unwrap();
+    let is_ours = |line: &str| line.starts_with("cargo:warning=") || line.starts_with("cargo:rerun-if-changed=");
+    assert!(printed.lines().count() > 2 && printed.lines().all(is_ours), "{printed}");
+    let is_bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{2028}' | '\u{202e}');
+    assert!(!printed.contains(is_bad), "{printed:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn several_documents_have_their_own_namespaces() {
     let folder = folder("several");
     let shop = folder.join("shop.v1.yaml");

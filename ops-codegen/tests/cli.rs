@@ -142,7 +142,8 @@ fn a_directory_gives_all_that_can_be_read() {
         std::fs::write(folder.join("apis").join(name), text).unwrap();
     }
     let told = ops(&folder, &["generate", "apis", "-o", "out"]);
-    assert_eq!(told.status, 0, "{}", told.stderr);
+    assert_eq!(told.status, 3, "some could not be read: {}", told.stderr);
+    assert!(told.stderr.contains("nothing was made of 2 files"), "{}", told.stderr);
     assert!(std::fs::read_to_string(folder.join("out/v1_shop.rs")).unwrap().contains("pub struct ShowPet;"));
     let zoo = std::fs::read_to_string(folder.join("out/zoo.rs")).unwrap();
     assert!(zoo.contains("pub struct Show;") && zoo.contains("Animal"), "{zoo}");
@@ -187,7 +188,10 @@ async fn serve() -> String {
         if headers.get("authorization").is_none_or(|token| token != "Bearer s3cr3t") {
             return (StatusCode::UNAUTHORIZED, axum::Json(json!({ "why": "no token" }))).into_response();
         }
-        axum::Json(json!({ "id": id })).into_response()
+        match id {
+            8 => axum::Json(json!({ "id": id, "name": "\u{9b}2J\u{202e}" })).into_response(),
+            _ => axum::Json(json!({ "id": id })).into_response(),
+        }
     };
     let sales = |Query(query): Query<std::collections::BTreeMap<String, String>>| async move {
         let mut events = vec![r#"{"n":1}"#, r#"{"n":2}"#];
@@ -222,6 +226,11 @@ async fn call_prints_envelopes() {
     assert_eq!((&pet["data"]["id"], &pet["meta"]["statusCode"]), (&json!(7), &json!(200)));
     assert_eq!(pet["warnings"][0]["found"], "absent", "the name was made up, and the envelope says so");
 
+    let odd = call(&["shop.yaml", "showPet", "petId=8", "--base-url", &base, "--bearer-env", "SHOP_TOKEN"]);
+    assert!(!odd.stdout.contains(is_command) && odd.stdout.contains("\\u009b"), "{}", odd.stdout);
+    let odd: Value = serde_json::from_str(&odd.stdout).unwrap();
+    assert_eq!(odd["data"]["name"], "\u{9b}2J\u{202e}", "what is printed is the same JSON");
+
     let denied = call(&["shop.yaml", "GET /pets/{petId}", "petId=7", "--base-url", &base]);
     assert!(
         denied.status == 1 && denied.stderr.contains("401") && denied.stderr.contains("no token"),
@@ -250,11 +259,49 @@ async fn call_prints_envelopes() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Whether a terminal would obey a character.
+fn is_command(c: char) -> bool {
+    c.is_control() && c != '\n' || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}')
+}
+
+#[test]
+fn what_a_document_says_commands_no_terminal() {
+    let folder = folder("commands");
+    let bad = r"\u001b[2J\ncargo:rustc-env=A=B\r\u202e\u009b\u2028\u0085";
+    let answers = format!(
+        r#"{{"200":{{"description":"{bad}","content":{{"application/json":{{"schema":{{"type":"{bad}"}}}}}}}}}}"#
+    );
+    let operation = format!(
+        r#"{{"operationId":"o{bad}","summary":"{bad}","tags":["{bad}"],"parameters":[{{"name":"{bad}","in":"query","schema":{{"type":"integer","default":"{bad}"}}}}],"responses":{answers}}}"#
+    );
+    let document = format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"{bad}","version":"{bad}"}},"servers":[{{"url":"http://{bad}"}}],"paths":{{"/{bad}":{{"{bad}":1,"get":{operation}}}}}}}"#
+    );
+    std::fs::write(folder.join("bad.json"), &document).unwrap();
+    std::fs::write(folder.join("none.json"), document.replace("3.1.0", bad)).unwrap();
+    for arguments in [
+        &["inspect", "bad.json"][..],
+        &["inspect", "--json", "bad.json"],
+        &["generate", "bad.json"],
+        &["generate", "bad.json", "-o", "bad.rs"],
+        &["call", "bad.json", "nothing"],
+        &["call", "bad.json", "o", "x=1"],
+        &["call", "bad.json", "GET /nothing"],
+        &["inspect", "none.json"],
+    ] {
+        let told = ops(&folder, arguments);
+        let shown = told.stdout + &told.stderr;
+        assert!(!shown.contains(is_command), "{arguments:?}: {shown:?}");
+        assert!(!shown.lines().any(|line| line.starts_with("cargo:")), "{arguments:?}: {shown}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn mistakes_in_a_call_say_what_to_do() {
     let folder = folder("mistakes");
     for (arguments, status, message) in [
-        (&["shop.yaml", "sale"][..], 2, "there is `sales`"),
+        (&["shop.yaml", "sale"][..], 2, "did you mean `sales`?"),
         (&["shop.yaml", "xyz"], 2, "ops inspect"),
         (&["shop.yaml", "showPet", "petId=x"], 2, "integer"),
         (&["shop.yaml", "showPet"], 2, "petId"),

@@ -147,9 +147,19 @@ fn tools_are_inspected_and_called() {
     assert!(sum.contains("42"), "{sum}");
 
     assert!(with_everything(&folder, &["call", "echo"]).failed(2).contains("message"));
-    assert!(with_everything(&folder, &["call", "ech"]).failed(2).contains("there is `echo`"));
+    assert!(with_everything(&folder, &["call", "ech"]).failed(2).contains("did you mean `echo`?"));
     assert!(ops(&folder, &["call", "everything.json", "echo", "message=x"]).failed(2).contains("name its server"));
     assert!(ops(&folder, &["snapshot"]).failed(2).contains("name one server"));
+    let unknown = with_everything(&folder, &["call", "echo", "mesage=x"]).failed(2);
+    assert!(unknown.contains("unknown argument `mesage`: did you mean `message`?"), "{unknown}");
+    let exits = ops(&folder, &["call", "x", "--", "sh", "-c", "echo boom >&2; exit 3"]).failed(1);
+    assert!(exits.contains("exit status: 3") && exits.contains("boom"), "{exits}");
+    std::fs::write(folder.join("own.json"), r#"{"mine":true}"#).unwrap();
+    let kept = with_everything(&folder, &["snapshot", "-o", "own.json"]).failed(1);
+    assert!(kept.contains("--force") && kept.contains("own.json"), "{kept}");
+    assert_eq!(std::fs::read_to_string(folder.join("own.json")).unwrap(), r#"{"mine":true}"#);
+    with_everything(&folder, &["snapshot", "-o", "own.json", "--force"]).good();
+    with_everything(&folder, &["snapshot", "-o", "own.json"]).good();
     assert!(ops(&folder, &["call", "echo", "--", "/no/such/program"]).failed(1).contains("/no/such/program"));
     std::fs::remove_dir_all(folder).unwrap();
 }

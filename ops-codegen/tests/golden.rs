@@ -23,6 +23,7 @@ mod golden {
     }
     topics! {
         all_of "all_of.rs"
+        chat "chat.rs"
         collisions "collisions.rs"
         defaults "defaults.rs"
         enums "enums.rs"
@@ -32,6 +33,8 @@ mod golden {
         operations "operations.rs"
         records "records.rs"
         recursion "recursion.rs"
+        requests "requests.rs"
+        switches "switches.rs"
         tools "tools.rs"
         unions "unions.rs"
     }
@@ -86,12 +89,13 @@ fn round_trip<T: serde::de::DeserializeOwned + serde::Serialize>(json: Value) ->
 fn records_read_and_write() {
     use golden::records::{Labels, Open, Pair, Pet, Wide};
     let pet: Pet = round_trip(json!({
-        "id": 1, "name": "Rex", "owner": null, "weight": null, "big": 18_446_744_073_709_551_615_u64,
-        "address": { "street": "Elm", "kind": "barn" }, "created": "now",
+        "id": 1, "name": "Rex", "owner": null, "big": 18_446_744_073_709_551_615_u64,
+        "address": { "street": "Elm", "kind": "barn" },
     }));
-    assert_eq!((pet.owner, pet.weight, pet.tag), (None, Some(None), None));
-    let pet: Pet = serde_json::from_value(json!({ "id": 1, "name": "x", "owner": "y", "tag": null })).unwrap();
-    assert_eq!((pet.tag, pet.created), (None, None), "what only answers hold is not demanded of requests");
+    assert_eq!((pet.owner, pet.weight, pet.tag), (None, None, None));
+    let pet: Pet =
+        serde_json::from_value(json!({ "id": 1, "name": "x", "owner": "y", "tag": null, "weight": null })).unwrap();
+    assert_eq!((pet.tag, pet.weight), (None, None), "`null` is read as nothing");
     let error = serde_json::from_value::<Pet>(json!({})).unwrap_err().to_string();
     assert!(error.contains("`id`, `name`, `owner`"), "{error}");
     let open: Open = round_trip(json!({ "id": 1, "a": 2, "b": 3 }));
@@ -116,6 +120,113 @@ fn defaults_are_those_of_the_schema() {
     assert_eq!(Zero::default(), serde_json::from_value(json!({})).unwrap());
     assert_eq!(serde_json::to_value(Tagged::default()).unwrap(), json!({ "kind": "tagged" }));
     assert!(serde_json::from_value::<Tagged>(json!({})).is_err(), "a constant is demanded all the same");
+}
+
+#[test]
+fn defaults_of_any_json_are_printed() {
+    use golden::defaults::{Odd, OddNumber, OddOne, Plain};
+    let odd: Odd = serde_json::from_value(json!({})).unwrap();
+    assert_eq!((&odd.object, &odd.list), (&json!({}), &json!([])));
+    assert_eq!(odd.nested, json!({ "a": {}, "b": [[], {}], "c": null }));
+    assert_eq!((odd.max, odd.any_max, odd.any_min), (u64::MAX, json!(u64::MAX), json!(i64::MIN)));
+    assert_eq!((odd.min, odd.whole, odd.huge), (i64::MIN, 20, 1e300));
+    assert!(odd.minus.is_sign_negative() && odd.any_minus.as_f64().unwrap().is_sign_negative());
+    assert_eq!((odd.nan, odd.misfit, odd.node), (None, None, None), "what fits no type is no default");
+    assert_eq!(odd.counts, [("a".to_owned(), 1), ("b \"c\"".to_owned(), -2)].into());
+    assert_eq!(odd.lists, [("a".to_owned(), vec![]), ("b".to_owned(), vec![1.0])].into());
+    assert_eq!((odd.empty.len(), odd.rows), (0, vec![vec![], vec![1]]));
+    assert_eq!((odd.maybes, odd.pair), (vec![None, Some("a".to_owned())], (None, json!({}))));
+    assert_eq!((odd.one, odd.number, odd.plain), (OddOne::Only, OddNumber::N1, Plain::default()));
+}
+
+#[test]
+fn requests_hold_what_was_set() {
+    use golden::defaults::{Both, Change2, ChangeInput, UploadInputBody};
+    let body = Change2 {
+        mode: "slow".to_owned(),
+        limit: None,
+        level: None,
+        maybe: None,
+        text: None,
+        long: None,
+        wrong: None,
+        any: None,
+        both: Some(Both { mode: "fast".to_owned(), limit: None }),
+    };
+    let input = ChangeInput { page: None, x_mode: "x".to_owned(), body, content_type: None };
+    let sent = json!({ "X-Mode": "x", "body": { "mode": "slow", "both": { "mode": "fast" } } });
+    assert_eq!(serde_json::to_value(&input).unwrap(), sent);
+    assert_eq!(serde_json::from_value::<ChangeInput>(sent).unwrap(), input);
+    let upload = UploadInputBody { file: b"x"[..].into(), purpose: None };
+    assert_eq!(serde_json::to_value(upload).unwrap(), json!({ "file": "eA==" }));
+    // A request has to hold what is required; an answer may lack what has a default.
+    assert!(serde_json::from_value::<Change2>(json!({})).is_err());
+    assert_eq!(serde_json::from_value::<Both>(json!({})).unwrap(), Both { mode: "fast".to_owned(), limit: None });
+}
+
+#[test]
+fn a_chat_is_a_model_and_messages() {
+    use golden::chat::{
+        ChatCompletion, CreateChatCompletion, CreateChatCompletionInput, CreateChatCompletionRequest,
+        CreateChatCompletionRequestModel, Message, UserMessage,
+    };
+    use ops_runtime::Operation;
+    let hello = UserMessage { content: "Hello".to_owned(), name: None };
+    let body = CreateChatCompletionRequest {
+        model: CreateChatCompletionRequestModel::Small,
+        messages: vec![Message::User(hello)],
+        temperature: None,
+        frequency_penalty: None,
+        presence_penalty: None,
+        service_tier: None,
+        store: None,
+        logprobs: None,
+        n: None,
+        parallel_tool_calls: None,
+        tools: None,
+        stop: None,
+        metadata: None,
+    };
+    let input: <CreateChatCompletion as Operation>::Input = CreateChatCompletionInput { body };
+    assert_eq!(
+        serde_json::to_string(&input).unwrap(),
+        r#"{"body":{"model":"small","messages":[{"role":"user","content":"Hello"}]}}"#
+    );
+    let read: CreateChatCompletionRequest =
+        serde_json::from_value(json!({ "model": "new", "messages": [], "n": null, "store": true })).unwrap();
+    assert_eq!((read.n, read.store, read.parallel_tool_calls), (None, Some(true), None));
+    assert_eq!(read.model, CreateChatCompletionRequestModel::Other("new".to_owned()));
+    // An answer is whole.
+    let answer: ChatCompletion =
+        serde_json::from_value(json!({ "id": "1", "choices": [{ "message": { "role": "assistant" } }] })).unwrap();
+    assert_eq!((answer.object, answer.choices[0].index), (golden::chat::ChatCompletionObject::ChatCompletion, 0));
+}
+
+#[test]
+fn only_changes_say_null() {
+    use golden::requests::{Born, Event, ListPetsInput, NewPet, Pet, PetChange, PetMerge, Place, Ring};
+    // A change says `null`, and what it reaches.
+    let change: PetChange = round_trip(json!({ "tag": null, "nick": null, "limit": null, "place": null, "any": null }));
+    assert_eq!((change.tag, change.nick, change.limit, change.place), (Some(None), Some(None), Some(None), Some(None)));
+    let change = PetChange { rings: Some(vec![Ring { text: Some(None) }]), ..PetChange::default() };
+    assert_eq!(serde_json::to_value(change).unwrap(), json!({ "rings": [{ "text": null }] }));
+    assert_eq!(round_trip::<PetMerge>(json!({ "tag": null })).tag, Some(None));
+    assert_eq!(round_trip::<Place>(json!({ "room": null })).room, Some(None));
+    // Others do not, and read it as nothing; what is required is said.
+    let pet = json!({ "name": "Rex", "owner": null, "tag": null, "nick": null, "hat": { "size": null }, "ring": null });
+    let pet: NewPet = serde_json::from_value(pet).unwrap();
+    assert_eq!((&pet.tag, &pet.nick, &pet.ring), (&None, &None, &None));
+    assert_eq!(serde_json::to_value(pet).unwrap(), json!({ "name": "Rex", "owner": null, "hat": {} }));
+    let input = ListPetsInput { owner: None, sort: None, trace: "t".to_owned() };
+    assert_eq!(serde_json::to_value(input).unwrap(), json!({ "trace": "t" }));
+    // Of answers the default comes in where nothing was said, not where `null` was.
+    let pet: Pet = serde_json::from_value(json!({ "id": 1, "alias": null, "place": null, "parent": null })).unwrap();
+    assert_eq!((pet.alias, pet.place, pet.parent, pet.weight), (None, None, None, Some(1.5)));
+    let pet: Pet = serde_json::from_value(json!({ "id": 1, "alias": "x", "nick": "y", "weight": null })).unwrap();
+    assert_eq!((pet.nick.as_deref(), pet.weight), (Some("y"), None));
+    // The tag of a union is sent, though only answers are said to hold it.
+    let born = Event::Born(Born { at: None });
+    assert_eq!(serde_json::to_value(born).unwrap(), json!({ "type": "Born" }));
 }
 
 #[test]

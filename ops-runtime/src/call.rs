@@ -33,22 +33,29 @@ worker.stop().await;
 //! # The protocol
 //!
 //! Five events, each `{ "type", "id", "payload" }` with the request's id as `id` and as `payload.requestId`
-//! ([`CALL_EVENT_SCHEMA`](crate::wire::CALL_EVENT_SCHEMA)):
+//! ([`CALL_EVENT_SCHEMA`](crate::model::wire::CALL_EVENT_SCHEMA)):
 //!
 //! | event | from | payload beside `requestId` |
 //! |---|---|---|
-//! | `call.requested` | caller | `operationId`, `input`; if there is something to say: `parentRequestId`, `deadline`, `idleTimeout`, `identity`, `metadata` |
+//! | `call.requested` | caller | `operationId`, `input`; if there is something to say: `parentRequestId`, `deadline`, `timeLeft`, `windowBytes`, `idleTimeout`, `identity`, `metadata` |
 //! | `call.responded` | worker | `output`, an envelope: once for a call, once for each item of a subscription |
 //! | `call.completed` | worker | nothing: a subscription ended normally |
 //! | `call.aborted` | either | nothing: whoever sends it gives the request up |
-//! | `call.error` | worker | `code`, `message`, `details`: the call failed |
+//! | `call.error` | worker | `code`, `message`, `details`: the call failed; with `more: true`, one item of a subscription did |
 //!
-//! A request ends with the answer of a call, or with `call.completed`, `call.aborted` or `call.error`; what comes later,
+//! A request ends with the answer of a call, or with `call.completed`, `call.aborted` or `call.error`. What comes later,
 //! comes twice, belongs to no request or is of a type that is not known does no harm. An envelope that says `isError` is an
 //! answer. A request id is any text that its sender uses once.
 //!
-//! - **The deadline** is of a call or of a subscription as a whole, in milliseconds since the Unix epoch, and enforced on
-//!   both sides: clocks should agree. The caller sends `call.aborted` when it gives up.
+//! A `call.error` with `more: true` is no end: it stands for one item of a subscription, which goes on. A caller that does
+//! not know `more` takes it for the end of the subscription and aborts it at the next item. An error that is the last item
+//! is sent without `more` if the worker knows that nothing follows.
+//!
+//! - **The deadline** is of a call or of a subscription as a whole, and enforced on both sides. The caller sends
+//!   `timeLeft`, the milliseconds until then when the request is sent, and for peers that do not know it `deadline`, in
+//!   milliseconds since the Unix epoch. A worker goes by `timeLeft` if it is there, so that clocks may differ. Over Redis
+//!   it takes off the time for which the request has waited, by the server's clock; NATS stores nothing, so the time is
+//!   counted from when the worker reads the request. The caller sends `call.aborted` when it gives up.
 //! - **The idle timeout** is how long a subscription may let its reader wait for the next item, in milliseconds; that a
 //!   reader takes no items does not count.
 //! - **An abort** drops the running handler, and with it the calls that it makes. A caller whose future or stream is
@@ -60,7 +67,7 @@ worker.stop().await;
 //!   `tracing` span on each side, in which the handler runs. A program that exports spans makes its own the child of it
 //!   there.
 //!
-//! Five frames are about the link ([`LINK_FRAME_SCHEMA`](crate::wire::LINK_FRAME_SCHEMA)):
+//! Five frames are about the link ([`LINK_FRAME_SCHEMA`](crate::model::wire::LINK_FRAME_SCHEMA)):
 //!
 //! | frame | says |
 //! |---|---|
@@ -72,7 +79,26 @@ worker.stop().await;
 //!
 //! **Flow control.** A worker sends up to [`WINDOW`] items of a subscription, and one more for each that `link.credit`
 //! allows; then it waits, and the handler's stream with it. A subscriber gives credit as it reads, so that one that does
-//! not read holds up nothing but its own subscription.
+//! not read holds up nothing but its own subscription. Where the subscriber says `windowBytes`, the worker also waits
+//! while items of so many bytes, 8 MiB by default ([`Remote::with_window`]), are ahead of the credit; one item is always
+//! sent. So a subscriber gives credit when it has read half of either window.
+//!
+//! # Bounds
+//!
+//! What peers make a worker hold has a budget of bytes: 64 MiB for each and 256 MiB for all
+//! ([`CallHandler::with_max_bytes`]), and so have the requests that are run: 16,384 of a peer
+//! ([`CallHandler::with_max_running`]), 65,536 of all ([`CallHandler::with_max_running_in_all`]). What is beyond fails with
+//! an `EXECUTION_ERROR` whose details are `{ "limit" }` and can be tried again later. A peer announces up to 20,000
+//! operations in up to 32 MiB; those beyond are kept without their schemas. An id of a request that is longer than
+//! 1,024 bytes is not repeated in errors. Messages whose `metadata`, `details`, `meta` or specs are more than 400,000
+//! values are refused, or read without them.
+//!
+//! # What callers are shown
+//!
+//! Callers in other processes get of an HTTP response the data, the status and the content type; of an HTTP error the
+//! status, and the body if the operation declares that status; of other failures of operations that lead to another
+//! server that there was one. Announcements do not say where operations lead. [`CallHandler::with_upstream_shown`] shows
+//! all of it.
 //!
 //! # Metrics
 //!
@@ -85,9 +111,12 @@ worker.stop().await;
 mod announced;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod broker;
+mod budget;
 mod directory;
-mod event;
+pub(crate) mod event;
 mod handler;
+#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
+mod heard;
 pub mod in_process;
 mod meter;
 #[cfg(feature = "nats")]
@@ -103,8 +132,9 @@ mod transport;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
+pub use crate::model::request_id::RequestId;
 pub use directory::Directory;
-pub use event::{Announcement, CallEvent, CallRequest, Frame, Malformed, RequestId};
+pub use event::{Announcement, CallEvent, CallRequest, Frame, Malformed};
 pub use handler::{CallHandler, Session};
 pub use in_process::{InProcess, Worker};
 pub use pending::PendingRequests;
@@ -113,6 +143,10 @@ pub use transport::{Facts, Link, Origin, Route, Transport, Unsent};
 
 /// How many items of a subscription a worker sends before the first credit.
 pub const WINDOW: u32 = 64;
+
+/// How many bytes of items a caller keeps that it has not read yet, unless it is told otherwise
+/// ([`Remote::with_window`]).
+pub const WINDOW_BYTES: u64 = 8 << 20;
 
 /// Somewhere between half of a delay and all of it, so that those who lost a server do not all come back at once.
 #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]

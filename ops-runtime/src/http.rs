@@ -59,7 +59,26 @@
 //!
 //! The client follows them itself: POST becomes GET after 301 and 302, and anything but HEAD after 303. To another
 //! scheme, host or port it sends nothing but the body and harmless headers such as `Accept`; a key in the query is taken
-//! out.
+//! out. A request with a body is not sent to another origin at all, unless
+//! [`HttpConfig::with_bodies_to_other_origins`] allows it; from `http` to `https` of the same host counts as the same
+//! origin there. [`Destinations`] decides about private addresses.
+//!
+//! # Limits
+//!
+//! | what | default | option |
+//! |---|---|---|
+//! | connecting, TLS included | 30 s | [`HttpConfig::with_connect_timeout`] |
+//! | a call in all, retries included; of streams and downloads, until the headers are there | 10 min | [`HttpConfig::with_timeout`] |
+//! | silence of a stream or a download | 5 min | [`HttpConfig::with_idle_timeout`] |
+//! | the body of a response | 64 MiB | [`HttpConfig::with_max_response`] |
+//! | a line of an event stream | 1 MiB | [`HttpConfig::with_max_line`] |
+//! | an event, or an item of a stream of JSON texts | 8 MiB | [`HttpConfig::with_max_event`] |
+//! | redirects | 10 | [`HttpConfig::with_redirects`] |
+//! | between two connections of a subscription | at least 0.5 s | [`Reconnect::with_min_delay`] |
+//!
+//! The headers of a response are bounded by the built-in engine: 100 of them and about 400 KB over HTTP/1.1, 16 KB over
+//! HTTP/2. Responses are not decompressed. Items of a stream carry the response's headers up to 16 KiB of them, and after
+//! the first item none if there are more.
 //!
 //! # When something fails
 //!
@@ -71,11 +90,13 @@
 //! clients (`http.request.method`, `url.template`, `server.address`, `http.response.status_code`, ...). The URL is not
 //! among them, nor is any value of the input.
 
+mod address;
 mod auth;
 mod body;
 mod caller;
 mod client;
 mod config;
+mod destinations;
 mod engine;
 mod events;
 mod exchange;
@@ -94,7 +115,10 @@ mod redirect;
 mod request;
 mod response;
 mod retry;
+mod send;
 mod server;
+mod settings;
+pub mod sse;
 mod style;
 
 use serde_json::json;
@@ -102,6 +126,9 @@ use serde_json::json;
 pub use auth::{Auth, ClientCredentials, Secret, TokenRequest, TokenSource};
 pub use client::HttpClient;
 pub use config::HttpConfig;
+pub use destinations::Destinations;
+#[cfg(feature = "mcp-auth")]
+pub(crate) use destinations::{Home, Resolver, is_local};
 #[cfg(feature = "mcp-http")]
 pub(crate) use engine::builder;
 pub use engine::{HttpEngine, ResponseBody};

@@ -34,8 +34,8 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! Without any, the crate is the model alone, with the serde that generated types use.
 //!
 //! - `macros` (default): the attribute `#[operation]`, and schemas of Rust types
-//! - `registry` (default): the registry, its pipeline and the normaliser
-//! - `validate` (default): full JSON Schema validation of dynamic input and output
+//! - `registry` (default): the registry, its pipeline, JSON Schema validation and the normaliser
+//! - `validate` (default): the same as `registry`, which validates in full
 //! - `http`: the HTTP client, server-sent events
 //! - `websocket`: the call protocol over WebSocket; `metrics`: what is counted about calls
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
@@ -46,105 +46,80 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
-mod access;
-mod binding;
-mod body;
 #[cfg(feature = "registry")]
 pub mod call;
-#[cfg(feature = "registry")]
-mod caller;
-mod content;
-#[cfg(feature = "registry")]
-mod context;
-mod diagnostic;
-#[cfg(feature = "discover")]
-mod discover;
-mod envelope;
-mod error;
-#[cfg(feature = "registry")]
-mod handler;
-mod json;
-#[cfg(feature = "macros")]
-#[doc(hidden)]
-pub mod json_schema;
-mod operation;
-#[cfg(feature = "registry")]
-mod pipeline;
-#[cfg(all(feature = "macros", feature = "registry"))]
-mod private;
-#[cfg(feature = "registry")]
-mod progress;
-#[cfg(feature = "registry")]
-mod registry;
-mod schema;
-#[cfg(feature = "registry")]
-mod schemas;
-mod spec;
-mod text;
-
-pub mod formats;
+#[cfg(feature = "openapi")]
+mod documents;
+mod expand;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "mcp-schema")]
 pub mod mcp;
-#[cfg(any(feature = "http", feature = "openapi"))]
-mod media;
-#[cfg(feature = "registry")]
-pub mod mock;
+mod model;
 #[cfg(feature = "registry")]
 pub mod normalise;
-#[cfg(feature = "openapi")]
-pub mod openapi;
 pub mod record;
-#[cfg(feature = "openapi")]
-pub mod source;
-#[cfg(feature = "http")]
-pub mod sse;
-pub mod wire;
-
-pub use access::{AccessControl, Identity};
-pub use binding::{
-    Binding, HttpBinding, HttpBody, HttpField, HttpParameter, HttpResponse, McpBinding, McpOutput, ParameterLocation,
-    ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
-};
-pub use body::Body;
 #[cfg(feature = "registry")]
-pub use body::BodyStream;
-pub use content::{
+mod run;
+
+pub use model::access::{AccessControl, Identity};
+pub use model::binding::{
+    Binding, HttpBinding, HttpBody, HttpField, HttpFixed, HttpParameter, HttpResponse, Literal, McpBinding, McpOutput,
+    ParameterLocation, ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
+};
+pub use model::body::Body;
+#[cfg(feature = "registry")]
+pub use model::body::BodyStream;
+pub use model::content::{
     Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent,
 };
-pub use diagnostic::{Diagnostic, Severity};
-pub use envelope::{
+pub use model::diagnostic::{Diagnostic, Severity};
+pub use model::envelope::{
     EventMeta, HttpMeta, LocalMeta, McpMeta, ResponseEnvelope, ResponseMeta, Warning, is_response_envelope,
 };
-pub use error::{CallError, ErrorCode, ErrorDefinition};
-pub use operation::{Call, Operation, Subscribe};
-pub use schema::{Definition, Definitions, Schema};
-pub use spec::{Api, InvalidId, OperationKind, OperationSpec};
-pub use text::{List, Text};
+pub use model::error::{CallError, ErrorCode, ErrorDefinition};
+pub use model::operation::{Call, Operation, Subscribe};
+pub use model::schema::{Definition, Definitions, Schema};
+pub use model::spec::{Api, InvalidId, OperationKind, OperationSpec};
+pub use model::text::{List, Text};
+pub use model::{formats, wire};
 
 #[cfg(feature = "registry")]
-pub use caller::{Caller, Env, Scoped};
+pub use model::futures::{BoxFuture, BoxStream};
 #[cfg(feature = "registry")]
-pub use context::{CallOptions, CancelToken, Context, OutputPolicy};
+pub use run::caller::{Caller, Env, Scoped};
 #[cfg(feature = "registry")]
-pub use handler::{BoxFuture, BoxStream, Endpoint, Handler, Payload, PayloadStream, Registration, Reply, SpecRef};
+pub use run::context::{CallOptions, CancelToken, Context, OutputPolicy};
 #[cfg(feature = "registry")]
-pub use pipeline::EnvelopeStream;
+pub use run::extensions::Extensions;
 #[cfg(feature = "registry")]
-pub use progress::{Progress, ProgressSink, ProgressStream};
+pub use run::handler::{Endpoint, Handler, Payload, PayloadStream, Registration, Reply, SpecRef};
 #[cfg(feature = "registry")]
-pub use registry::{Registry, RegistryBuilder, RegistryError};
+pub use run::mock;
+#[cfg(feature = "registry")]
+pub use run::pipeline::EnvelopeStream;
+#[cfg(feature = "registry")]
+pub use run::progress::{Progress, ProgressSink, ProgressStream};
+#[cfg(feature = "registry")]
+pub use run::registry::{Registry, RegistryBuilder, RegistryError};
 
 #[cfg(all(feature = "macros", feature = "registry"))]
-#[doc = include_str!("operation.md")]
+#[doc = include_str!("expand/operation.md")]
 pub use ops_macros::operation;
 
 #[cfg(all(feature = "macros", feature = "registry"))]
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::private::*;
+    pub use crate::expand::private::*;
 }
+#[cfg(feature = "openapi")]
+pub use documents::{openapi, source};
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub use expand::json_schema;
+#[cfg(feature = "http")]
+#[doc(no_inline)]
+pub use http::sse;
 /// Any JSON, as generated types hold it.
 pub use serde_json::Value;
 

@@ -63,66 +63,44 @@ clients.register_all(&registry)?;
   the target `ops_runtime::mcp::log`.
 "###
 )]
-// An error ends the reading of a list, so nothing is gained by keeping it small.
-#![allow(clippy::result_large_err)]
 
-mod change;
+#[cfg(feature = "mcp")]
+mod ask;
 #[cfg(feature = "mcp")]
 mod client;
 #[cfg(feature = "mcp")]
 mod clients;
 #[cfg(feature = "mcp")]
 mod config;
-mod list;
-mod read;
+#[cfg(feature = "mcp-http")]
+mod follow;
+#[cfg(feature = "mcp-auth")]
+mod oauth;
 #[cfg(feature = "registry")]
 mod result;
 #[cfg(feature = "mcp-server")]
 mod server;
-mod snapshot;
 
-pub use self::change::{Change, changes, tool_changes};
 #[cfg(feature = "mcp")]
-pub use self::client::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
-#[cfg(feature = "mcp-auth")]
-pub use self::client::auth::McpOAuth;
-#[cfg(feature = "mcp-auth")]
-pub use self::client::tokens::{MemoryTokenStore, TokenStore};
+pub use self::ask::{Elicitation, ElicitationAnswer, ElicitationMode};
 #[cfg(feature = "mcp")]
 pub use self::client::{McpClient, McpServerInfo};
 #[cfg(feature = "mcp")]
 pub use self::clients::McpClients;
 #[cfg(feature = "mcp")]
 pub use self::config::{McpConfig, McpServerConfig};
-pub use self::list::is_tool_list;
-pub use self::read::{load, read};
+#[cfg(feature = "mcp-auth")]
+pub use self::oauth::McpOAuth;
+#[cfg(feature = "mcp-auth")]
+pub use self::oauth::tokens::{MemoryTokenStore, TokenStore};
 #[cfg(feature = "registry")]
 pub use self::result::decode;
 #[cfg(feature = "mcp-server")]
 pub use self::server::{McpBody, McpPeer, McpServer, McpServerOptions, McpService, Unauthorized};
-pub use self::snapshot::Snapshot;
+pub use crate::documents::tools::{Change, ReadOptions, Snapshot, changes, is_tool_list, load, read, tool_changes};
 
-/// Marks the schema of an object that only stands for its property `result` (`FastMCP`).
-const WRAPPED: &str = "x-fastmcp-wrap-result";
-
-/// How a list of tools is read.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct ReadOptions {
-    /// The namespace of the operations; by default the name of the server.
-    pub namespace: Option<String>,
-}
-
-impl ReadOptions {
-    /// The defaults.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the namespace of the operations. What cannot stand in a namespace becomes `_`.
-    #[must_use]
-    pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = Some(namespace.into());
-        self
-    }
+#[cfg(feature = "mcp")]
+/// The error of a configuration that cannot be.
+fn invalid(message: impl Into<String>) -> crate::CallError {
+    crate::CallError::new(crate::ErrorCode::ValidationError, message.into())
 }

@@ -5,7 +5,13 @@
 //! What comes back from an API or a tool seldom is exactly what its schema says: there are properties that nobody
 //! declared, defaults that were left out, a `null` or a `"42"` where there should be a number. Normalising takes
 //! three steps: undeclared properties are removed, absent properties with a `default` get it, and whatever still
-//! does not conform is repaired. Every repair is told, by place and kind, so that no made-up value passes silently.
+//! does not conform is dealt with as the [policy](crate::OutputPolicy) says:
+//!
+//! - [`repair`](CompiledSchema::repair) writes it as the schema asks where that loses nothing. All else stays as it came.
+//! - [`normalise`](CompiledSchema::normalise) makes up what fits.
+//! - [`clean`](CompiledSchema::clean) leaves it alone.
+//!
+//! Every change is told, by place and kind.
 //!
 //! ```
 //! use ops_runtime::normalise::{CompiledSchema, Reading};
@@ -16,18 +22,26 @@
 //!         "type": "object",
 //!         "properties": {
 //!             "id": {"type": "integer"},
-//!             "name": {"type": "string", "nullable": true},
+//!             "name": {"type": "string"},
 //!             "status": {"type": "string", "enum": ["available", "sold"], "default": "available"}
 //!         },
-//!         "required": ["id"]
+//!         "required": ["id", "name"]
 //!     }),
 //!     Reading::Default,
 //! );
+//! let response = json!({"id": "7", "name": null, "_links": {}});
 //!
-//! let (value, repairs) = schema.normalise(json!({"id": "7", "name": null, "_links": {}}));
-//! assert_eq!(value, json!({"id": 0, "name": null, "status": "available"}));
-//! assert_eq!(repairs.len(), 1);
-//! assert_eq!(repairs[0].to_string(), "/id: expected integer, found string");
+//! let (value, told) = schema.repair(response.clone());
+//! assert_eq!(value, json!({"id": 7, "name": null, "status": "available"}));
+//! let told: Vec<_> = told.iter().map(ToString::to_string).collect();
+//! assert_eq!(told, [
+//!     "/id: expected integer, found string",
+//!     "/name: expected string, found null, kept",
+//!     "/_links: expected no such property, found object",
+//! ]);
+//!
+//! let (value, _) = schema.normalise(response);
+//! assert_eq!(value, json!({"id": 0, "name": "", "status": "available"}));
 //! ```
 //!
 //! Schemas are compiled once, in one of two [readings](Reading), and used by any number of threads. Those of one
@@ -40,10 +54,35 @@
 //!    `true` or a schema, or if the object declares nothing.
 //! 2. An absent property gets its `default`, be it required or not. A default that does not fit its own schema is
 //!    none.
-//! 3. A node that still does not conform is repaired as the original's `Value.Cast` does it: a scalar is *replaced*
-//!    by its default or its zero value, not parsed or clamped; an object is repaired property by property; a union
-//!    by the variant that comes closest. Where the original throws (nothing can be made up to match a `pattern`, say)
-//!    the node stays as received, and that is told too.
+//! 3. A node that still does not conform is converted, or stays (`repair`, see below); or it is repaired as the
+//!    original's `Value.Cast` does it (`normalise`): a scalar is *replaced* by its default or its zero value, not parsed
+//!    or clamped; an object is repaired property by property; a union by the variant that comes closest. Where the
+//!    original throws (nothing can be made up to match a `pattern`, say) the node stays as received, and that is told.
+//!
+//! What lies beside a fault stays as it came. A value with a fault of which it is not clear which variant of a union it
+//! is stays whole.
+//!
+//! # Conversions that lose nothing
+//!
+//! | what came | what the schema asks for | becomes | why nothing is lost |
+//! |---|---|---|---|
+//! | `"7"`, `"-1.5"` | a number | `7`, `-1.5` | the text is a JSON number of at most the digits that a number holds |
+//! | `7`, `-1.5` | a string | `"7"`, `"-1.5"` | a number is its text |
+//! | `"true"`, `"false"` | a boolean | `true`, `false` | no other text is a boolean |
+//! | `true`, `false` | a string | `"true"`, `"false"` | a boolean is its text |
+//! | `1`, `0` | a boolean | `true`, `false` | databases without booleans write them so |
+//! | `7.0` | an integer | `7` | it is the same number (not told) |
+//! | a value | a list of such values | a list of it | converters from XML write a list of one so |
+//! | `[]` | an object that may be empty | `{}` | languages without empty objects write them so |
+//! | `{}` | a list that may be empty | `[]` | languages without empty lists write them so |
+//! | `null` | a value of another type, of an optional property | the property's absence | both say that there is no value |
+//!
+//! The last four are not for the whole value: there, another kind means another response. Not among them, for something
+//! would be lost or guessed: text with a sign `+`, spaces or leading zeros (an identifier), a list of one for its item
+//! (the next response may hold two), `null` for an empty list or a required property, `""` for no value, other letters'
+//! case in an enum, `"yes"` or `"1"` for a boolean, JSON within a string.
+//!
+//! # Where the default reading differs
 //!
 //! The default reading differs from the original where that loses data, or makes some up, without need. A `null` where
 //! a property may be absent but not `null` counts as absent, and that is told. An `allOf` of objects is one
@@ -53,10 +92,16 @@
 //!
 //! # Limits
 //!
-//! Schemas come from strangers, so everything is bounded: a value is followed to about 280 levels (JSON is parsed to
-//! 128), a schema to 100, what is made up to 65,536 characters or items a piece, and patterns in size and time. What
-//! lies beyond does not conform, stays as it is, and is told.
+//! Schemas and values come from strangers, so everything is bounded: a value is followed to about 280 levels (JSON is
+//! parsed to 128), a schema to 100, what is made up to 65,536 characters or items a piece, and patterns in size and time.
+//! What lies beyond does not conform, stays as it is, and is told.
+//!
+//! The time for a value is in proportion to its size, whatever the schema: it takes at most 512 steps (a schema held
+//! against a node) for each node and each 32 bytes of text, and 2^18 for a small value. A value that takes more does not
+//! conform, and stays as it was where the steps ran out. The first violation or repair then says so. Of violations and
+//! repairs 1,000 are listed, and a last one says how many more there are.
 
+mod budget;
 mod check;
 mod compat;
 mod create;
@@ -69,19 +114,25 @@ mod number;
 mod path;
 mod reference;
 mod repair;
+mod report;
+mod standard;
 mod text;
 mod violations;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
+use budget::Budget;
 use check::Checker;
 use node::{At, Unit};
 use repair::{Fixer, Mode, Strip};
 use violations::Lister;
 
 pub use definitions::CompiledDefinitions;
+pub(crate) use report::{MAX_TOLD, NO_MORE, Violations};
+pub use standard::Validator;
 
 /// What a schema is taken to mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -111,15 +162,36 @@ pub struct Repair {
     /// What the schema asks for, in a few words.
     pub expected: String,
     /// The kind of value found: `null`, `boolean`, `number`, `integer`, `string`, `array`, `object` or `absent`.
-    pub found: &'static str,
-    /// Nothing could be made up, so the value stays as it was received (or absent).
-    pub kept: bool,
+    pub found: Cow<'static, str>,
+    /// What was done about it.
+    pub change: Change,
+}
+
+/// What was done about a part of a value that does not conform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Change {
+    /// An undeclared property for which the schema leaves no room was removed; told once for all items of a list.
+    Removed,
+    /// The same value is written as the schema asks.
+    Converted,
+    /// A value was made up, or something dropped, as the original does it.
+    MadeUp,
+    /// Nothing: the value stays as it was received, or absent.
+    Kept,
+}
+
+/// The place of a message, which is left out for the value as a whole.
+fn write_place(out: &mut fmt::Formatter<'_>, pointer: &str) -> fmt::Result {
+    if pointer.is_empty() { Ok(()) } else { write!(out, "{pointer}: ") }
 }
 
 impl fmt::Display for Repair {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Repair { pointer, expected, found, kept } = self;
-        write!(out, "{pointer}: expected {expected}, found {found}{}", if *kept { ", kept" } else { "" })
+        let Repair { pointer, expected, found, change } = self;
+        let kept = if *change == Change::Kept { ", kept" } else { "" };
+        write_place(out, pointer)?;
+        write!(out, "expected {expected}, found {found}{kept}")
     }
 }
 
@@ -135,7 +207,8 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.pointer, self.message)
+        write_place(out, &self.pointer)?;
+        out.write_str(&self.message)
     }
 }
 
@@ -208,28 +281,60 @@ impl CompiledSchema {
 
     /// Everything that keeps a value from conforming; empty if it does.
     ///
-    /// The list ends at 1,000 entries. In the compatible reading its order and words are the original's.
+    /// Of more than 1,000 a last entry says how many more there are. In the compatible reading the order and the words
+    /// are the original's.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
-        if self.check(value) { Vec::new() } else { self.list(Some(value)) }
+        self.report(value).listed()
+    }
+
+    /// The same, with the number of those that are not listed.
+    pub(crate) fn report(&self, value: &Value) -> Violations {
+        self.violations_with(value, &Checker::new(&self.definitions))
+    }
+
+    fn violations_with(&self, value: &Value, checker: &Checker<'_>) -> Violations {
+        let conforms = checker.keeping(|| checker.check(self.root(), value, 0));
+        if conforms { Violations::default() } else { Lister::list(checker, self.root(), Some(value), report::MAX_TOLD) }
+    }
+
+    /// The steps that listing takes, and repairing, and how many each may take at most, for tests.
+    #[doc(hidden)]
+    pub fn steps(&self, value: &Value) -> (u64, u64, u64) {
+        let checker = Checker::new(&self.definitions);
+        self.violations_with(value, &checker);
+        let repaired = self.repaired(value.clone(), &[(Mode::Repair, Strip::All)]);
+        let most = Budget::most(value).max(Budget::most(&repaired.value));
+        (checker.budget.steps(), repaired.steps, most)
     }
 
     /// As [`violations`](Self::violations), of no value at all.
     pub fn violations_of_absence(&self) -> Vec<Violation> {
-        self.list(None)
-    }
-
-    fn list(&self, value: Option<&Value>) -> Vec<Violation> {
-        Lister::list(&Checker::new(&self.definitions), self.root(), value, 1000)
+        Lister::list(&Checker::new(&self.definitions), self.root(), None, report::MAX_TOLD).listed()
     }
 
     /// Repairs a value exactly as the original's `Value.Cast` does, and nothing else.
     ///
     /// A value that conforms is returned as it is, undeclared properties included.
-    pub fn cast(&self, mut value: Value) -> (Value, Vec<Repair>) {
+    pub fn cast(&self, value: Value) -> (Value, Vec<Repair>) {
+        self.repaired(value, &[(Mode::Cast, Strip::None)]).listed()
+    }
+
+    /// Brings a value into shape, in one pass for each mode.
+    fn repaired(&self, mut value: Value, passes: &[(Mode, Strip<'_>)]) -> Repaired {
         let checker = Checker::new(&self.definitions);
-        let mut fixer = Fixer::new(&checker, Mode::Cast);
-        fixer.fix(self.root(), &mut value, &path::Path::ROOT, Strip::None, 0);
-        (value, fixer.repairs)
+        let mut fixer = Fixer::new(&checker, Mode::Clean);
+        for (index, (mode, strip)) in passes.iter().enumerate() {
+            fixer.begin(*mode, index > 0);
+            let strip = if let Strip::All = strip { Strip::All } else { Strip::None };
+            fixer.fix(self.root(), &mut value, &path::Path::ROOT, strip, 0);
+        }
+        let (mut repairs, more) = fixer.repairs.finish();
+        let has_ended = checker.budget.has_ended();
+        if has_ended {
+            let (expected, found) = (budget::expectation(), repair::kind(Some(&value)).into());
+            repairs.insert(0, Repair { pointer: String::new(), expected, found, change: Change::Kept });
+        }
+        Repaired { value, repairs, more, has_ended, steps: checker.budget.steps() }
     }
 
     /// What [`cast`](Self::cast) makes of no value at all, as a handler without a result gives; `None` if that will do.
@@ -237,25 +342,96 @@ impl CompiledSchema {
         let checker = Checker::new(&self.definitions);
         let mut fixer = Fixer::new(&checker, Mode::Cast);
         let value = fixer.fix_root_absent(self.root());
-        (value, fixer.repairs)
+        (value, fixer.repairs.finish().0)
     }
 
-    /// Removes what is undeclared, fills in defaults, and repairs what does not conform then.
+    /// Removes what is undeclared, fills in defaults, and writes the rest as the schema asks where that loses nothing.
+    ///
+    /// Nothing is made up: whatever still does not conform stays as it came, and is told.
+    pub fn repair(&self, value: Value) -> (Value, Vec<Repair>) {
+        self.shaped(value).listed()
+    }
+
+    /// The same, with the number of repairs that are not listed.
+    pub(crate) fn shaped(&self, value: Value) -> Repaired {
+        self.repaired(value, &[(Mode::Repair, Strip::All)])
+    }
+
+    /// Removes what is undeclared and fills in defaults; nothing else changes, and nothing is told.
+    ///
+    /// A value that takes too many steps stays as it was where they ran out.
+    pub fn clean(&self, value: Value) -> Value {
+        self.cleaned(value).value
+    }
+
+    /// The same, with what kept it from being done.
+    pub(crate) fn cleaned(&self, value: Value) -> Repaired {
+        self.repaired(value, &[(Mode::Clean, Strip::All)])
+    }
+
+    /// The kinds of value that might conform, as a person would list them; `None` if a value's kind is among them.
+    pub(crate) fn kinds_instead_of(&self, value: &Value) -> Option<String> {
+        let types = Checker::new(&self.definitions).types(self.root(), 0);
+        (!types.admits(value)).then(|| types.describe())
+    }
+
+    /// Whether an object has no property in common with the schema, which leaves no room for others: `{"error": ..}`
+    /// where all properties are optional would conform, and hold nothing.
+    pub(crate) fn has_nothing_of(&self, value: &Value) -> bool {
+        let Value::Object(map) = value else { return false };
+        let checker = Checker::new(&self.definitions);
+        let declares = |name: &String| repair::may_declare(&checker, self.root(), name, 0);
+        !map.is_empty() && repair::closes(&checker, self.root(), 0) && !map.keys().any(declares)
+    }
+
+    /// Whether the schema may declare a property, whatever variant of it is meant.
+    pub(crate) fn may_declare(&self, name: &str) -> bool {
+        repair::may_declare(&Checker::new(&self.definitions), self.root(), name, 0)
+    }
+
+    /// Whether any object might conform and yet have nothing in common with the schema.
+    pub(crate) fn may_have_nothing_of(&self) -> bool {
+        let checker = Checker::new(&self.definitions);
+        let nothing = Value::Object(serde_json::Map::new());
+        checker.check(self.root(), &nothing, 0) && repair::closes(&checker, self.root(), 0)
+    }
+
+    /// Removes what is undeclared, fills in defaults, and repairs what does not conform then as the original does it.
     ///
     /// Under an integer schema `1.0` becomes `1`, which is the same number and no repair.
-    pub fn normalise(&self, mut value: Value) -> (Value, Vec<Repair>) {
-        let checker = Checker::new(&self.definitions);
-        let mut fixer = Fixer::new(&checker, Mode::Normalise);
-        if self.definitions.reading() == Reading::Default {
-            fixer.fix(self.root(), &mut value, &path::Path::ROOT, Strip::All, 0);
-        } else {
+    pub fn normalise(&self, value: Value) -> (Value, Vec<Repair>) {
+        self.normalised(value).listed()
+    }
+
+    /// The same, with the number of repairs that are not listed.
+    pub(crate) fn normalised(&self, value: Value) -> Repaired {
+        match self.definitions.reading() {
+            Reading::Default => self.repaired(value, &[(Mode::Normalise, Strip::All)]),
             // The original repairs whole nodes, so they have to be clean before any is looked at.
-            fixer.mode = Mode::Clean;
-            fixer.fix(self.root(), &mut value, &path::Path::ROOT, Strip::All, 0);
-            fixer.mode = Mode::Cast;
-            fixer.fix(self.root(), &mut value, &path::Path::ROOT, Strip::None, 0);
+            Reading::Compat => self.repaired(value, &[(Mode::Clean, Strip::All), (Mode::Cast, Strip::None)]),
         }
-        (value, fixer.repairs)
+    }
+}
+
+/// A value that was brought into shape, and what was told.
+pub(crate) struct Repaired {
+    pub(crate) value: Value,
+    pub(crate) repairs: Vec<Repair>,
+    /// How many repairs there are that are not listed.
+    pub(crate) more: usize,
+    /// The value was not looked at to its end, as the first repair says.
+    pub(crate) has_ended: bool,
+    steps: u64,
+}
+
+impl Repaired {
+    /// The value and the list, with a last entry that says how many more there are.
+    fn listed(mut self) -> (Value, Vec<Repair>) {
+        if self.more > 0 {
+            let (expected, found) = (report::NO_MORE.to_owned(), format!("{} more", self.more).into());
+            self.repairs.push(Repair { pointer: String::new(), expected, found, change: Change::Kept });
+        }
+        (self.value, self.repairs)
     }
 }
 

@@ -106,10 +106,10 @@ async fn what_does_not_conform_is_left_as_content_blocks() {
         assert_eq!(dynamic.warnings[0].found, "content blocks");
         // Nothing is made up for a type: the error has all that was said.
         let error = typed.unwrap_err();
-        assert_eq!((error.code(), &error.details()["value"]), (&ErrorCode::ValidationError, &content));
+        assert_eq!((error.code(), &error.details()["raw"]), (&ErrorCode::ValidationError, &content));
         let (typed, dynamic) = call::<List>(OutputPolicy::Strict, &result).await;
         for error in [typed.unwrap_err(), dynamic.unwrap_err()] {
-            assert_eq!((error.code(), &error.details()["value"]), (&ErrorCode::ValidationError, &content));
+            assert_eq!((error.code(), &error.details()["raw"]), (&ErrorCode::ValidationError, &content));
         }
     }
 }
@@ -123,26 +123,91 @@ async fn null_is_a_result_where_the_schema_takes_it() {
 
 #[tokio::test]
 async fn structured_content_that_does_not_match_is_repaired_with_a_warning() {
+    let result = json!({ "content": [], "structuredContent": { "result": [1, "2"] } });
+    for policy in [OutputPolicy::Repair, OutputPolicy::Cast] {
+        let (typed, dynamic) = call::<List>(policy, &result).await;
+        let (typed, dynamic) = (typed.unwrap(), dynamic.unwrap());
+        let second = if policy == OutputPolicy::Repair { 2 } else { 0 };
+        assert_eq!((typed.data, dynamic.data), (vec![1, second], json!([1, second])));
+        assert_eq!((typed.warnings.len(), dynamic.warnings[0].pointer.as_str()), (1, "/1"));
+        assert_eq!(typed.meta.as_mcp().unwrap().structured_content, Some(json!({ "result": [1, "2"] })));
+    }
+    assert!(call::<List>(OutputPolicy::Strict, &result).await.0.is_err());
+}
+
+#[tokio::test]
+async fn structured_content_that_nothing_fits_is_an_error_or_kept_and_only_made_up_if_asked_for() {
     let result = json!({ "content": [], "structuredContent": { "result": [1, "two"] } });
     let (typed, dynamic) = call::<List>(OutputPolicy::Repair, &result).await;
-    let (typed, dynamic) = (typed.unwrap(), dynamic.unwrap());
-    assert_eq!((typed.data, dynamic.data), (vec![1, 0], json!([1, 0])));
-    assert_eq!((typed.warnings.len(), dynamic.warnings[0].pointer.as_str()), (1, "/1"));
-    assert_eq!(typed.meta.as_mcp().unwrap().structured_content, Some(json!({ "result": [1, "two"] })));
-    assert!(call::<List>(OutputPolicy::Strict, &result).await.0.is_err());
+    let (error, dynamic) = (typed.unwrap_err(), dynamic.unwrap());
+    assert_eq!(error.code(), &ErrorCode::ValidationError);
+    assert_eq!(error.details()["raw"], json!([1, "two"]));
+    assert_eq!(error.details()["violations"][0]["pointer"], "/1");
+    assert_eq!(dynamic.data, json!([1, "two"]));
+    assert_eq!((dynamic.warnings.len(), dynamic.warnings[0].pointer.as_str()), (1, "/1"));
+    let (typed, dynamic) = call::<List>(OutputPolicy::Cast, &result).await;
+    assert_eq!((typed.unwrap().data, dynamic.unwrap().data), (vec![1, 0], json!([1, 0])));
 }
 
 #[tokio::test]
 async fn a_tool_without_an_output_schema_gives_its_blocks() {
     let content = json!([text("hello"), { "type": "hologram", "depth": 3, "annotations": { "priority": 1 } }]);
-    let result = json!({ "content": content, "structuredContent": { "a": 1 } });
-    let (typed, dynamic) = call::<Show>(OutputPolicy::Strict, &result).await;
-    let (typed, dynamic) = (typed.unwrap(), dynamic.unwrap());
-    assert_eq!(serde_json::to_value(&typed.data).unwrap(), dynamic.data);
-    assert_eq!(typed.data[0], ContentBlock::text("hello"));
-    let unknown: Value = serde_json::from_str(typed.data[1].as_text().unwrap()).unwrap();
-    assert_eq!(unknown, content[1], "nothing of a kind that is not known is lost");
-    assert_eq!(typed.meta.as_mcp().unwrap().structured_content, Some(json!({ "a": 1 })));
+    for mut result in [json!({ "content": content }), json!({ "content": content, "structuredContent": null })] {
+        let (typed, dynamic) = call::<Show>(OutputPolicy::Strict, &result).await;
+        let (typed, dynamic) = (typed.unwrap(), dynamic.unwrap());
+        assert_eq!(serde_json::to_value(&typed.data).unwrap(), dynamic.data);
+        assert_eq!(typed.data[0], ContentBlock::text("hello"));
+        let unknown: Value = serde_json::from_str(typed.data[1].as_text().unwrap()).unwrap();
+        assert_eq!(unknown, content[1], "nothing of a kind that is not known is lost");
+        let sent = result.as_object_mut().unwrap().remove("structuredContent");
+        assert_eq!(typed.meta.as_mcp().unwrap().structured_content, sent);
+    }
+}
+
+#[tokio::test]
+async fn structured_content_without_a_schema_is_the_data_of_a_call_by_id() {
+    let blocks = vec![ContentBlock::text("hello")];
+    for structured in [json!({ "a": 1 }), json!([1, "two"]), json!("text"), json!(false), json!({ "result": 5 })] {
+        let result = json!({ "content": [text("hello")], "structuredContent": structured });
+        for policy in [OutputPolicy::Repair, OutputPolicy::Cast, OutputPolicy::Strict] {
+            let (typed, dynamic) = call::<Show>(policy, &result).await;
+            let (typed, dynamic) = (typed.unwrap(), dynamic.unwrap());
+            assert_eq!((&typed.data, &dynamic.data), (&blocks, &structured));
+            assert!(typed.warnings.is_empty() && dynamic.warnings.is_empty());
+            for meta in [typed.meta.as_mcp().unwrap(), dynamic.meta.as_mcp().unwrap()] {
+                assert_eq!((&meta.content, meta.structured_content.as_ref()), (&blocks, Some(&structured)));
+            }
+        }
+    }
+    // What a tool says when it fails is in its blocks.
+    let result = json!({ "content": [text("no")], "structuredContent": { "why": 1 }, "isError": true });
+    let (typed, dynamic) = call::<Show>(OutputPolicy::Repair, &result).await;
+    assert_eq!((typed.unwrap_err().code(), dynamic.unwrap().data), (&ErrorCode::ToolError, json!([text("no")])));
+}
+
+#[tokio::test]
+async fn structured_content_without_a_schema_is_the_same_in_another_process() {
+    use ops_runtime::call::{CallHandler, InProcess};
+
+    let result = json!({ "content": [text("hello")], "structuredContent": { "a": 1 } });
+    let registry = Registry::new();
+    registry.register(Registration::new(Show::SPEC, Handler::endpoint(Says(result.clone())))).unwrap();
+    let transport = InProcess::new();
+    let worker = transport.serve(CallHandler::new(registry));
+    // As it comes, and passed on by a second worker.
+    let hub = InProcess::new();
+    let passing = hub.serve(CallHandler::new(Registry::new()).with_forwarding(transport.remote()));
+    for remote in [transport.remote(), hub.remote()] {
+        let dynamic = remote.call("shop.show", json!({})).await.unwrap();
+        assert_eq!(dynamic.data, json!({ "a": 1 }));
+        let typed = remote.execute::<Show>(json!({})).await.unwrap();
+        assert_eq!(typed.data, [ContentBlock::text("hello")]);
+        assert_eq!(typed.meta.as_mcp().unwrap().structured_content, Some(json!({ "a": 1 })));
+        // By id, once the type is known.
+        assert_eq!(remote.call("shop.show", json!({})).await.unwrap().data, json!({ "a": 1 }));
+    }
+    passing.stop().await;
+    worker.stop().await;
 }
 
 #[tokio::test]

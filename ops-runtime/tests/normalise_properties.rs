@@ -1,7 +1,7 @@
 //! What holds for every schema and every value.
 #![cfg(feature = "registry")]
 
-use ops_runtime::normalise::{CompiledDefinitions, CompiledSchema, Reading};
+use ops_runtime::normalise::{Change, CompiledDefinitions, CompiledSchema, Reading};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -134,7 +134,7 @@ proptest! {
             if conforms {
                 prop_assert_eq!(&cast, &value, "a conforming value is not touched");
                 // The original throws at a reference to nowhere, whatever else conforms.
-                prop_assert!(repairs.iter().all(|repair| repair.kept && reading == Reading::Compat));
+                prop_assert!(repairs.iter().all(|repair| repair.change == Change::Kept && reading == Reading::Compat));
             } else {
                 prop_assert!(!repairs.is_empty(), "what does not conform is told");
             }
@@ -148,6 +148,15 @@ proptest! {
             }
             prop_assert!(!repairs.is_empty() || compiled.check(&normal), "what does not conform is told");
         }
+        let compiled = CompiledSchema::new(&schema, Reading::Default);
+        let (repaired, told) = compiled.repair(value.clone());
+        let of = |change| told.iter().any(|repair| repair.change == change);
+        prop_assert!(!of(Change::MadeUp), "nothing is made up: {:?}", told);
+        prop_assert!(!compiled.check(&value) || !of(Change::Kept), "what conforms has no fault: {:?}", told);
+        prop_assert_eq!(compiled.check(&repaired), !of(Change::Kept), "a fault that stays is told: {:?}, {}", told, repaired);
+        let (again, told) = compiled.repair(repaired.clone());
+        prop_assert!(same(&again, &repaired), "idempotent: {} then {}", repaired, again);
+        prop_assert!(told.iter().all(|repair| repair.change == Change::Kept), "done again: {:?}", told);
     }
 }
 
@@ -216,7 +225,12 @@ fn what_lies_too_deep_is_kept_and_told() {
     let schema = CompiledSchema::new(&json!({"type": "array", "items": {"$ref": "#"}}), Reading::Default);
     let value = nested(1000, json!([]), |inner| Value::Array(vec![inner]));
     let (normal, repairs) = schema.normalise(value.clone());
-    assert!(normal == value && repairs.len() == 1 && repairs[0].kept && repairs[0].expected == "less nesting");
+    assert!(
+        normal == value
+            && repairs.len() == 1
+            && repairs[0].change == Change::Kept
+            && repairs[0].expected == "less nesting"
+    );
     assert!(!schema.check(&value) && !schema.violations(&value).is_empty());
     assert!(schema.check(&nested(200, json!([]), |inner| Value::Array(vec![inner]))));
 }

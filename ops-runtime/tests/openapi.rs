@@ -221,7 +221,7 @@ fn path_parameters_that_are_written_otherwise() {
             Some("the path parameter `petId` is called `pet_id` in the path"),
         ),
         ("/a/{pet_id}/{petId}", vec!["petId", "pet_id"], "/a/{pet_id}/{petId}", vec!["petId", "pet_id"], None),
-        ("/a/{id}#{x}", vec!["id"], "/a/{id}", vec!["id"], None),
+        ("/a/{id}#{x}", vec!["id"], "/a/{id}", vec!["id"], Some("the path has a fragment")),
     ] {
         let parameters: Vec<_> = names.into_iter().map(parameter).collect();
         let (operation, messages) = one(path, &json!({ "parameters": parameters }));
@@ -230,6 +230,54 @@ fn path_parameters_that_are_written_otherwise() {
         let found: Vec<_> = binding.parameters.iter().map(|p| p.property.as_ref()).collect();
         assert_eq!(found, properties);
         assert!(binding.parameters.iter().all(|p| p.property == p.name));
+    }
+}
+
+#[test]
+fn path_keys_with_a_query() {
+    let parameter = |name: &str, at: &str| json!({ "name": name, "in": at, "required": at == "path", "schema": { "type": "string" } });
+    for (path, parameters, properties, told) in [
+        ("/a?beta=true", vec![], vec![], None),
+        ("/a?beta=true", vec![parameter("q", "query")], vec!["q"], None),
+        ("/a?beta=true", vec![parameter("beta", "query")], vec![], Some("the path says what `beta` is")),
+        ("/a?b={b}&c={c}", vec![parameter("b", "query"), parameter("c", "path")], vec!["b", "c"], None),
+        ("/a?b={b}", vec![], vec!["b"], Some("the path parameter `b` is not described")),
+    ] {
+        let (operation, messages) = one(path, &json!({ "parameters": parameters }));
+        assert_eq!((http(&operation).path.as_ref(), messages.first().map(String::as_str)), (path, told));
+        let found: Vec<_> = http(&operation).parameters.iter().map(|p| p.property.as_ref()).collect();
+        assert_eq!(found, properties, "{path}");
+    }
+    let get = json!({ "get": { "responses": { "200": { "description": "" } } } });
+    let paths = json!({ "/a": get, "/a?b=1": get, "/a?b=2": get, "/a#x": get, "/a#y": get });
+    let document = json!({ "openapi": "3.0.3", "info": { "title": "t", "version": "1" }, "paths": paths });
+    let (api, diagnostics) = read(&document);
+    let sent: Vec<_> = api.operations.iter().map(|spec| spec.http().unwrap().path.to_string()).collect();
+    assert_eq!(sent, ["/a", "/a?b=1", "/a?b=2", "/a", "/a"]);
+    let names: std::collections::BTreeSet<_> = ids(&api).into_iter().collect();
+    assert_eq!(names.len(), 5, "each key is an operation of its own: {names:?}");
+    let told: Vec<_> = diagnostics.iter().filter(|d| d.message.contains("fragment")).collect();
+    assert_eq!(
+        (told.len(), told[0].pointer.as_str(), told[0].message.as_str()),
+        (1, "/paths/~1a#x", "2 paths have a fragment")
+    );
+}
+
+#[test]
+fn path_parameters_that_are_objects_or_nothing() {
+    for (schema, sent, told) in [
+        (json!({ "type": "object" }), json!({ "type": "object" }), "the path parameter `v` is an object"),
+        (json!(null), json!({ "type": "string" }), "a parameter without a schema"),
+    ] {
+        let mut parameter = json!({ "name": "v", "in": "path", "required": true, "schema": schema });
+        if schema.is_null() {
+            parameter.as_object_mut().unwrap().remove("schema");
+        }
+        let (operation, messages) = one("/a/{v}", &json!({ "parameters": [parameter] }));
+        assert_eq!(messages, [told]);
+        let written = &http(&operation).parameters[0];
+        assert_eq!((written.style, written.explode), (ParameterStyle::Simple, false));
+        assert_eq!(operation.input.to_value().unwrap()["properties"]["v"], sent);
     }
 }
 

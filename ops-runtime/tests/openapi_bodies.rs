@@ -130,7 +130,7 @@ fn bytes_and_text() {
         ("multipart/mixed", json!({ "type": "object" }), &json!({ "type": "object" })),
         ("text/csv", json!({ "type": "array" }), &text),
         ("application/xml", json!({ "type": "object" }), &text),
-        ("application/x-ndjson", json!({ "type": "object" }), &text),
+        ("application/x-ndjson", json!({ "type": "string", "maxLength": 3 }), &text),
     ] {
         let (operation, _) = with_body("3.1.0", json!({ content_type: { "schema": schema } }));
         assert_eq!(property(&operation.input.to_value().unwrap(), "body"), expected, "{content_type}");
@@ -265,4 +265,71 @@ fn additions_of_3_2() {
     assert_eq!(discriminator, &json!({ "propertyName": "kind", "defaultMapping": "#/$defs/B" }));
     let warnings: Vec<_> = diagnostics.iter().filter(|d| d.severity == Severity::Warning).map(|d| &d.message).collect();
     assert_eq!(warnings, ["`NOT ONE` is not a method"]);
+}
+
+#[test]
+fn forms_in_parts_that_are_no_objects_are_files() {
+    let binary = || json!({ "type": "string", "format": "binary" });
+    let list = |items: Value| json!({ "type": "array", "items": items });
+    let spring = json!({ "type": "object", "properties": { "originalFilename": { "type": "string" }, "bytes": {} } });
+    let (text, number) = (json!({ "type": "string", "format": "date" }), json!({ "type": "integer" }));
+    for (media, body, name) in [
+        (json!({}), binary(), "file"),
+        (json!({ "schema": {} }), binary(), "file"),
+        (json!({ "schema": { "type": "string" } }), binary(), "file"),
+        (json!({ "schema": binary() }), binary(), "file"),
+        (json!({ "schema": list(binary()) }), list(binary()), "file"),
+        (json!({ "schema": { "type": "array" } }), list(binary()), "file"),
+        (json!({ "schema": { "items": spring } }), list(binary()), "file"),
+        (json!({ "schema": { "$ref": "#/components/schemas/List" } }), list(binary()), "file"),
+        (json!({ "schema": list(text.clone()) }), list(text), "file"),
+        (json!({ "schema": number }), number.clone(), "file"),
+        (json!({ "schema": list(binary()), "encoding": { "image": {} } }), list(binary()), "image"),
+        (json!({ "schema": list(binary()), "encoding": { "a": {}, "b": {} } }), list(binary()), "file"),
+    ] {
+        let operation = json!({ "requestBody": { "content": { "multipart/form-data": media } } });
+        let (api, messages) = read("3.0.3", &operation, &json!({ "List": list(spring.clone()) }));
+        let spec = &api.operations[0];
+        assert_eq!(property(&spec.input.to_value().unwrap(), "body"), &body, "{media}");
+        let names: Vec<_> = http(spec).bodies[0].fields.iter().map(|field| field.name.as_ref()).collect();
+        assert_eq!((names, messages), (vec![name], vec!["the schema of a multipart form is not an object".to_owned()]));
+    }
+    let encoding = json!({ "file": { "contentType": "image/png" } });
+    let (spec, _) =
+        with_body("3.0.3", json!({ "multipart/form-data": { "schema": list(binary()), "encoding": encoding } }));
+    assert_eq!(http(&spec).bodies[0].fields[0].content_type.as_deref(), Some("image/png"));
+    for schema in [json!({ "type": "object" }), json!({ "oneOf": [list(binary()), { "type": "object" }] })] {
+        let (spec, messages) = with_body("3.0.3", json!({ "multipart/form-data": { "schema": schema } }));
+        assert_eq!((http(&spec).bodies[0].fields.len(), messages.len()), (0, 0), "{schema}");
+    }
+}
+
+#[test]
+fn lines_of_json_are_a_list_or_text() {
+    let object = || json!({ "type": "object" });
+    let (text, list) = (json!({ "type": "string" }), json!({ "type": "array", "items": object() }));
+    let union = json!({ "anyOf": [list, text] });
+    for (media, body, told) in [
+        (json!({}), &text, 0),
+        (json!({ "schema": {} }), &text, 0),
+        (json!({ "schema": text }), &text, 0),
+        (json!({ "schema": list }), &list, 0),
+        (json!({ "schema": object() }), &list, 1),
+        (json!({ "itemSchema": object() }), &list, 0),
+        (json!({ "schema": union }), &union, 0),
+    ] {
+        for kind in ["application/x-ndjson", "application/jsonl", "application/json-seq"] {
+            let (spec, messages) = with_body("3.2.0", json!({ kind: media }));
+            assert_eq!(property(&spec.input.to_value().unwrap(), "body"), body, "{media}");
+            assert_eq!(messages.len(), told, "{messages:?}");
+        }
+    }
+    // The same list in two content types is one schema, of which the caller chooses how it is written.
+    let (spec, _) = with_body(
+        "3.1.0",
+        json!({ "application/x-ndjson": { "schema": list }, "application/json": { "schema": list } }),
+    );
+    let input = spec.input.to_value().unwrap();
+    assert_eq!(property(&input, "body"), &list);
+    assert_eq!(property(&input, "contentType")["enum"], json!(["application/json", "application/x-ndjson"]));
 }

@@ -166,6 +166,46 @@ fn what_is_wrong_costs_the_smallest_part() {
 }
 
 #[test]
+fn values_that_the_type_refuses_are_read_as_they_are_meant() {
+    let list = json!({ "type": "array", "enum": ["a", "b"], "items": { "type": "string" } });
+    for (schema, expected, message) in [
+        (
+            json!({ "type": "string", "enum": [1, "b", true] }),
+            json!({ "type": "string", "enum": ["1", "b", "true"] }),
+            "`enum` of a string holds other values than text",
+        ),
+        (
+            list.clone(),
+            json!({ "type": "array", "items": { "type": "string", "enum": ["a", "b"] } }),
+            "`enum` of a list holds no list",
+        ),
+        (
+            json!({ "type": "array", "nullable": true, "enum": ["a"] }),
+            json!({ "type": ["array", "null"], "items": { "enum": ["a"] } }),
+            "`enum` of a list holds no list",
+        ),
+        (
+            json!({ "type": "array", "enum": ["a"], "items": { "enum": ["b"] } }),
+            json!({ "type": "array", "items": { "enum": ["b"] } }),
+            "`enum` of a list holds no list",
+        ),
+    ] {
+        let (schemas, diagnostics) = read("3.0.3", &json!({ "X": schema }));
+        assert_eq!(schemas["X"], expected);
+        let [told] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
+        assert!(told.starts_with("/components/schemas/X/enum ") && told.contains(message), "{told}");
+    }
+    // What fits stays: lists, and values of a schema that names several types.
+    for schema in [
+        json!({ "type": "array", "enum": [["a"], ["b"]], "items": { "type": "string" } }),
+        json!({ "type": ["string", "integer"], "enum": [1, "b"] }),
+        json!({ "type": "array", "enum": [] }),
+    ] {
+        becomes("3.1.0", &schema, &schema);
+    }
+}
+
+#[test]
 fn definitions_that_are_only_names_of_each_other() {
     let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
     let (schemas, diagnostics) = read("3.0.0", &json!({ "A": to("B"), "B": to("C"), "C": to("B"), "D": {} }));

@@ -34,7 +34,7 @@ fn main() -> Result<(), Error> {
         let file = out.join(format!("server_{at}.rs"));
         writeln!(modules, "#[allow(dead_code, unreachable_pub)]\nmod server_{at} {{ include!({file:?}); }}")?;
         for call in &server.calls {
-            let tool = call["request"]["name"].as_str().unwrap_or_default();
+            let tool = call["request"]["name"].as_str().ok_or_else(|| format!("{}: a call of no tool", server.name))?;
             let (server, number) = (&server.name, recorded.len());
             match types.get(tool) {
                 Some(name) => writeln!(cases, "    run.call::<server_{at}::{name}>({server:?}, {number});")?,
@@ -65,7 +65,7 @@ fn servers(folder: &Path, out: &Path) -> Result<Vec<Server>, Error> {
     let mut servers = Vec::new();
     for file in files(&folder.join("calls"))? {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let calls = read(&file)?["calls"].as_array().cloned().unwrap_or_default();
+        let calls = list(&read(&file)?, "calls", &file)?;
         servers.push(Server { tools: folder.join("tools").join(format!("{name}.json")), name, calls });
     }
     let mut folders: Vec<PathBuf> =
@@ -81,7 +81,7 @@ fn servers(folder: &Path, out: &Path) -> Result<Vec<Server>, Error> {
 /// The server of a session, if its tools were listed; calls that gave no result are none of a tool.
 fn session(file: &Path, out: &Path, at: usize) -> Result<Option<Server>, Error> {
     let session = read(file)?;
-    let exchanges = session["exchanges"].as_array().cloned().unwrap_or_default();
+    let exchanges = list(&session, "exchanges", file)?;
     let of = |method: &'static str| exchanges.iter().filter(move |exchange| exchange["method"] == *method).cloned();
     let Some(list) = of("tools/list").find(|exchange| exchange["response"]["result"]["tools"].is_array()) else {
         return Ok(None);
@@ -102,6 +102,12 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
     files.sort();
     Ok(files)
+}
+
+/// A list that a recording must have, and not an empty one.
+fn list(recording: &Value, name: &str, file: &Path) -> Result<Vec<Value>, Error> {
+    let list = recording[name].as_array().filter(|list| !list.is_empty());
+    Ok(list.cloned().ok_or_else(|| format!("{}: no `{name}`", file.display()))?)
 }
 
 fn read(file: &Path) -> Result<Value, Error> {

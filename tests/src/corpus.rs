@@ -1,5 +1,6 @@
 //! The documents that a test reads: those of a directory named by an environment variable, else our own.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -111,17 +112,30 @@ fn without_large_integers(text: &str) -> String {
     out
 }
 
-/// The files that a list names, one a line, by their name with or without its ending; if it names none of them, those of
-/// at most `small` bytes.
-pub fn named(list: &str, files: &[PathBuf], small: u64) -> Vec<PathBuf> {
-    let names: Vec<&str> = list.lines().map(|line| line.split('#').next().unwrap_or(line).trim()).collect();
-    let is_named = |file: &&PathBuf| {
+/// The files that a list names, one a line, by their name with or without its ending.
+///
+/// # Errors
+/// If an entry names none of them: of the documents that are asked for, one is not there.
+pub fn named(list: &str, files: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let (named, missing) = matched(list, files);
+    match missing[..] {
+        _ if named.is_empty() => Err("the list names no document that is there".to_owned()),
+        [] => Ok(named),
+        _ => Err(format!("the list names documents that are not there: {}", missing.join(", "))),
+    }
+}
+
+/// The files that a list names, and the entries that name none.
+pub fn matched<'l>(list: &'l str, files: &[PathBuf]) -> (Vec<PathBuf>, Vec<&'l str>) {
+    let entries = list.lines().map(|line| line.split('#').next().unwrap_or(line).trim());
+    let entries: Vec<&str> = entries.filter(|entry| !entry.is_empty()).collect();
+    let is = |file: &Path, entry: &str| {
         let parts = [file.file_name(), file.file_stem()];
-        parts.iter().flatten().filter_map(|part| part.to_str()).any(|part| names.contains(&part))
+        parts.iter().flatten().any(|part| *part == entry)
     };
-    let named: Vec<PathBuf> = files.iter().filter(is_named).cloned().collect();
-    let is_small = |file: &&PathBuf| std::fs::metadata(file).is_ok_and(|file| file.len() <= small);
-    if named.is_empty() { files.iter().filter(is_small).cloned().collect() } else { named }
+    let named = files.iter().filter(|file| entries.iter().any(|entry| is(file, entry))).cloned().collect();
+    let missing = entries.into_iter().filter(|entry| !files.iter().any(|file| is(file, entry))).collect();
+    (named, missing)
 }
 
 /// Whether a value is an API document: it says of which version.
@@ -137,33 +151,156 @@ pub fn tools(value: &Value) -> Option<&Vec<Value>> {
 }
 
 /// An operation as a document has it.
+#[derive(Debug)]
 pub struct Operation {
     /// The JSON pointer to it, by way of its path.
     pub pointer: String,
+    /// The JSON pointer to where it stands: another one, if its path item is a reference.
+    pub place: String,
     /// Its method, in upper case.
     pub method: String,
     /// Its path.
     pub path: String,
 }
 
+impl Operation {
+    /// Whether one of these diagnostics, as they are printed, says that this operation was left out.
+    ///
+    /// Others may stand at its place, or below it: an operation of which a part is missing must still be there.
+    pub fn is_left_out(&self, told: &str) -> bool {
+        let this = format!("warning: `{} {}` was left out", self.method, self.path);
+        let path = format!("  = the path `{}` was left out", self.path);
+        let lines: Vec<&str> = told.lines().collect();
+        let mut blocks = lines.windows(3);
+        blocks.any(|block| {
+            let [message, at, help] = block else { return false };
+            let is_at = |pointer: &str| {
+                let place = at.strip_prefix("  at ").unwrap_or_default();
+                place.strip_suffix(pointer).is_some_and(|document| document.is_empty() || document.ends_with(' '))
+            };
+            let above = |pointer: &str| pointer.rsplit_once('/').is_some_and(|(above, _)| is_at(above));
+            *message == this && (is_at(&self.pointer) || is_at(&self.place))
+                || message.starts_with("warning: ") && *help == path && above(&self.pointer)
+        })
+    }
+}
+
 /// Every operation of a document, those of path items that are references within it included.
 pub fn operations(document: &Value) -> Vec<Operation> {
     const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
-    let paths = document["paths"].as_object().into_iter().flatten();
-    // Extensions of the standard stand beside the paths.
-    let paths = paths.filter(|(path, _)| !path.starts_with("x-"));
-    let items = paths.flat_map(|(path, item)| {
-        let target = item.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
-        let target = target.and_then(|pointer| document.pointer(pointer));
-        let members = item.as_object().into_iter().chain(target.and_then(Value::as_object)).flatten();
-        members.filter(|(_, operation)| operation.is_object()).map(move |(key, _)| (path, key))
-    });
-    items
-        .filter(|(_, method)| METHODS.contains(&method.as_str()))
-        .map(|(path, method)| Operation {
-            pointer: format!("/paths/{}/{method}", path.replace('~', "~0").replace('/', "~1")),
-            method: method.to_uppercase(),
-            path: path.clone(),
-        })
-        .collect()
+    let mut operations: Vec<Operation> = Vec::new();
+    for (path, item) in document["paths"].as_object().into_iter().flatten() {
+        // Extensions of the standard stand beside the paths.
+        if path.starts_with("x-") {
+            continue;
+        }
+        let own = format!("/paths/{}", path.replace('~', "~0").replace('/', "~1"));
+        let pointer = item.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
+        let target = pointer.and_then(|pointer| Some((pointer, document.pointer(pointer)?)));
+        // What stands beside a reference goes before what it leads to.
+        for (above, item) in [(own.as_str(), item)].into_iter().chain(target) {
+            for (key, _) in item.as_object().into_iter().flatten().filter(|(_, operation)| operation.is_object()) {
+                let pointer = format!("{own}/{key}");
+                if METHODS.contains(&key.as_str()) && !operations.iter().any(|other| other.pointer == pointer) {
+                    let (place, method) = (format!("{above}/{key}"), key.to_uppercase());
+                    operations.push(Operation { pointer, place, method, path: path.clone() });
+                }
+            }
+        }
+    }
+    operations
+}
+
+/// How often a generated module sends a request for each of these operations less than the document has it, if it does:
+/// the operations that are lost, which no diagnostic says to be left out.
+pub fn lost<'o>(operations: &'o [Operation], source: &str, told: &str) -> Vec<&'o Operation> {
+    // Long calls are broken over lines.
+    let squeezed = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let source = squeezed(source);
+    let mut wanted: BTreeMap<String, Vec<&Operation>> = BTreeMap::new();
+    for operation in operations.iter().filter(|operation| !operation.is_left_out(told)) {
+        // A fragment tells operations apart in the document, and is no part of a request.
+        let path = operation.path.split('#').next().unwrap_or_default();
+        let request = |path: &str| squeezed(&format!("HttpBinding::new({:?},{path:?}", operation.method));
+        // Some write `:id` for `{id}`.
+        let forms = [request(path), request(&with_braces(path))];
+        let form = forms.iter().find(|form| source.contains(form.as_str())).unwrap_or(&forms[0]);
+        wanted.entry(form.clone()).or_default().push(operation);
+    }
+    let is_lost =
+        |(request, operations): &(String, Vec<&Operation>)| source.matches(request).count() < operations.len();
+    wanted.into_iter().filter(is_lost).flat_map(|(_, operations)| operations).collect()
+}
+
+/// The path with `{id}` for each segment `:id`.
+fn with_braces(path: &str) -> String {
+    let segment = |segment: &str| match segment.strip_prefix(':') {
+        Some(name) => format!("{{{name}}}"),
+        None => segment.to_owned(),
+    };
+    path.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_that_names_nothing_is_told() {
+        let files = ["a/pets.yaml", "a/shop.json", "b/shop.yaml"].map(PathBuf::from);
+        let named = |list: &str| named(list, &files).map(|named| named.len());
+        assert_eq!(named("# all\npets # of ours\n\nshop.json\n"), Ok(2));
+        assert_eq!(named("shop"), Ok(2));
+        assert!(named("pets\nshops\npet").is_err_and(|error| error.ends_with(": shops, pet")));
+        for nothing in ["", "# nothing\n", "shops"] {
+            assert!(named(nothing).is_err(), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn only_what_says_so_is_left_out() {
+        let document = json!({
+            "paths": {
+                "/a": { "get": {}, "x-post": {}, "parameters": [], "put": 7 },
+                "/b": { "$ref": "#/components/pathItems/B", "get": {} },
+                "x-c": { "get": {} },
+            },
+            "components": { "pathItems": { "B": { "get": {}, "post": {} } } },
+        });
+        let operations = operations(&document);
+        let pointers: Vec<(&str, &str)> = operations.iter().map(|o| (o.pointer.as_str(), o.place.as_str())).collect();
+        let (at_a, at_b) = ("/paths/~1a/get", "/paths/~1b/get");
+        assert_eq!(pointers, [(at_a, at_a), (at_b, at_b), ("/paths/~1b/post", "/components/pathItems/B/post")]);
+        let left_out = |told: &str| operations.iter().map(|operation| operation.is_left_out(told)).collect::<Vec<_>>();
+        let said = |message: &str, at: &str, help: &str| {
+            format!("note: x\n  at y\nwarning: {message}\n  at {at}\n  = {help}\n")
+        };
+        assert_eq!(left_out(&said("`GET /a` was left out", "x.json:1:2 /paths/~1a/get", "y")), [true, false, false]);
+        assert_eq!(left_out(&said("`GET /a` was left out", "/paths/~1a/get", "y")), [true, false, false]);
+        let at = "x.json:1:2 /components/pathItems/B/post";
+        assert_eq!(left_out(&said("`POST /b` was left out", at, "y")), [false, false, true]);
+        assert_eq!(
+            left_out(&said("nowhere", "x.json:1:2 /paths/~1b", "the path `/b` was left out")),
+            [false, true, true]
+        );
+        for (message, at, help) in [
+            ("no `operationId`", "x.json:1:2 /paths/~1a/get", "it is called `get_a`"),
+            ("a parameter without `name`", "x.json:1:2 /paths/~1a/get", "it was left out"),
+            ("a parameter without `name`", "x.json:1:2 /paths/~1a/get/parameters/0", "it was left out"),
+            ("`GET /a` was left out", "x.json:1:2 /paths/~1b/get", "y"),
+            ("`GET /a` was left out", "x.json:1:2 /paths/~1a/get/more", "y"),
+            ("`GET /a` was left out", "x.json:1:2 /x/paths/~1a/get", "y"),
+            ("`GET /a` was left out, in part", "x.json:1:2 /paths/~1a/get", "y"),
+            ("nowhere", "x.json:1:2 /paths/~1a/get", "the path `/a` was left out"),
+        ] {
+            assert_eq!(left_out(&said(message, at, help)), [false; 3], "{message} {at}");
+        }
+        let source = "HttpBinding::new(\"GET\", \"/a\") HttpBinding::new(\n    \"GET\",\n    \"/b\",\n)";
+        let names = |told: &str| lost(&operations, source, told).iter().map(|o| o.pointer.as_str()).collect::<Vec<_>>();
+        assert_eq!(names(""), ["/paths/~1b/post"]);
+        assert_eq!(names(&said("`POST /b` was left out", at, "y")), [""; 0]);
+        assert_eq!(names(&said("a parameter without `name`", at, "it was left out")), ["/paths/~1b/post"]);
+    }
 }

@@ -2,5 +2,6 @@
 
 pub mod corpus;
 pub mod measure;
+pub mod requests;
 pub mod sample;
 pub mod wire;

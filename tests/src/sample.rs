@@ -18,9 +18,33 @@ const HOPS: usize = 24;
 /// So many values are made until one fits.
 const ATTEMPTS: usize = 24;
 
+/// How much of a value is filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// What is required, and nothing else.
+    Required,
+    /// Every property, where that is possible.
+    Everything,
+}
+
 /// A value that the schema accepts, with every property set where that is possible; `root` resolves `$ref`s.
 pub fn value(schema: &Value, root: &Value) -> Value {
-    Maker { root, attempt: 0, with_read_only: false, salt: Cell::new(0) }.make(schema, 0)
+    Maker { root, attempt: 0, extent: Extent::Everything, with_read_only: false, salt: Cell::new(0) }.make(schema, 0)
+}
+
+/// A value of some extent that somebody accepts, without what only answers hold; an error with the first that was made
+/// if none is accepted.
+///
+/// # Errors
+/// If no value was accepted.
+pub fn accepted(
+    schema: &Value,
+    root: &Value,
+    extent: Extent,
+    accepts: &dyn Fn(&Value) -> bool,
+) -> Result<Value, Value> {
+    let attempt = |attempt| Maker { root, attempt, extent, with_read_only: false, salt: Cell::new(0) }.make(schema, 0);
+    (0..ATTEMPTS).map(attempt).find(|value| accepts(value)).ok_or_else(|| attempt(0))
 }
 
 /// A value that the schema accepts in the judgement of another library, or else the first that was made.
@@ -32,7 +56,8 @@ pub fn fitting(schema: &Value) -> Value {
     // What only answers hold belongs into no request, unless nothing else fits.
     let attempts = [false, true].into_iter().flat_map(|with| (0..ATTEMPTS).map(move |attempt| (with, attempt)));
     let mut attempts = attempts.map(|(with_read_only, attempt)| {
-        Maker { root: schema, attempt, with_read_only, salt: Cell::new(0) }.make(schema, 0)
+        let extent = Extent::Everything;
+        Maker { root: schema, attempt, extent, with_read_only, salt: Cell::new(0) }.make(schema, 0)
     });
     attempts.find(|value| validator.is_valid(value)).unwrap_or(first)
 }
@@ -41,6 +66,7 @@ struct Maker<'a> {
     root: &'a Value,
     /// Which of several variants is taken; from half of the attempts on, only what is required is filled in.
     attempt: usize,
+    extent: Extent,
     /// Whether properties that only answers hold are filled in where they are required.
     with_read_only: bool,
     /// What makes the items of a list differ.
@@ -48,6 +74,11 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
+    /// Whether only what is required is filled in.
+    fn is_scarce(&self) -> bool {
+        self.extent == Extent::Required
+    }
+
     fn make(&self, schema: &Value, depth: usize) -> Value {
         let schema = merged(schema, self.root, 0);
         let Some(node) = schema.as_object() else { return json!("text") };
@@ -69,6 +100,9 @@ impl Maker<'_> {
                 return self.variant(variant, node, keyword, depth);
             }
         }
+        if let Some(value) = self.tagged(node, depth) {
+            return value;
+        }
         match kind(node) {
             "object" => self.object(node, depth),
             "array" => self.array(node, depth),
@@ -81,7 +115,11 @@ impl Maker<'_> {
     }
 
     fn pick<'n>(&self, node: &'n Map<String, Value>) -> Option<&'n Value> {
-        let values: Vec<&Value> = list(node, "enum").filter(|value| !value.is_null() && **value != "").collect();
+        // Text that is empty says least, and `null` nothing; values of another type are none.
+        let mut values: Vec<&Value> = list(node, "enum").filter(|value| is_of(value, node.get("type"))).collect();
+        values.sort_by_key(|value| (value.is_null(), **value == ""));
+        let saying = values.iter().filter(|value| !value.is_null() && ***value != "").count();
+        values.truncate(if saying > 0 { saying } else { 1 });
         values.get(self.salt.get() % values.len().max(1)).copied()
     }
 
@@ -90,23 +128,42 @@ impl Maker<'_> {
         let mut whole = node.clone();
         whole.remove(keyword);
         let tag = node.get("discriminator").and_then(|tag| tag.get("propertyName")?.as_str().map(str::to_owned));
+        // The variant's own discriminator, if any, tells its own variants.
+        whole.remove("discriminator");
         lay(&mut whole, merged(variant, self.root, 0));
         let mut value = self.make(&Value::Object(whole.clone()), depth + 1);
         let (Some(tag), Some(target)) = (tag, variant["$ref"].as_str()) else { return value };
         let fixed = whole.get("properties").and_then(|p| p.get(&tag)).map(|tag| merged(tag, self.root, 0));
-        let is_fixed = fixed.is_some_and(|tag| tag.get("const").is_some() || tag.get("enum").is_some());
-        if let Some(object) = value.as_object_mut().filter(|_| !is_fixed) {
-            let mapping = node.get("discriminator").and_then(|tag| tag.get("mapping")?.as_object());
-            let key = mapping.into_iter().flatten().find(|(_, mapped)| *mapped == target).map(|(key, _)| key.as_str());
-            object.insert(tag, json!(key.unwrap_or_else(|| target.rsplit('/').next().unwrap_or(target))));
+        let mapping = node.get("discriminator").and_then(|tag| tag.get("mapping")?.as_object());
+        let key = mapping.into_iter().flatten().find(|(_, mapped)| *mapped == target).map(|(key, _)| key.as_str());
+        let key = key.unwrap_or_else(|| target.rsplit('/').next().unwrap_or(target));
+        if let Some(object) = value.as_object_mut().filter(|_| may_be(fixed.as_ref(), key)) {
+            object.insert(tag, json!(key));
         }
         value
+    }
+
+    /// A value of one of those that a schema with a discriminator stands for; `None` if it names none.
+    fn tagged(&self, node: &Map<String, Value>, depth: usize) -> Option<Value> {
+        let discriminator = node.get("discriminator")?;
+        let tag = discriminator.get("propertyName")?.as_str()?;
+        let mapping = discriminator.get("mapping")?.as_object()?;
+        let (key, target) = mapping.iter().nth(self.attempt % mapping.len().max(1))?;
+        let mut whole = node.clone();
+        lay(&mut whole, merged(&json!({ "$ref": target }), self.root, 0));
+        whole.remove("discriminator");
+        let fixed = whole.get("properties").and_then(|p| p.get(tag)).map(|tag| merged(tag, self.root, 0));
+        let mut value = self.make(&Value::Object(whole), depth + 1);
+        if may_be(fixed.as_ref(), key) {
+            value.as_object_mut()?.insert(tag.to_owned(), json!(key));
+        }
+        Some(value)
     }
 
     fn object(&self, node: &Map<String, Value>, depth: usize) -> Value {
         let required: Vec<_> = list(node, "required").filter_map(Value::as_str).collect();
         let properties = node.get("properties").and_then(Value::as_object);
-        let sparse = depth >= DEPTH || (depth > 0 && self.attempt >= ATTEMPTS / 2);
+        let sparse = self.is_scarce() || depth >= DEPTH || (depth > 0 && self.attempt >= ATTEMPTS / 2);
         let most = size(node, "maxProperties").unwrap_or(usize::MAX);
         let mut object = Map::new();
         for (name, schema) in properties.into_iter().flatten() {
@@ -120,7 +177,11 @@ impl Maker<'_> {
             if (is_read_only() && (optional || !self.with_read_only)) || *schema == Value::Bool(false) {
                 continue;
             }
-            object.insert(name.clone(), self.make(schema, depth + 1));
+            let value = self.make(schema, depth + 1);
+            // Where nothing but `null` fits, not to say anything is as good.
+            if !(optional && value.is_null()) {
+                object.insert(name.clone(), value);
+            }
         }
         let other = node.get("additionalProperties").filter(|schema| schema.is_object());
         for name in required {
@@ -129,12 +190,24 @@ impl Maker<'_> {
                 object.insert(name.to_owned(), other.map_or(json!("text"), |schema| self.make(schema, depth + 1)));
             }
         }
-        let least = size(node, "minProperties").unwrap_or(0).max(usize::from(object.is_empty() && depth < DEPTH));
+        let least = size(node, "minProperties")
+            .unwrap_or(0)
+            .max(usize::from(object.is_empty() && depth < DEPTH && !self.is_scarce()));
+        // What is described goes first.
+        for (name, schema) in properties.into_iter().flatten() {
+            if object.len() < least && !object.contains_key(name) && merged(schema, self.root, 0)["readOnly"] != true {
+                object.insert(name.clone(), self.make(schema, depth + 1));
+            }
+        }
+        let names = node.get("propertyNames");
         for number in object.len()..least.min(100) {
+            let key = names.map(|names| merged(names, self.root, 0));
+            let key = key.and_then(|names| Some(text::string(names.as_object()?, number)));
+            let key = key.filter(|key| !key.starts_with("text")).unwrap_or_else(|| format!("key{number}"));
             if let Some(schema) = other {
-                object.insert(format!("key{number}"), self.make(schema, depth + 1));
+                object.insert(key, self.make(schema, depth + 1));
             } else if least > 1 || node.get("minProperties").is_some() {
-                object.insert(format!("key{number}"), json!("text"));
+                object.insert(key, json!("text"));
             }
         }
         Value::Object(object)
@@ -142,7 +215,9 @@ impl Maker<'_> {
 
     fn array(&self, node: &Map<String, Value>, depth: usize) -> Value {
         let mut items: Vec<Value> = list(node, "prefixItems").map(|item| self.make(item, depth + 1)).collect();
-        let least = size(node, "minItems").unwrap_or(0).max(usize::from(depth < DEPTH && items.is_empty()));
+        // A parameter that is an empty list is not there.
+        let is_due = if self.is_scarce() { depth == 0 } else { depth < DEPTH };
+        let least = size(node, "minItems").unwrap_or(0).max(usize::from(is_due && items.is_empty()));
         let most = size(node, "maxItems").unwrap_or(usize::MAX);
         let before = self.salt.get();
         for number in items.len()..least.min(most).min(100) {
@@ -189,6 +264,28 @@ fn list<'a>(node: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item =
     node.get(keyword).and_then(Value::as_array).into_iter().flatten()
 }
 
+/// Whether a tag of a schema may be a name: one that can be only something else says more than the name.
+fn may_be(schema: Option<&Value>, name: &str) -> bool {
+    let values = schema.and_then(|schema| schema.get("enum")?.as_array());
+    let value = schema.and_then(|schema| schema.get("const"));
+    value.is_none_or(|value| value == name) && values.is_none_or(|values| values.iter().any(|value| value == name))
+}
+
+/// Whether a value is of a type, or of one of several; of none, any is.
+fn is_of(value: &Value, kind: Option<&Value>) -> bool {
+    let is_one = |kind: &Value| match (kind.as_str().unwrap_or_default(), value) {
+        ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("null", Value::Null) => true,
+        ("number", Value::Number(_)) | ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
+        ("integer", Value::Number(number)) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
+        _ => false,
+    };
+    match kind {
+        Some(kind @ Value::String(_)) => is_one(kind),
+        Some(Value::Array(kinds)) => kinds.iter().any(is_one),
+        _ => true,
+    }
+}
+
 fn size(node: &Map<String, Value>, keyword: &str) -> Option<usize> {
     node.get(keyword).and_then(Value::as_f64).map(|size| size as usize)
 }
@@ -216,6 +313,9 @@ fn merged(schema: &Value, root: &Value, depth: usize) -> Value {
     let parts: Vec<Value> = parts.map(|part| merged(part, root, depth + 1)).chain([own]).collect();
     let mut whole = Map::new();
     parts.iter().for_each(|part| lay(&mut whole, part.clone()));
+    if target.is_some() {
+        choose(&mut whole, &node["$ref"], root);
+    }
     // A part that allows no other properties allows none of the other parts' either.
     let is_closed = |part: &&Value| part["additionalProperties"] == false && part.get("patternProperties").is_none();
     let closed: Vec<&Value> = parts.iter().filter(is_closed).collect();
@@ -226,6 +326,20 @@ fn merged(schema: &Value, root: &Value, depth: usize) -> Value {
         whole.insert("additionalProperties".to_owned(), Value::Bool(false));
     }
     Value::Object(whole)
+}
+
+/// Settles what a discriminator is for in a schema that is itself one of those that it tells apart.
+fn choose(whole: &mut Map<String, Value>, own: &Value, root: &Value) {
+    let Some(discriminator) = whole.get("discriminator") else { return };
+    let mapping = discriminator["mapping"].as_object();
+    let key = mapping.and_then(|mapping| mapping.iter().find(|(_, target)| *target == own)).map(|(key, _)| key.clone());
+    let (Some(key), Some(tag)) = (key, discriminator["propertyName"].as_str().map(str::to_owned)) else { return };
+    whole.remove("discriminator");
+    if let Some(Value::Object(properties)) = whole.get_mut("properties")
+        && may_be(properties.get(&tag).map(|tag| merged(tag, root, 0)).as_ref(), &key)
+    {
+        properties.insert(tag, json!({ "const": key }));
+    }
 }
 
 /// Lays a schema over another, so that both hold as far as that can be said in one.

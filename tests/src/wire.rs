@@ -15,11 +15,15 @@ use tokio::time::timeout;
 use crate::{corpus, sample};
 
 mod credentials;
+mod exceptions;
 mod excuse;
 mod judge;
 mod prism;
+mod said;
 
+pub use exceptions::{Exceptions, Verdict};
 use excuse::Refusal;
+use judge::Judgement;
 pub use prism::Prism;
 
 /// Prism's own errors, but for the one that says the document describes no answer.
@@ -31,6 +35,9 @@ const NO_RESPONSE: &str = "https://stoplight.io/prism/errors#NO_RESPONSE_RESPONS
 const PATIENCE: Duration = Duration::from_secs(25);
 const FROM_EXAMPLES: (&str, &str) = ("prefer", "dynamic=false");
 
+/// So much is shown of what was sent and of what was said.
+const SHOWN: usize = 600;
+
 /// What became of a document.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -38,8 +45,8 @@ pub struct Report {
     pub not_run: Option<String>,
     /// What went wrong with it on our side, if something did.
     pub failure: Option<String>,
-    /// How many operations there are to send.
-    pub operations: usize,
+    /// The names of the operations that are sent.
+    pub sent: Vec<String>,
     /// How many requests the server accepted.
     pub accepted: usize,
     /// How many of these got an answer that breaks the document's rules, in the server's own judgement.
@@ -48,6 +55,8 @@ pub struct Report {
     pub from_examples: usize,
     /// How many answers were checked by an independent validator, because reading them needed repairs.
     pub judged: usize,
+    /// The operations whose answers could not be judged so, and why.
+    pub unjudged: Vec<(String, String)>,
     /// What was wrong, by operation.
     pub complaints: Vec<Complaint>,
 }
@@ -57,6 +66,8 @@ pub struct Report {
 pub struct Complaint {
     /// The name of the operation.
     pub operation: String,
+    /// What the server said, as `tests/wire.txt` has it: a code, and the places that it names.
+    pub said: String,
     /// What was wrong.
     pub what: String,
     /// Why that is no fault of the request, where that is plain.
@@ -68,7 +79,7 @@ pub async fn exchange(path: &Path) -> Report {
     let mut report = Report::default();
     let document = match corpus::try_parse(path) {
         Ok(document) => document,
-        Err(error) => return Report { not_run: Some(error), ..report },
+        Err(error) => return Report { failure: Some(format!("it can't be read: {error}")), ..report },
     };
     let mut prism = match Prism::start(path).await {
         Ok(prism) => prism,
@@ -80,10 +91,10 @@ pub async fn exchange(path: &Path) -> Report {
         Err(error) => return Report { failure: Some(error), ..report },
     };
     let specs = operations(&registry);
-    report.operations = specs.len();
+    report.sent = specs.iter().map(|spec| spec.name().to_owned()).collect();
     for spec in specs {
         let before = prism.written();
-        let mut outcome = send(&registry, &spec, &document, &mut report.judged).await;
+        let mut outcome = send(&registry, &spec, &document, &mut report).await;
         let mut log = prism.wrote(before);
         if let Err(Trouble::Gone { is_late, .. }) = outcome {
             is_slow |= is_late;
@@ -92,7 +103,8 @@ pub async fn exchange(path: &Path) -> Report {
                 Ok(new) => prism = new,
                 Err(error) => {
                     let what = format!("the server died, and does not start again: {error}");
-                    report.complaints.push(Complaint { operation: spec.name().to_owned(), what, excuse: None });
+                    let (operation, said) = (spec.name().to_owned(), said::DEAD.to_owned());
+                    report.complaints.push(Complaint { operation, said, what, excuse: None });
                     continue;
                 }
             }
@@ -101,49 +113,62 @@ pub async fn exchange(path: &Path) -> Report {
                 Err(error) => return Report { failure: Some(error), ..report },
             }
             let before = prism.written();
-            outcome = send(&registry, &spec, &document, &mut report.judged).await;
+            outcome = send(&registry, &spec, &document, &mut report).await;
             log = prism.wrote(before);
         }
         report.from_examples += usize::from(is_slow);
-        let (what, excuse) = match outcome {
-            Ok(is_bad) => {
-                report.accepted += 1;
-                report.bad_answers += usize::from(is_bad);
-                continue;
-            }
-            Err(Trouble::Silent) if excuse::has_passed(&log) => {
-                report.accepted += 1;
-                continue;
-            }
-            Err(Trouble::Silent) => (
-                "the server's answer has no headers, and its log does not say that the request passed".to_owned(),
-                None,
-            ),
-            Err(Trouble::Gone { what, .. } | Trouble::Unsent(what)) => (what, None),
-            // More violations than a header can hold, none of them about the request.
-            Err(Trouble::Refused { error, violations, .. })
-                if error.is_empty() && violations.is_empty() && excuse::has_passed(&log) =>
-            {
-                report.accepted += 1;
-                report.bad_answers += 1;
-                continue;
-            }
-            Err(Trouble::Refused { what, error, title, violations }) => {
-                let refusal = Refusal {
-                    error: &error,
-                    title: &title,
-                    violations: &violations,
-                    log: &log,
-                    is_form: is_form(&spec),
-                    has_fragment: spec.http().is_some_and(|http| has_fragment(&document, &http.path, &http.method)),
-                };
-                let excuse = excuse::of(&refusal);
-                (what, excuse)
-            }
-        };
-        report.complaints.push(Complaint { operation: spec.name().to_owned(), what, excuse });
+        let complaint = complaint(outcome, &spec, &document, &log, &mut report);
+        report.complaints.extend(complaint);
     }
     report
+}
+
+/// What is wrong with an operation, if something is; if not, it is counted.
+fn complaint(
+    outcome: Result<bool, Trouble>,
+    spec: &OperationSpec,
+    document: &Value,
+    log: &str,
+    report: &mut Report,
+) -> Option<Complaint> {
+    let has_passed = excuse::has_passed(log);
+    let (said, what, excuse) = match outcome {
+        Ok(is_bad) => {
+            report.accepted += 1;
+            report.bad_answers += usize::from(is_bad);
+            return None;
+        }
+        Err(Trouble::Silent) if has_passed => {
+            report.accepted += 1;
+            return None;
+        }
+        // More violations than a header can hold, none of them about the request.
+        Err(Trouble::Refused { error, violations, .. }) if has_passed && error.is_empty() && violations.is_empty() => {
+            report.accepted += 1;
+            report.bad_answers += 1;
+            return None;
+        }
+        Err(Trouble::Silent) => (
+            said::SILENT.to_owned(),
+            "the server's answer has no headers, and its log does not say that the request passed".to_owned(),
+            None,
+        ),
+        Err(Trouble::Gone { what, is_late: true }) => (said::LATE.to_owned(), what, None),
+        Err(Trouble::Gone { what, is_late: false }) => (said::gone(prism::cause(log)), what, None),
+        Err(Trouble::Unsent { said, what }) => (said, what, None),
+        Err(Trouble::Refused { what, error, detail, violations }) => {
+            let refusal = Refusal {
+                error: &error,
+                detail: &detail,
+                violations: &violations,
+                log,
+                fields: &undecoded(spec),
+                has_fragment: spec.http().is_some_and(|http| has_fragment(document, &http.path, &http.method)),
+            };
+            (said::by_server(&error, &detail, &violations), what, excuse::of(&refusal))
+        }
+    };
+    Some(Complaint { operation: spec.name().to_owned(), said, what, excuse })
 }
 
 /// The operations that are sent: of those told apart by a fragment only, one.
@@ -158,14 +183,18 @@ fn operations(registry: &Registry) -> Vec<SpecRef> {
     specs
 }
 
-/// Whether the request has a form for its body: the first content type is the one that is sent.
-fn is_form(spec: &OperationSpec) -> bool {
+/// The fields of a form that were sent as lists or objects without the document saying in which style; none, if the body
+/// is no form.
+fn undecoded(spec: &OperationSpec) -> BTreeSet<String> {
+    let forms = ["application/x-www-form-urlencoded", "multipart/form-data"];
+    // The first content type is the one that is sent.
     let first = spec.http().and_then(|http| http.bodies.first());
-    first.is_some_and(|body| {
-        ["application/x-www-form-urlencoded", "multipart/form-data"]
-            .iter()
-            .any(|form| body.content_type.starts_with(form))
-    })
+    let form = first.filter(|body| forms.iter().any(|form| body.content_type.starts_with(form)));
+    let (Some(body), Ok(input)) = (form, input(spec)) else { return BTreeSet::new() };
+    let has_style = |name: &str| body.fields.iter().any(|field| field.name == name && field.style.is_some());
+    let fields = input.get(body.property.as_ref()).and_then(Value::as_object).into_iter().flatten();
+    let fields = fields.filter(|(name, value)| (value.is_array() || value.is_object()) && !has_style(name));
+    fields.map(|(name, _)| name.clone()).collect()
 }
 
 /// Whether the document has the operation under a path with a fragment.
@@ -198,9 +227,9 @@ enum Trouble {
     /// It answered with a stream of nothing.
     Silent,
     /// Our own check of the input did not like it, or our own reading of the answer was wrong.
-    Unsent(String),
+    Unsent { said: String, what: String },
     /// The server did not like it: its own error, and what it says about the request.
-    Refused { what: String, error: String, title: String, violations: Vec<Value> },
+    Refused { what: String, error: String, detail: String, violations: Vec<Value> },
 }
 
 /// What an answer tells.
@@ -213,13 +242,10 @@ async fn send(
     registry: &Registry,
     spec: &OperationSpec,
     document: &Value,
-    judged: &mut usize,
+    report: &mut Report,
 ) -> Result<bool, Trouble> {
-    let schema = spec.input.self_contained(&spec.definitions);
-    let mut schema = schema.map_err(|error| Trouble::Unsent(format!("the input's schema is no JSON: {error}")))?;
-    choose_content_type(spec, &mut schema);
-    let input = sample::fitting(&schema);
-    let told = |what: String| format!("{what} for {}", shortened(&input.to_string()));
+    let input = input(spec)?;
+    let told = |what: String| format!("{what} for {}", shortened(&input.to_string(), SHOWN));
     if spec.kind == OperationKind::Subscription {
         let first = async {
             let mut stream = registry.stream(&spec.id, input.clone()).await?;
@@ -242,11 +268,15 @@ async fn send(
         Err(error) if error.details().get("raw").is_some() || error.details().get("value").is_some() => {
             let details = error.details();
             let raw = details.get("raw").or_else(|| details.get("value")).cloned().unwrap_or_default();
-            *judged += 1;
-            if judge::accepts(document, spec, &raw) {
-                let what =
-                    format!("a good answer was repaired: {} in {}", error.message(), shortened(&raw.to_string()));
-                return Err(Trouble::Unsent(what));
+            report.judged += 1;
+            match judge::judge(document, spec, &raw) {
+                Judgement::Accepted => {
+                    let raw = shortened(&raw.to_string(), SHOWN);
+                    let what = format!("a good answer was repaired: {} in {raw}", error.message());
+                    return Err(Trouble::Unsent { said: said::by_us("REPAIRED", &error), what });
+                }
+                Judgement::Refused => {}
+                Judgement::None(why) => report.unjudged.push((spec.name().to_owned(), why)),
             }
             // Once more, for the headers, which the error has not.
             let again = registry.call(&spec.id, input.clone()).await;
@@ -261,6 +291,17 @@ fn headers(meta: &ResponseMeta) -> Map<String, Value> {
     headers.map(|(name, value)| (name.to_string(), Value::String(value.to_string()))).collect()
 }
 
+/// What is sent: a value of the input's schema, the same in every run.
+fn input(spec: &OperationSpec) -> Result<Value, Trouble> {
+    let schema = spec.input.self_contained(&spec.definitions);
+    let mut schema = schema.map_err(|error| Trouble::Unsent {
+        said: "NO_SCHEMA".to_owned(),
+        what: format!("the input's schema is no JSON: {error}"),
+    })?;
+    choose_content_type(spec, &mut schema);
+    Ok(sample::fitting(&schema))
+}
+
 /// Whether the server accepted the request; if so, whether its answer broke the document's rules.
 fn accepted(outcome: Result<Map<String, Value>, CallError>, told: &dyn Fn(String) -> String) -> Result<bool, Trouble> {
     let answer = match outcome {
@@ -272,7 +313,10 @@ fn accepted(outcome: Result<Map<String, Value>, CallError>, told: &dyn Fn(String
                 let is_late = *error.code() == ErrorCode::Timeout;
                 let is_gone =
                     is_late || error.message().contains("request failed") || error.message().contains("connect");
-                return Err(if is_gone { Trouble::Gone { what, is_late } } else { Trouble::Unsent(what) });
+                return Err(match is_gone {
+                    true => Trouble::Gone { what, is_late },
+                    false => Trouble::Unsent { said: said::by_us("NOT_SENT", &error), what },
+                });
             }
             let body = match &details["body"] {
                 Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
@@ -284,20 +328,21 @@ fn accepted(outcome: Result<Map<String, Value>, CallError>, told: &dyn Fn(String
     let kind = answer.error["type"].as_str().unwrap_or_default();
     if kind.starts_with(PRISM) && kind != NO_RESPONSE {
         let error = kind.strip_prefix(PRISM).unwrap_or(kind).to_owned();
-        let text = |key: &str| shortened(answer.error[key].as_str().unwrap_or_default());
+        let text = |key: &str| answer.error[key].as_str().unwrap_or_default();
         let violations = answer.error["validation"].as_array().cloned().unwrap_or_default();
-        let more = shortened(&Value::from(violations.clone()).to_string());
+        let more = shortened(&Value::from(violations.clone()).to_string(), SHOWN);
         // What an answer breaks has the place `response`, and is no word about the request.
         let violations = violations.into_iter().filter(|violation| violation["location"][0] != "response").collect();
-        let what = told(format!("{error}: {} {} {more}", text("title"), text("detail")));
-        return Err(Trouble::Refused { what, error, title: text("title"), violations });
+        let detail = [text("title"), text("detail")].join("\n").trim().to_owned();
+        let what = told(format!("{error}: {} {more}", shortened(&detail, SHOWN)));
+        return Err(Trouble::Refused { what, error, detail, violations });
     }
     let violations = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("sl-violations"));
     let Some(text) = violations.and_then(|(_, text)| text.as_str()) else { return Ok(false) };
     let parsed: Option<Vec<Value>> = serde_json::from_str(text).ok();
-    let what = told(format!("sl-violations: {}", shortened(text)));
+    let what = told(format!("sl-violations: {}", shortened(text, SHOWN)));
     let Some(parsed) = parsed else {
-        return Err(Trouble::Refused { what, error: String::new(), title: String::new(), violations: Vec::new() });
+        return Err(Trouble::Refused { what, error: String::new(), detail: String::new(), violations: Vec::new() });
     };
     // What the server makes up breaks the document's rules now and then, which says nothing about the request.
     let violations: Vec<Value> =
@@ -305,7 +350,7 @@ fn accepted(outcome: Result<Map<String, Value>, CallError>, told: &dyn Fn(String
     if violations.is_empty() {
         return Ok(true);
     }
-    Err(Trouble::Refused { what, error: String::new(), title: String::new(), violations })
+    Err(Trouble::Refused { what, error: String::new(), detail: String::new(), violations })
 }
 
 /// Where the caller chooses a content type: the first, with a body of the schema that it has.
@@ -325,8 +370,9 @@ fn choose_content_type(spec: &OperationSpec, schema: &mut Value) {
     }
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(600) {
+/// The beginning of a text.
+fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),
     }

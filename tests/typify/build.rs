@@ -1,4 +1,7 @@
-//! Types of the same definitions, by two generators: some of each document of a fixed list, or of our own documents.
+//! Types of the same definitions, by two generators: some of each document of a fixed list, of the smallest documents of
+//! another directory, or of our own documents.
+//!
+//! A document that gives nothing to compare is not passed over: the test is told, and says whether that is expected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -42,9 +45,17 @@ fn main() -> Result<(), Error> {
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let (mut modules, mut calls, mut schemas) = (String::new(), String::new(), Vec::new());
+    let mut nothing = Vec::new();
     for (at, file) in documents()?.iter().enumerate() {
         println!("cargo::rerun-if-changed={}", file.display());
-        let Ok((api, _)) = load(&file.display().to_string(), &FileSource::new(), &ReadOptions::new()) else { continue };
+        let document = file.file_name().unwrap_or_default().to_string_lossy();
+        let (api, _) = match load(&file.display().to_string(), &FileSource::new(), &ReadOptions::new()) {
+            Ok(read) => read,
+            Err(error) => {
+                nothing.push((document.into_owned(), error.to_string()));
+                continue;
+            }
+        };
         let all: BTreeMap<String, Value> = api
             .definitions
             .as_slice()
@@ -53,6 +64,8 @@ fn main() -> Result<(), Error> {
             .collect::<Result<_, Error>>()?;
         let (names, needed) = chosen(&all);
         if names.is_empty() {
+            let why = if all.is_empty() { "no definitions" } else { "no definitions that the other generator takes" };
+            nothing.push((document.into_owned(), why.to_owned()));
             continue;
         }
         let (source, types) = theirs(&names, &needed, &all).ok_or("what it took alone it does not take together")?;
@@ -62,7 +75,6 @@ fn main() -> Result<(), Error> {
             let file = out.join(format!("{side}_{at}.rs"));
             writeln!(modules, "#[allow(warnings, clippy::all)]\nmod {side}_{at} {{ include!({file:?}); }}")?;
         }
-        let document = file.file_name().unwrap_or_default().to_string_lossy();
         for (number, (name, other)) in names.iter().zip(&types).enumerate() {
             writeln!(
                 calls,
@@ -74,25 +86,36 @@ fn main() -> Result<(), Error> {
         }
     }
     std::fs::write(out.join("schemas.json"), Value::from(schemas).to_string())?;
-    std::fs::write(out.join("cases.rs"), format!("{modules}\nfn cases(run: &mut Run) {{\n{calls}}}\n"))?;
+    let nothing = format!(
+        "/// The documents that gave nothing to compare, and why.\nconst NOTHING: &[(&str, &str)] = &{nothing:?};\n"
+    );
+    std::fs::write(out.join("cases.rs"), format!("{modules}\n{nothing}\nfn cases(run: &mut Run) {{\n{calls}}}\n"))?;
     Ok(())
 }
 
 fn documents() -> Result<Vec<PathBuf>, Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    if let Some(folder) = std::env::var_os("OPS_SPECS") {
-        let files = DOCUMENTS.iter().map(|name| root.join(&folder).join(name)).filter(|file| file.is_file());
-        let files: Vec<PathBuf> = files.collect();
-        if !files.is_empty() {
-            return Ok(files);
+    let folder = std::env::var_os("OPS_SPECS").unwrap_or_else(|| "tests/fixtures/openapi".into());
+    let folder = root.join(folder);
+    let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut files: Vec<(u64, PathBuf)> = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|have| ["json", "yaml", "yml"].iter().any(|want| have == *want)) {
+            files.push((path.metadata()?.len(), path));
         }
     }
-    let folder = root.join("tests/fixtures/openapi");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
-    files.retain(|file| file.is_file());
     files.sort();
-    Ok(files)
+    let files: Vec<PathBuf> = files.into_iter().map(|(_, path)| path).collect();
+    let is_named = |path: &&PathBuf| DOCUMENTS.iter().any(|name| path.file_name() == Some(name.as_ref()));
+    let named: Vec<PathBuf> = files.iter().filter(is_named).cloned().collect();
+    match named.len() {
+        0 if files.is_empty() => Err(format!("no documents in {}", folder.display()).into()),
+        // Another directory than the one whose documents are named.
+        0 => Ok(files.into_iter().take(DOCUMENTS.len()).collect()),
+        count if count == DOCUMENTS.len() => Ok(named),
+        _ => Err(format!("{} has some of the documents of the list, not all", folder.display()).into()),
+    }
 }
 
 /// Definitions that the other generator takes, and all that these need.

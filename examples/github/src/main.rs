@@ -75,13 +75,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Shows the first pages of a repository's open issues; each is asked for when it is wanted.
 async fn list_issues(client: &HttpClient, owner: &str, repo: &str) -> Result<(), Box<dyn Error>> {
-    // An input with many optional parts is shorter as JSON: what is not there has the document's default.
+    // An input with many optional parts is shorter as JSON: what is not there is not sent.
     let first = json!({ "owner": owner, "repo": repo, "per_page": PER_PAGE });
     let first: github::IssuesListForRepoInput = serde_json::from_value(first)?;
     let input = first.clone();
     let next = move |page: &ResponseEnvelope<Vec<github::Issue>>| {
         let page = link_parameter(page, "page")?.parse().ok()?;
-        Some(github::IssuesListForRepoInput { page, ..input.clone() })
+        Some(github::IssuesListForRepoInput { page: Some(page), ..input.clone() })
     };
     let mut pages = pin!(pages::<github::IssuesListForRepo, _, _>(client, first, next).take(SHOWN));
     while let Some(page) = pages.next().await {

@@ -46,14 +46,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("The same by its id, for programs that meet operations at run time:");
     print(registry.call("shop.showPet", serde_json::json!({ "petId": 1 })).await);
 
-    println!("An answer that does not match the document is repaired, and the envelope says so:");
+    println!("A response that says the same in another way is converted, and the envelope says so:");
     print(registry.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id: 2 }).await);
+
+    println!("One that lacks something is an error, with the response in it; nothing is made up:");
+    print(registry.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id: 3 }).await);
 
     println!("An HTTP error, with what the server said:");
     print(registry.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id: 404 }).await);
 
     println!("A stream of server-sent events, an envelope each:");
-    let mut sales = registry.subscribe::<shop::WatchSales>(shop::WatchSalesInput { limit: 3 }).await?;
+    let mut sales = registry.subscribe::<shop::WatchSales>(shop::WatchSalesInput { limit: Some(3) }).await?;
     while let Some(sale) = sales.next().await {
         print(sale);
     }

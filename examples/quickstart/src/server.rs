@@ -1,4 +1,4 @@
-//! The shop's server: two pets, one of them not as the document says, and a stream of sales.
+//! The shop's server: three pets, two of them not as the document says, and a stream of sales.
 
 use std::net::SocketAddr;
 
@@ -21,11 +21,13 @@ pub(crate) async fn start() -> std::io::Result<SocketAddr> {
 async fn show_pet(Path(id): Path<i64>) -> (StatusCode, Json<Value>) {
     match id {
         1 => (StatusCode::OK, Json(json!({ "id": 1, "name": "Rex", "status": "available", "price": 250.0 }))),
-        // An id that is text, a price that is text, and a property that nobody declared.
+        // An id and a price that are text, and a property that nobody declared.
         2 => (
             StatusCode::OK,
-            Json(json!({ "id": "two", "name": "Tom", "status": "sold", "price": "cheap", "colour": "red" })),
+            Json(json!({ "id": "2", "name": "Tom", "status": "sold", "price": "12.5", "colour": "red" })),
         ),
+        // A pet without a name.
+        3 => (StatusCode::OK, Json(json!({ "id": 3, "status": "sold" }))),
         _ => (StatusCode::NOT_FOUND, Json(json!({ "title": "no such pet" }))),
     }
 }

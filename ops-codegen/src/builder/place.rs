@@ -1,8 +1,10 @@
 //! Where in a document the places are that the generator speaks of: it knows definitions and operations only.
 
+use std::collections::HashMap;
+
 use ops_runtime::openapi::{self, locate};
 use ops_runtime::{Diagnostic, McpOutput, OperationSpec};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Gives the generator's diagnostics the document, and pointer, line and column in it where the document has the place.
 ///
@@ -15,10 +17,13 @@ pub(super) fn place(diagnostics: &mut [Diagnostic], operations: &[OperationSpec]
     let text = std::fs::read_to_string(document).unwrap_or_default();
     let is_list = operations.iter().any(|spec| spec.mcp().is_some());
     let list = if is_list { openapi::parse(&text).ok() } else { None };
+    let by_id: HashMap<&str, &OperationSpec> = operations.iter().map(|spec| (spec.id.as_ref(), spec)).collect();
+    let tools = list.as_ref().and_then(Tools::of);
     let candidates: Vec<Vec<String>> = ours()
-        .map(|diagnostic| match &list {
-            Some(list) => in_list(list, &diagnostic.pointer, operations).into_iter().collect(),
-            None => candidates(&diagnostic.pointer, operations),
+        .map(|diagnostic| match (&list, &tools) {
+            (Some(_), Some(tools)) => tools.place(&diagnostic.pointer, &by_id).into_iter().collect(),
+            (Some(_), None) => Vec::new(),
+            (None, _) => candidates(&diagnostic.pointer, &by_id),
         })
         .collect();
     let all: Vec<&str> = candidates.iter().flatten().map(String::as_str).collect();
@@ -34,53 +39,78 @@ pub(super) fn place(diagnostics: &mut [Diagnostic], operations: &[OperationSpec]
     }
 }
 
-/// The place in a list of tools that a pointer of the generator means, or what holds it.
-fn in_list(list: &Value, pointer: &str, operations: &[OperationSpec]) -> Option<String> {
-    let root =
-        ["/tools", "/result/tools", ""].into_iter().find(|root| list.pointer(root).is_some_and(Value::is_array))?;
-    let tools = list.pointer(root)?.as_array()?;
-    let mut rest = pointer.to_owned();
-    let found = loop {
-        let place = tools.iter().enumerate().find_map(|(at, tool)| {
-            let inside = inside(tool, &rest, operations)?;
-            tool.pointer(&inside).map(|_| format!("{root}/{at}{inside}"))
-        });
-        match (place, rest.rfind('/')) {
-            (Some(place), _) => break place,
-            // What was rewritten stands further out.
-            (None, Some(end)) if end > 0 => rest.truncate(end),
-            (None, _) => return None,
-        }
-    };
-    Some(found)
+/// A list of tools, and where the tools stand in it.
+struct Tools<'v> {
+    root: &'static str,
+    tools: &'v [Value],
+    /// The first of each name.
+    by_name: HashMap<&'v str, usize>,
+    /// The first that defines each name.
+    by_definition: HashMap<&'v str, (usize, &'static str)>,
 }
 
-/// Where a pointer of the generator leads inside a tool.
-fn inside(tool: &Value, pointer: &str, operations: &[OperationSpec]) -> Option<String> {
-    if let Some(definition) = pointer.strip_prefix("/$defs/") {
-        let places = ["inputSchema", "outputSchema"].into_iter().flat_map(|side| {
-            ["$defs", "definitions"].into_iter().map(move |table| format!("/{side}/{table}/{definition}"))
-        });
-        return places.into_iter().find(|place| tool.pointer(place).is_some());
+impl<'v> Tools<'v> {
+    fn of(list: &'v Value) -> Option<Self> {
+        let root =
+            ["/tools", "/result/tools", ""].into_iter().find(|root| list.pointer(root).is_some_and(Value::is_array))?;
+        let tools = list.pointer(root)?.as_array()?;
+        let (mut by_name, mut by_definition) = (HashMap::new(), HashMap::new());
+        for (at, tool) in tools.iter().enumerate() {
+            if let Some(name) = tool.get("name").and_then(Value::as_str) {
+                by_name.entry(name).or_insert(at);
+            }
+            for table in
+                ["/inputSchema/$defs", "/inputSchema/definitions", "/outputSchema/$defs", "/outputSchema/definitions"]
+            {
+                for name in tool.pointer(table).and_then(Value::as_object).into_iter().flat_map(Map::keys) {
+                    by_definition.entry(name.as_str()).or_insert((at, table));
+                }
+            }
+        }
+        Some(Self { root, tools, by_name, by_definition })
     }
-    let rest = pointer.strip_prefix("/operations/")?;
-    let (id, rest) = rest.split_once('/').unwrap_or((rest, ""));
-    let id = id.replace("~1", "/").replace("~0", "~");
-    let binding = operations.iter().find(|spec| spec.id == id).and_then(OperationSpec::mcp)?;
-    if tool.get("name").and_then(Value::as_str) != Some(binding.tool.as_ref()) {
-        return None;
+
+    /// The place that a pointer of the generator means, or what holds it.
+    fn place(&self, pointer: &str, operations: &HashMap<&str, &OperationSpec>) -> Option<String> {
+        let (at, mut inside, least) = self.inside(pointer, operations)?;
+        let tool = self.tools.get(at)?;
+        // What was rewritten stands further out.
+        while inside.len() > least && tool.pointer(&inside).is_none() {
+            inside.truncate(inside.rfind('/').unwrap_or(0));
+        }
+        Some(format!("{}/{at}{inside}", self.root))
     }
-    let (side, rest) = rest.split_once('/').map_or((rest, String::new()), |(side, rest)| (side, format!("/{rest}")));
-    Some(match (side, binding.output) {
-        ("input", _) => format!("/inputSchema{rest}"),
-        ("output", McpOutput::Wrapped) => format!("/outputSchema/properties/result{rest}"),
-        ("output", _) => format!("/outputSchema{rest}"),
-        _ => String::new(),
-    })
+
+    /// The tool that a pointer of the generator leads to, the pointer inside of it, and how much of that there is for
+    /// certain.
+    fn inside(&self, pointer: &str, operations: &HashMap<&str, &OperationSpec>) -> Option<(usize, String, usize)> {
+        if let Some(definition) = pointer.strip_prefix("/$defs/") {
+            let name = definition.split('/').next().unwrap_or(definition);
+            let (at, table) = self.by_definition.get(unescaped(name).as_str())?;
+            return Some((*at, format!("{table}/{definition}"), table.len() + 1 + name.len()));
+        }
+        let rest = pointer.strip_prefix("/operations/")?;
+        let (id, rest) = rest.split_once('/').unwrap_or((rest, ""));
+        let binding = operations.get(unescaped(id).as_str()).and_then(|spec| spec.mcp())?;
+        let at = *self.by_name.get(binding.tool.as_ref())?;
+        let (side, rest) = rest.split_once('/').map_or((rest, ""), |(side, rest)| (side, rest));
+        let gap = if rest.is_empty() { "" } else { "/" };
+        let inside = match (side, binding.output) {
+            ("input", _) => format!("/inputSchema{gap}{rest}"),
+            ("output", McpOutput::Wrapped) => format!("/outputSchema/properties/result{gap}{rest}"),
+            ("output", _) => format!("/outputSchema{gap}{rest}"),
+            _ => String::new(),
+        };
+        Some((at, inside, 0))
+    }
+}
+
+fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
 }
 
 /// The places in a document that a pointer of the generator may mean, the likeliest first.
-fn candidates(pointer: &str, operations: &[OperationSpec]) -> Vec<String> {
+fn candidates(pointer: &str, operations: &HashMap<&str, &OperationSpec>) -> Vec<String> {
     if let Some(rest) = pointer.strip_prefix("/$defs/") {
         let name = rest.split('/').next().unwrap_or(rest);
         let roots = ["/components/schemas/", "/definitions/"];
@@ -88,8 +118,8 @@ fn candidates(pointer: &str, operations: &[OperationSpec]) -> Vec<String> {
     }
     let Some(rest) = pointer.strip_prefix("/operations/") else { return Vec::new() };
     let escaped = rest.split('/').next().unwrap_or(rest);
-    let id = escaped.replace("~1", "/").replace("~0", "~");
-    let http = operations.iter().find(|spec| spec.id == id).and_then(OperationSpec::http);
+    let id = unescaped(escaped);
+    let http = operations.get(id.as_str()).and_then(|spec| spec.http());
     http.map(|http| {
         let path = http.path.replace('~', "~0").replace('/', "~1");
         format!("/paths/{path}/{}", http.method.to_lowercase())

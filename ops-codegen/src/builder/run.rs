@@ -10,19 +10,32 @@ use ops_runtime::{Api, Diagnostic, Severity};
 
 use super::place::place;
 use super::{Builder, Form, Module};
-use crate::Error;
 use crate::directory::contents;
 use crate::select::Selection;
+use crate::{Error, Generator};
 
 /// One run of a builder.
-pub(super) struct Run<'a> {
-    pub(super) builder: &'a Builder,
-    pub(super) selection: Selection,
-    pub(super) modules: Vec<Module>,
-    pub(super) skipped: Vec<Diagnostic>,
+pub(super) struct Run {
+    generator: Generator,
+    selection: Selection,
+    modules: Vec<Module>,
+    /// What the modules are made of, for messages.
+    sources: Vec<String>,
+    skipped: Vec<Diagnostic>,
 }
 
-impl Run<'_> {
+/// A file that nothing could be made of, and why.
+type Failed = (PathBuf, Vec<Diagnostic>);
+
+impl Run {
+    pub(super) fn new(builder: &Builder) -> Self {
+        let add = |generator: Generator, pattern: &String| generator.with_explicit_null(pattern);
+        let generator = builder.explicit_null.iter().fold(builder.generator.clone(), add);
+        let mut selection = builder.selection.clone();
+        generator.explicit_null().iter().for_each(|pattern| selection.explicit_null(pattern.clone()));
+        Self { generator, selection, modules: Vec::new(), sources: Vec::new(), skipped: Vec::new() }
+    }
+
     pub(super) fn document(
         &mut self,
         location: &str,
@@ -38,7 +51,7 @@ impl Run<'_> {
         };
         let (api, diagnostics) = read.map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
         let files = source.files();
-        self.module(namespace.to_owned(), api, diagnostics, files)?;
+        self.module(namespace.to_owned(), api, diagnostics, files, location)?;
         if let Some(module) = self.modules.last_mut() {
             let Module { operations, generated, .. } = module;
             place(&mut generated.diagnostics, operations, location);
@@ -50,45 +63,47 @@ impl Run<'_> {
     pub(super) fn directory(&mut self, path: &Path) -> Result<(), Error> {
         let contents = contents(path)?;
         self.skipped.extend(contents.skipped);
-        for (file, form, namespace) in contents.documents {
+        let mut failed: Vec<Failed> = Vec::new();
+        for ((file, form), namespace) in contents.documents.into_iter().zip(contents.namespaces) {
             let location = file.to_string_lossy().replace('\\', "/");
-            let result = check_namespace(&namespace)
-                .and_then(|()| self.document(&location, form, FileSource::new().within(path), &namespace));
-            self.skip(result, &location)?;
+            let told = namespace.diagnostic(&location);
+            if !namespace.is_unique {
+                failed.push((file, told.into_iter().collect()));
+                continue;
+            }
+            let result = check_namespace(&namespace.name)
+                .and_then(|()| self.document(&location, form, FileSource::new().within(path), &namespace.name));
+            match self.modules.last_mut().filter(|_| result.is_ok()) {
+                Some(module) => module.generated.diagnostics.extend(told),
+                None => self.skipped.extend(told),
+            }
+            skip(result, file, &mut failed)?;
         }
         for (namespace, specs) in contents.specs {
             let files = specs.files.clone();
-            let location = files.first().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
-            let result = check_namespace(&namespace)
-                .and_then(|()| self.module(namespace.clone(), specs.into_api(), Vec::new(), files));
-            self.skip(result, &location)?;
+            let file = files.first().cloned().unwrap_or_default();
+            let result = check_namespace(&namespace).and_then(|()| {
+                self.module(namespace.clone(), specs.into_api(), Vec::new(), files, &file.to_string_lossy())
+            });
+            skip(result, file, &mut failed)?;
         }
-        // What a document refers to is a part of it.
-        let read: BTreeSet<PathBuf> =
-            self.modules.iter().flat_map(|module| &module.files).filter_map(|file| file.canonicalize().ok()).collect();
-        let parts = |file: &Path| file.canonicalize().is_ok_and(|file| read.contains(&file));
-        self.skipped.extend(contents.unknown.into_iter().filter(|(file, _)| !parts(file)).map(|(_, told)| told));
+        self.tell(failed, contents.unknown);
         Ok(())
     }
 
-    /// Makes a diagnostic of an error that one file of a directory has.
-    fn skip(&mut self, result: Result<(), Error>, location: &str) -> Result<(), Error> {
-        match result {
-            Err(Error::Document { diagnostics }) => {
-                self.skipped.extend(diagnostics.into_iter().map(|mut diagnostic| {
-                    diagnostic.severity = Severity::Warning;
-                    let help = diagnostic.help.as_ref().map(|help| format!("the file was skipped: {help}"));
-                    diagnostic.with_help(help.unwrap_or_else(|| "the file was skipped".to_owned()))
-                }));
-                Ok(())
-            }
-            Err(Error::Settings(message)) => {
-                let diagnostic = Diagnostic::warning("", message).with_help("the file was skipped");
-                self.skipped.push(diagnostic.with_document(location));
-                Ok(())
-            }
-            other => other,
+    /// Says which files of a directory nothing was made of. What a document refers to is a part of it.
+    fn tell(&mut self, failed: Vec<Failed>, unknown: Vec<(PathBuf, Diagnostic)>) {
+        let read: BTreeSet<PathBuf> =
+            self.modules.iter().flat_map(|module| &module.files).filter_map(|file| file.canonicalize().ok()).collect();
+        let is_part = |file: &Path| file.canonicalize().is_ok_and(|file| read.contains(&file));
+        for (file, diagnostics) in failed {
+            let severity = if is_part(&file) { Severity::Note } else { Severity::Error };
+            self.skipped.extend(diagnostics.into_iter().map(|mut diagnostic| {
+                diagnostic.severity = severity;
+                diagnostic
+            }));
         }
+        self.skipped.extend(unknown.into_iter().filter(|(file, _)| !is_part(file)).map(|(_, told)| told));
     }
 
     pub(super) fn module(
@@ -97,28 +112,63 @@ impl Run<'_> {
         mut api: Api,
         mut diagnostics: Vec<Diagnostic>,
         files: Vec<PathBuf>,
+        source: &str,
     ) -> Result<(), Error> {
-        if self.modules.iter().any(|module| module.namespace.to_lowercase() == namespace.to_lowercase()) {
-            let message = format!("two documents have the namespace `{namespace}`: name another with `namespace`");
-            return Err(Error::Settings(message));
+        let is_same = |module: &Module| module.namespace.to_lowercase() == namespace.to_lowercase();
+        if let Some((_, other)) = self.modules.iter().zip(&self.sources).find(|(module, _)| is_same(module)) {
+            let both = format!("{other} and {} have the namespace `{namespace}`", quoted(source));
+            return Err(Error::Settings(format!("{both}: give one of them a namespace of its own")));
         }
         self.selection.apply(&mut api, &mut diagnostics);
-        let mut generated = self.builder.generator.generate(&api);
+        let mut generated = self.generator.generate(&api);
         diagnostics.append(&mut generated.diagnostics);
         generated.diagnostics = diagnostics;
         self.modules.push(Module { namespace, operations: api.operations, generated, files });
+        self.sources.push(quoted(source));
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> Result<Vec<Module>, Error> {
+        if let Err(error) = self.selection.finish() {
+            // It may have matched an operation of a document that could not be read.
+            let unreadable = self.skipped.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+            let Error::Settings(message) = error else { return Err(error) };
+            if !unreadable {
+                return Err(Error::Settings(message));
+            }
+            self.skipped.push(Diagnostic::error("", message));
+            return Err(Error::Document { diagnostics: self.skipped });
+        }
         match self.modules.last_mut() {
             Some(module) => module.generated.diagnostics.append(&mut self.skipped),
             None if !self.skipped.is_empty() => return Err(Error::Document { diagnostics: self.skipped }),
             None => return Err(Error::Settings("there is no document to generate from".to_owned())),
         }
-        self.selection.finish()?;
         Ok(self.modules)
     }
+}
+
+/// Keeps an error that one file of a directory has.
+fn skip(result: Result<(), Error>, file: PathBuf, failed: &mut Vec<Failed>) -> Result<(), Error> {
+    let diagnostics = match result {
+        Err(Error::Document { diagnostics }) => diagnostics,
+        Err(Error::Settings(message)) => {
+            let location = file.to_string_lossy().replace('\\', "/");
+            vec![Diagnostic::error("", message).with_document(location)]
+        }
+        other => return other,
+    };
+    let skipped = |diagnostic: Diagnostic| {
+        let help = diagnostic.help.as_ref().map(|help| format!("the file was skipped: {help}"));
+        diagnostic.with_help(help.unwrap_or_else(|| "the file was skipped".to_owned()))
+    };
+    failed.push((file, diagnostics.into_iter().map(skipped).collect()));
+    Ok(())
+}
+
+/// What a module is made of, as messages call it.
+fn quoted(source: &str) -> String {
+    if source.is_empty() { "an API".to_owned() } else { format!("`{source}`") }
 }
 
 /// Whether a file is a list of tools.

@@ -1,13 +1,17 @@
-//! What can be said only when all types are known: cycles, tags, directions, defaults.
+//! What can be said only when all types are known: cycles, tags, constants.
+
+use std::collections::HashMap;
 
 use ops_runtime::Diagnostic;
 use serde_json::Value;
 
+use super::default::{drop_misfits, fit_defaults};
 use super::depth::limit;
-use super::order::{order, reached, settle};
+use super::direction::fit_directions;
+use super::order::{order, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
 use super::share::{name_unions, share};
-use crate::types::{Default, Field, Literal, Shape, Type, Types};
+use crate::types::{Default, Field, Shape, Type, Types};
 
 /// The types that the operations name, in the order of the operations.
 #[derive(Debug, Default)]
@@ -21,12 +25,24 @@ pub(crate) struct Root {
     pub(crate) input: Type,
     pub(crate) output: Type,
     pub(crate) errors: Vec<Type>,
+    /// Whether the operation is an HTTP request: its input is parameters and a body.
+    pub(crate) is_http: bool,
+    pub(crate) nulls: Nulls,
+}
+
+/// Where a request may have to say `null` of a property that need not be there.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Nulls {
+    Nowhere,
+    /// In these properties of the input.
+    In(Vec<String>),
+    Everywhere,
 }
 
 impl Roots {
     pub(crate) fn types_mut(&mut self) -> impl Iterator<Item = &mut Type> {
         self.operations.iter_mut().flat_map(|root| {
-            let Root { input, output, errors } = root;
+            let Root { input, output, errors, .. } = root;
             [input, output].into_iter().chain(errors)
         })
     }
@@ -36,17 +52,19 @@ impl Roots {
 pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec<Diagnostic>) {
     settle(types);
     break_aliases(types, diagnostics);
+    shorten_aliases(types);
     break_unions(types, diagnostics);
     untag(types);
-    loosen(types, roots);
+    fit_directions(types, roots);
     take_constants(types);
     order(types, roots);
     share(types, roots);
     name_unions(types);
     insert_pointers(types);
     limit(types, roots, diagnostics);
+    drop_misfits(types, diagnostics);
     order(types, roots);
-    fit_defaults(types, diagnostics);
+    fit_defaults(types);
 }
 
 /// An alias cannot name itself: a list or a map becomes a type of its own, anything else any JSON.
@@ -81,6 +99,47 @@ fn break_aliases(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
             } else if let Shape::Alias(type_ @ (Type::Map(_) | Type::List(_))) = &mut item.shape {
                 item.shape = Shape::Newtype(std::mem::replace(type_, Type::Value));
             }
+        }
+    }
+}
+
+/// So many aliases may lead to each other; what is further away is named by its end.
+const ALIASES: usize = 8;
+
+/// Shortens chains of aliases, so that looking a type up takes one step.
+pub(super) fn shorten_aliases(types: &mut Types) {
+    let next: Vec<Option<usize>> = types
+        .items
+        .iter()
+        .map(|item| if let Shape::Alias(Type::Named(next)) = item.shape { Some(next) } else { None })
+        .collect();
+    // The end of each chain, and how far it is.
+    let mut ends: Vec<Option<(usize, usize)>> = vec![None; next.len()];
+    for start in 0..next.len() {
+        let (mut way, mut at) = (Vec::new(), start);
+        let (end, mut length) = loop {
+            match (ends.get(at).copied().flatten(), next.get(at).copied().flatten()) {
+                (Some((end, length)), _) => break (end, length),
+                // Circles are broken already.
+                (None, Some(to)) if way.len() <= next.len() => {
+                    way.push(at);
+                    at = to;
+                }
+                _ => break (at, 0),
+            }
+        };
+        while let Some(id) = way.pop() {
+            length += 1;
+            if let Some(slot) = ends.get_mut(id) {
+                *slot = Some((end, length));
+            }
+        }
+    }
+    for (item, end) in types.items.iter_mut().zip(ends) {
+        if let (Some((end, length)), Shape::Alias(type_)) = (end, &mut item.shape)
+            && length > ALIASES
+        {
+            *type_ = Type::Named(end);
         }
     }
 }
@@ -123,7 +182,19 @@ fn direct(type_: &mut Type) -> Vec<usize> {
 
 /// Only objects carry a tag: a union of anything else is told apart by shape.
 fn untag(types: &mut Types) {
-    loop {
+    // What becomes a plain union may be a variant of others.
+    let mut parents: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut queue: Vec<usize> = Vec::new();
+    for (id, item) in types.items.iter().enumerate() {
+        let Shape::Tagged(tagged) = &item.shape else { continue };
+        queue.push(id);
+        for variant in &tagged.variants {
+            if let Type::Named(inner) = types.resolve(&variant.variant.type_) {
+                parents.entry(*inner).or_default().push(id);
+            }
+        }
+    }
+    while let Some(id) = queue.pop() {
         let record = |type_: &Type| match types.resolve(type_) {
             Type::Map(_) | Type::Value => true,
             Type::Named(id) => {
@@ -135,27 +206,14 @@ fn untag(types: &mut Types) {
             Shape::Tagged(tagged) => !tagged.variants.iter().all(|v| record(&v.variant.type_)),
             _ => false,
         };
-        let Some(id) = types.items.iter().position(wrong) else { return };
+        if !types.get(id).is_some_and(wrong) {
+            continue;
+        }
+        queue.extend(parents.get(&id).into_iter().flatten());
         if let Some(item) = types.items.get_mut(id) {
             let shape = std::mem::replace(&mut item.shape, Shape::Pending);
             if let Shape::Tagged(tagged) = shape {
                 item.shape = Shape::Union(tagged.variants.into_iter().map(|v| v.variant).collect());
-            }
-        }
-    }
-}
-
-/// What only answers hold cannot be demanded of a request, nor the other way round.
-fn loosen(types: &mut Types, roots: &Roots) {
-    let sent = reached(types, roots.operations.iter().map(|root| &root.input));
-    let received = reached(types, roots.operations.iter().flat_map(|root| root.errors.iter().chain([&root.output])));
-    for (id, item) in types.items.iter_mut().enumerate() {
-        if let Shape::Record(record) = &mut item.shape {
-            for field in &mut record.fields {
-                if field.read_only && sent.get(id) == Some(&true) || field.write_only && received.get(id) == Some(&true)
-                {
-                    field.required = false;
-                }
             }
         }
     }
@@ -171,7 +229,9 @@ fn take_constants(types: &mut Types) {
         match &item.shape {
             Shape::Names(constants) | Shape::Values(constants) if field.required && !is_definition => {
                 match constants.as_slice() {
-                    [one] if matches!(&field.default, Default::Raw(other) if *other != one.value) => None,
+                    [one] if matches!(&field.default, Default::Raw(other) | Default::Told(other) if *other != one.value) => {
+                        None
+                    }
                     [one] => Some(one.value.clone()),
                     _ => None,
                 }
@@ -191,86 +251,4 @@ fn take_constants(types: &mut Types) {
             }
         }
     }
-}
-
-/// Turns the defaults of properties into values of their types, or drops them.
-fn fit_defaults(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
-    let mut fitted: Vec<(usize, usize, Default)> = Vec::new();
-    for (id, item) in types.items.iter().enumerate() {
-        let Shape::Record(record) = &item.shape else { continue };
-        for (at, field) in record.fields.iter().enumerate() {
-            let Default::Raw(value) = &field.default else { continue };
-            let nothing = value.is_null() && !field.required;
-            let fits = if nothing { None } else { literal(types, &field.type_, value, 0) };
-            if fits.is_none() && !nothing {
-                let pointer =
-                    format!("{}/properties/{}", item.pointer, field.json.replace('~', "~0").replace('/', "~1"));
-                let message = format!("the default {} does not fit the type", shortened(value));
-                diagnostics.push(Diagnostic::warning(pointer, message).with_help("the property has no default"));
-            }
-            fitted.push((id, at, fits.map_or(Default::None, Default::Fits)));
-        }
-    }
-    for (id, at, default) in fitted {
-        if let Some(Shape::Record(record)) = types.items.get_mut(id).map(|item| &mut item.shape)
-            && let Some(field) = record.fields.get_mut(at)
-        {
-            field.default = default;
-        }
-    }
-}
-
-fn shortened(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= 60 { text } else { text.chars().take(60).chain(['…']).collect() }
-}
-
-/// The value as one of the type, if it is one.
-fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Option<Literal> {
-    if depth > 8 {
-        return None;
-    }
-    let number = |fits: bool| fits.then(|| Literal::Number(value.to_string()));
-    let zero = |literal: Literal, zero: bool| if zero { Literal::Zero } else { literal };
-    Some(match (types.resolve(type_), value) {
-        (Type::Option(_), Value::Null) => Literal::Zero,
-        (Type::Option(inner), _) => Literal::Some(Box::new(literal(types, inner, value, depth + 1)?)),
-        (Type::Value, _) => zero(Literal::Json(value.clone()), value.is_null()),
-        (Type::Bool, Value::Bool(bool)) => zero(Literal::Bool(*bool), !bool),
-        (Type::I32, _) => zero(number(i32::try_from(value.as_i64()?).is_ok())?, value.as_i64() == Some(0)),
-        (Type::I64, _) => zero(number(value.is_i64())?, value.as_i64() == Some(0)),
-        (Type::U32, _) => zero(number(u32::try_from(value.as_u64()?).is_ok())?, value.as_u64() == Some(0)),
-        (Type::U64, _) => zero(number(value.is_u64())?, value.as_u64() == Some(0)),
-        (Type::F64, _) => {
-            let float = value.as_f64().filter(|float| float.is_finite())?;
-            zero(Literal::Number(format!("{float:?}")), value.as_f64() == Some(0.0))
-        }
-        (Type::String, Value::String(text)) => zero(Literal::Text(text.clone()), text.is_empty()),
-        (Type::List(inner), Value::Array(items)) => {
-            let items = items.iter().map(|item| literal(types, inner, item, depth + 1)).collect::<Option<Vec<_>>>()?;
-            if items.is_empty() { Literal::Zero } else { Literal::List(items) }
-        }
-        (Type::Tuple(places), Value::Array(items)) if places.len() == items.len() => {
-            let pairs = places.iter().zip(items);
-            Literal::Tuple(pairs.map(|(place, item)| literal(types, place, item, depth + 1)).collect::<Option<_>>()?)
-        }
-        (Type::Map(_), Value::Object(object)) if object.is_empty() => Literal::Zero,
-        (Type::Named(id), _) => {
-            let constant = |constants: &[crate::types::Constant]| {
-                let at = constants.iter().position(|constant| constant.value == *value)?;
-                Some(Literal::Variant(*id, at))
-            };
-            match &types.get(*id)?.shape {
-                Shape::Names(constants) | Shape::Values(constants) => constant(constants)?,
-                Shape::Record(record) if value.as_object().is_some_and(serde_json::Map::is_empty) => {
-                    if !record.fields.iter().all(|field| !field.required && field.default == Default::None) {
-                        return None;
-                    }
-                    Literal::Zero
-                }
-                _ => return None,
-            }
-        }
-        _ => return None,
-    })
 }

@@ -1,5 +1,7 @@
 //! Objects and arrays.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{Lowered, Lowering, Object, Site, text};
@@ -23,25 +25,34 @@ impl Lowering<'_> {
 
     /// Lowers an object to a record.
     pub(crate) fn record(&mut self, view: &Object, site: &Site) -> Shape {
-        let required: Vec<&str> = match view.get("required") {
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-            _ => Vec::new(),
-        };
+        let names = view.get("required").and_then(Value::as_array);
+        let required: HashSet<&str> = names.into_iter().flatten().filter_map(Value::as_str).collect();
         let mut record = Record::default();
         let empty = Object::new();
         let properties = view.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         for (name, schema) in properties {
             let inside = site.inside(name, &["properties", name]);
-            let field = self.field(name, schema, required.contains(&name.as_str()), &inside);
+            let field = self.field(name, schema, required.contains(name.as_str()), &inside);
             record.fields.push(field);
-        }
-        let unknown: Vec<&str> = required.into_iter().filter(|name| !properties.contains_key(*name)).collect();
-        if !unknown.is_empty() {
-            let message = format!("`{}` required but not described", unknown.join("`, `"));
-            self.note(&site.pointer, message, "not demanded by the type");
         }
         if let Some(values) = self.extra(view, site) {
             record.extra = Some(("extra".to_owned(), values));
+        }
+        let mut seen = HashSet::new();
+        let names = names.into_iter().flatten().filter_map(Value::as_str);
+        let unknown: Vec<&str> = names.filter(|name| !properties.contains_key(*name) && seen.insert(*name)).collect();
+        if !unknown.is_empty() {
+            let named: Vec<&str> = unknown.iter().copied().take(20).collect();
+            let more = if named.len() < unknown.len() { ", and more," } else { "" };
+            let message = format!("`{}`{more} required but not described", named.join("`, `"));
+            self.note(&site.pointer, message, "any JSON, and not demanded by the type");
+        }
+        // Where other properties are kept, these are among them.
+        if record.extra.is_none() {
+            for name in unknown {
+                let inside = site.inside(name, &["properties", name]);
+                record.fields.push(self.field(name, &Value::Bool(true), false, &inside));
+            }
         }
         Shape::Record(record)
     }
@@ -58,6 +69,7 @@ impl Lowering<'_> {
             docs: text(schema.as_object()),
             type_,
             required,
+            given: false,
             default: default.map_or(Default::None, Default::Raw),
             read_only: says("readOnly"),
             write_only: says("writeOnly"),

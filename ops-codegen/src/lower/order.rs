@@ -10,6 +10,7 @@ pub(crate) fn order(types: &mut Types, roots: &mut Roots) {
     for type_ in roots.types_mut() {
         reach(types, type_, &mut position, &mut order);
     }
+    types.renumbered();
     let mut items: Vec<Option<crate::types::Item>> = std::mem::take(&mut types.items).into_iter().map(Some).collect();
     types.items = order.iter().filter_map(|id| items.get_mut(*id).and_then(Option::take)).collect();
     let all = types.items.iter_mut().flat_map(|item| item.shape.types_mut()).chain(roots.types_mut());

@@ -1,5 +1,7 @@
 //! Numbers, strings and constants.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{Lowered, Lowering, Object, Site};
@@ -82,8 +84,9 @@ impl Lowering<'_> {
     /// An enum of these values.
     pub(crate) fn enumeration(&mut self, constants: Vec<Constant>, site: &Site) -> Lowered {
         let mut kept: Vec<Constant> = Vec::new();
+        let mut known: HashSet<Value> = HashSet::new();
         for constant in constants {
-            if !kept.iter().any(|other| other.value == constant.value) {
+            if known.insert(constant.value.clone()) {
                 kept.push(constant);
             }
         }

@@ -23,6 +23,11 @@ impl Source {
         Self { definitions: definitions.collect() }
     }
 
+    /// How many values there are in all definitions.
+    pub(crate) fn size(&self) -> usize {
+        self.definitions.values().map(size_of).sum()
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.definitions.get(name)
     }
@@ -73,6 +78,21 @@ pub(crate) fn parse(schema: &mut Schema, pointer: &str, diagnostics: &mut Vec<Di
     diagnostics.push(Diagnostic::warning(pointer, message).with_help("taken as any JSON"));
     *schema = Schema::ANY;
     Value::Bool(true)
+}
+
+/// How many values there are in a value.
+pub(crate) fn size_of(value: &Value) -> usize {
+    let mut count = 0;
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        count += 1;
+        match value {
+            Value::Object(object) => stack.extend(object.values()),
+            Value::Array(items) => stack.extend(items),
+            _ => {}
+        }
+    }
+    count
 }
 
 fn is_shallow(value: &Value) -> bool {

@@ -1,12 +1,13 @@
 //! Unions: how their variants are told apart, and what the variants are.
 
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde_json::Value;
 
 use super::scalar::wish;
 use super::view::{is_annotation, is_constraint, is_null, types_of};
-use super::{Lowered, Lowering, Object, Site, nullable_if, text};
+use super::{Lowered, Lowering, Object, Site, nullable_if, size_of, text};
 use crate::names::upper_camel;
 use crate::types::{Constant, Shape, Tagged, TaggedVariant, Type, Types, Variant};
 
@@ -27,7 +28,7 @@ impl Lowering<'_> {
     /// Lowers a union; nothing if its members only restrict what the rest of the schema describes.
     pub(crate) fn union(&mut self, view: &Object, key: &str, list: &[Value], site: &Site) -> Option<Lowered> {
         let mut schemas = Vec::new();
-        splice(list, NESTED, &mut schemas);
+        splice(list, NESTED, &mut schemas, &mut HashSet::new());
         let (_, mut nullable) = types_of(view);
         schemas.retain(|schema| {
             let null = is_null(schema);
@@ -48,6 +49,7 @@ impl Lowering<'_> {
             [single] => self.shape(&single.schema, &site.again()),
             _ => match constants(&members) {
                 Some(Constants::Named(reference)) => Lowered::Type(self.reference(&reference, site)),
+                Some(Constants::Text) => Lowered::Type(Type::String),
                 Some(Constants::All(constants)) => self.enumeration(constants, site),
                 None => self.variants(view, key, &members, site),
             },
@@ -83,6 +85,7 @@ impl Lowering<'_> {
                     ours.keys().all(|name| theirs.contains_key(name))
                 }
                 ("required", Value::Array(ours), Some(Value::Array(theirs))) => {
+                    let theirs: HashSet<&Value> = theirs.iter().collect();
                     ours.iter().all(|name| theirs.contains(name))
                 }
                 ("properties" | "required", ..) => false,
@@ -91,6 +94,10 @@ impl Lowering<'_> {
             })
         };
         if base.is_empty() || members.iter().all(covered) {
+            return members;
+        }
+        let size = 1 + base.values().map(size_of).sum::<usize>();
+        if !self.spend(size.saturating_mul(members.len())) {
             return members;
         }
         for member in &mut members {
@@ -108,16 +115,19 @@ impl Lowering<'_> {
             .and_then(|discriminator| self.declared_tags(discriminator, members))
             .or_else(|| self.constant_tags(members));
         let mut variants: Vec<TaggedVariant> = Vec::new();
+        let mut known: HashMap<Type, usize> = HashMap::new();
+        let mut counts = None;
         for (i, member) in members.iter().enumerate() {
             let tags = tags.as_ref().and_then(|(_, tags)| tags.get(i)).cloned().unwrap_or_default();
-            let wish = name_of(member, &tags, members);
+            let wish = self.name_of(member, &tags, members, &mut counts);
             let number = member.position.to_string();
             let inside = site.inside(wish.as_deref().unwrap_or("variant"), &[key, &number]);
             let type_ = self.lower(&member.schema, &inside);
             let ident = wish.unwrap_or_else(|| kind_name(&type_));
-            match variants.iter_mut().find(|other| other.variant.type_ == type_) {
+            match known.get(&type_).and_then(|at| variants.get_mut(*at)) {
                 Some(same) => same.tags.extend(tags),
                 None => {
+                    known.insert(type_.clone(), variants.len());
                     let docs = text(member.schema.as_object());
                     variants.push(TaggedVariant { tags, variant: Variant { ident, docs, type_ } });
                 }
@@ -134,14 +144,16 @@ impl Lowering<'_> {
     fn declared_tags(&mut self, discriminator: &Object, members: &[Member]) -> Option<(String, Vec<Vec<Value>>)> {
         let property = discriminator.get("propertyName").and_then(Value::as_str)?;
         let mapping = discriminator.get("mapping").and_then(Value::as_object);
+        let mut mapped: HashMap<&str, Vec<Value>> = HashMap::new();
+        for (tag, target) in mapping.into_iter().flatten() {
+            if let Some(target) = target.as_str() {
+                mapped.entry(last_segment(target)).or_default().push(tag.as_str().into());
+            }
+        }
         let mut tags: Vec<Vec<Value>> = Vec::new();
         for member in members {
             let name = member.reference.as_deref().map(last_segment);
-            let mapped = mapping.into_iter().flatten().filter(|(_, target)| {
-                let target = target.as_str().map(last_segment);
-                target.is_some() && target == name
-            });
-            let mut own: Vec<Value> = mapped.map(|(tag, _)| tag.as_str().into()).collect();
+            let mut own: Vec<Value> = name.and_then(|name| mapped.get(name)).cloned().unwrap_or_default();
             if own.is_empty() {
                 own = member.view.clone().and_then(|view| self.tags_of(&view, property, 0)).unwrap_or_default();
             }
@@ -191,6 +203,9 @@ impl Lowering<'_> {
 
     /// The values that an object requires the property to have, if they are few scalars.
     fn tags_of(&mut self, view: &Object, property: &str, depth: usize) -> Option<Vec<Value>> {
+        if !self.spend(1) {
+            return None;
+        }
         if let Some(members) = ["oneOf", "anyOf"].iter().find_map(|key| view.get(*key).and_then(Value::as_array))
             && !members.iter().all(is_constraint)
         {
@@ -205,23 +220,32 @@ impl Lowering<'_> {
             return Some(tags);
         }
         let required = view.get("required").and_then(Value::as_array)?;
-        if !is_object(view) || !required.iter().any(|name| name == property) {
+        if !is_object(view) {
             return None;
         }
         let schema = view.get("properties")?.get(property)?;
         let view = self.view_of_schema(schema)?;
+        if !view.contains_key("const") && !view.contains_key("enum")
+            || !self.spend(required.len() / 64)
+            || !required.iter().any(|name| name == property)
+        {
+            return None;
+        }
         let tags = match (view.get("const"), view.get("enum")) {
             (Some(value), _) => vec![value.clone()],
             (None, Some(Value::Array(values))) => values.clone(),
             _ => return None,
         };
+        if !self.spend(tags.len()) {
+            return None;
+        }
         let scalar = |tag: &Value| tag.is_string() || tag.is_boolean() || tag.is_i64();
         (!tags.is_empty() && tags.iter().all(scalar)).then_some(tags)
     }
 }
 
 /// Puts the members of unions that are nothing else in the place of those unions.
-fn splice(list: &[Value], depth: usize, into: &mut Vec<Value>) {
+fn splice(list: &[Value], depth: usize, into: &mut Vec<Value>, known: &mut HashSet<Value>) {
     for schema in list {
         let inner = schema.as_object().and_then(|object| {
             let mut keys = object.keys().filter(|key| !is_annotation(key) || *key == "nullable");
@@ -231,14 +255,16 @@ fn splice(list: &[Value], depth: usize, into: &mut Vec<Value>) {
             }
         });
         match inner {
-            Some(inner) if depth > 0 => splice(inner, depth - 1, into),
-            _ if into.contains(schema) => {}
+            Some(inner) if depth > 0 => splice(inner, depth - 1, into, known),
+            _ if !known.insert(schema.clone()) => {}
             _ => into.push(schema.clone()),
         }
     }
 }
 
 enum Constants {
+    /// Any text, of which one is named.
+    Text,
     /// One enum that has a name, beside plain strings: it keeps every other string as it is.
     Named(String),
     All(Vec<Constant>),
@@ -277,6 +303,8 @@ fn constants(members: &[Member]) -> Option<Constants> {
     }
     match (enums.as_slice(), open) {
         ([Member { reference: Some(reference), .. }], true) => Some(Constants::Named(reference.clone())),
+        // One text of many says nothing about the others, and is not the only one.
+        (_, true) if found.len() == 1 => Some(Constants::Text),
         _ => Some(Constants::All(found)),
     }
 }
@@ -306,31 +334,51 @@ fn last_segment(reference: &str) -> &str {
     reference.rsplit('/').next().unwrap_or(reference)
 }
 
-/// What a variant would like to be called, if its schema says.
-fn name_of(member: &Member, tags: &[Value], members: &[Member]) -> Option<String> {
-    if let [Value::String(tag)] = tags {
-        return Some(upper_camel(tag));
+/// How many members of a union have each property.
+type Counts = HashMap<String, usize>;
+
+impl Lowering<'_> {
+    /// What a variant would like to be called, if its schema says.
+    fn name_of(
+        &mut self,
+        member: &Member,
+        tags: &[Value],
+        members: &[Member],
+        counts: &mut Option<Counts>,
+    ) -> Option<String> {
+        if let [Value::String(tag)] = tags {
+            return Some(upper_camel(tag));
+        }
+        // A title beside a reference is about this place, such as the status of an answer.
+        let beside = member.schema.as_object().is_some_and(|object| object.contains_key("$ref"));
+        if let Some(reference) = member.reference.as_ref().filter(|_| !(beside && member.title.is_some())) {
+            return Some(upper_camel(last_segment(reference)));
+        }
+        if let Some(title) = member.title.as_deref().filter(|title| title.len() <= 40) {
+            return Some(upper_camel(title));
+        }
+        if let [tag] = tags {
+            return Some(wish(None, tag));
+        }
+        // The first property that no other variant has.
+        let counts = match counts {
+            Some(counts) => counts,
+            None => counts.insert(self.counts(members)),
+        };
+        let own = member.view.as_ref()?.get("properties")?.as_object()?;
+        let own = own.keys().find(|name| counts.get(*name) == Some(&1))?;
+        Some(format!("With{}", upper_camel(own)))
     }
-    // A title beside a reference is about this place, such as the status of an answer.
-    let beside = member.schema.as_object().is_some_and(|object| object.contains_key("$ref"));
-    if let Some(reference) = member.reference.as_ref().filter(|_| !(beside && member.title.is_some())) {
-        return Some(upper_camel(last_segment(reference)));
+
+    fn counts(&mut self, members: &[Member]) -> Counts {
+        let mut counts = Counts::new();
+        for member in members {
+            let view = member.view.as_ref().and_then(|view| view.get("properties")?.as_object());
+            let Some(properties) = view.filter(|properties| self.spend(properties.len())) else { continue };
+            properties.keys().for_each(|name| *counts.entry(name.clone()).or_default() += 1);
+        }
+        counts
     }
-    if let Some(title) = member.title.as_deref().filter(|title| title.len() <= 40) {
-        return Some(upper_camel(title));
-    }
-    if let [tag] = tags {
-        return Some(wish(None, tag));
-    }
-    // The first property that no other variant has.
-    let properties = |member: &Member| -> Vec<String> {
-        let object = member.view.as_ref().and_then(|view| view.get("properties")?.as_object().cloned());
-        object.into_iter().flat_map(|object| object.into_iter().map(|(name, _)| name)).collect()
-    };
-    let others: Vec<String> =
-        members.iter().filter(|other| other.position != member.position).flat_map(properties).collect();
-    let own = properties(member).into_iter().find(|name| !others.contains(name))?;
-    Some(format!("With{}", upper_camel(&own)))
 }
 
 fn kind_name(type_: &Type) -> String {
@@ -353,7 +401,7 @@ fn kind_name(type_: &Type) -> String {
 }
 
 /// A shape of a JSON value that a type takes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) needs: Vec<String>,
@@ -366,9 +414,20 @@ impl Kind {
     }
 }
 
+/// How many shapes a variant of a union is told apart by.
+const SHAPES: usize = 1_000;
+
 /// The shapes of JSON values that a type takes.
-pub(crate) fn kinds(types: &Types, type_: &Type, depth: usize) -> Vec<Kind> {
-    if depth > NESTED {
+pub(crate) fn kinds(types: &Types, type_: &Type) -> Vec<Kind> {
+    let mut room = SHAPES;
+    let found = kinds_within(types, type_, 0, &mut room);
+    // What has more is tried as it stands.
+    if room == 0 { vec![Kind::new("Any")] } else { found }
+}
+
+fn kinds_within(types: &Types, type_: &Type, depth: usize, room: &mut usize) -> Vec<Kind> {
+    *room = room.saturating_sub(1);
+    if depth > NESTED || *room == 0 {
         return vec![Kind::new("Any")];
     }
     let mut found = match types.resolve(type_) {
@@ -381,27 +440,23 @@ pub(crate) fn kinds(types: &Types, type_: &Type, depth: usize) -> Vec<Kind> {
         Type::List(_) | Type::Tuple(_) => vec![Kind::new("Array")],
         Type::Map(_) => vec![Kind::new("Object")],
         Type::Option(inner) => {
-            let mut inner = kinds(types, inner, depth + 1);
+            let mut inner = kinds_within(types, inner, depth + 1, room);
             inner.push(Kind::new("Null"));
             inner
         }
         Type::Named(id) | Type::Boxed(id) => {
-            types.get(*id).map_or_else(Vec::new, |item| of_shape(types, &item.shape, depth))
+            types.get(*id).map_or_else(Vec::new, |item| of_shape(types, &item.shape, depth, room))
         }
     };
-    let mut once: Vec<Kind> = Vec::new();
-    found.retain(|kind| {
-        let new = !once.contains(kind);
-        once.extend(new.then(|| kind.clone()));
-        new
-    });
+    let mut once: HashSet<Kind> = HashSet::new();
+    found.retain(|kind| once.insert(kind.clone()));
     found
 }
 
-fn of_shape(types: &Types, shape: &Shape, depth: usize) -> Vec<Kind> {
+fn of_shape(types: &Types, shape: &Shape, depth: usize, room: &mut usize) -> Vec<Kind> {
     match shape {
         Shape::Pending => vec![Kind::new("Any")],
-        Shape::Alias(type_) | Shape::Newtype(type_) => kinds(types, type_, depth + 1),
+        Shape::Alias(type_) | Shape::Newtype(type_) => kinds_within(types, type_, depth + 1, room),
         Shape::Names(_) => vec![Kind::new("String")],
         Shape::Values(constants) => constants
             .iter()
@@ -420,6 +475,8 @@ fn of_shape(types: &Types, shape: &Shape, depth: usize) -> Vec<Kind> {
             vec![Kind { name: "Object", needs, knows: names(knows) }]
         }
         Shape::Tagged(tagged) => vec![Kind { name: "Object", needs: vec![tagged.property.clone()], knows: Vec::new() }],
-        Shape::Union(variants) => variants.iter().flat_map(|variant| kinds(types, &variant.type_, depth + 1)).collect(),
+        Shape::Union(variants) => {
+            variants.iter().flat_map(|variant| kinds_within(types, &variant.type_, depth + 1, room)).collect()
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! The view of a schema: references followed and `allOf` merged by meaning, one level deep.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::{Clash, Lowering, Object};
+use super::{Clash, Lowering, Object, size_of};
 
 /// Chains of `allOf` and `$ref` longer than this are not followed.
 const LONGEST: usize = 64;
@@ -42,6 +43,24 @@ const ANNOTATIONS: &[&str] = &[
     "dependentSchemas",
     "dependencies",
 ];
+
+/// The view of a definition.
+pub(crate) struct View {
+    pub(crate) object: Rc<Object>,
+    /// How many values there are in it.
+    size: usize,
+    /// The definitions that its unions list, by keyword.
+    heirs: Vec<(&'static str, HashSet<String>)>,
+}
+
+/// Whether a schema is its own view.
+pub(crate) fn is_flat(schema: &Object) -> bool {
+    !schema.contains_key("$ref") && !schema.contains_key("allOf")
+}
+
+fn size(object: &Object) -> usize {
+    1 + object.values().map(size_of).sum::<usize>()
+}
 
 pub(crate) fn is_annotation(key: &str) -> bool {
     key.starts_with("x-") || ANNOTATIONS.contains(&key)
@@ -148,11 +167,10 @@ impl Lowering<'_> {
         if depth > LONGEST {
             return Err(Clash("`$ref` and `allOf` form too long a chain".to_owned()));
         }
-        self.budget = self.budget.saturating_sub(1);
-        if self.budget == 0 {
-            return Err(Clash("the document's schemas are too many".to_owned()));
+        if !self.spend(1) {
+            return Err(too_many());
         }
-        if !schema.contains_key("$ref") && !schema.contains_key("allOf") {
+        if is_flat(schema) {
             return Ok(schema.clone());
         }
         let mut merged = Object::new();
@@ -163,6 +181,9 @@ impl Lowering<'_> {
             for member in members {
                 let Value::Object(member) = member else { continue };
                 let mut view = self.flatten(member, depth + 1)?;
+                if !self.spend(size(&view)) {
+                    return Err(too_many());
+                }
                 view.shift_remove("nullable");
                 merge(&mut merged, view)?;
             }
@@ -185,17 +206,17 @@ impl Lowering<'_> {
     fn referred(&mut self, reference: &str, depth: usize) -> Result<Object, Clash> {
         let name =
             self.source.name(reference).ok_or_else(|| Clash(format!("`{reference}` refers to no definition")))?;
-        let mut view = (*self.view_of(name, depth)?).clone();
+        let known = self.known(name, depth)?;
         // A base that lists its heirs is not a union where an heir takes it as its base.
-        for key in ["oneOf", "anyOf"] {
-            let heirs = view.get(key).and_then(Value::as_array);
-            let open = |heir: &Value| {
-                let reference = heir.get("$ref").and_then(Value::as_str).and_then(|r| self.source.name(r));
-                reference.is_some_and(|name| self.open.iter().any(|open| open == name))
-            };
-            if heirs.is_some_and(|heirs| heirs.iter().any(open)) {
-                view.shift_remove(key);
-            }
+        let lists = |heirs: &HashSet<String>| self.open.iter().any(|open| heirs.contains(open));
+        let bases: Vec<&str> = known.heirs.iter().filter(|(_, heirs)| lists(heirs)).map(|(key, _)| *key).collect();
+        if bases.is_empty() && !self.spend(known.size) {
+            return Err(too_many());
+        }
+        let kept = known.object.iter().filter(|(key, _)| !bases.contains(&key.as_str()));
+        let mut view: Object = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+        if !bases.is_empty() && !self.spend(size(&view)) {
+            return Err(too_many());
         }
         let union = view.contains_key("oneOf") || view.contains_key("anyOf");
         view.retain(|key, _| !is_annotation(key) && (union || key != "discriminator"));
@@ -204,6 +225,10 @@ impl Lowering<'_> {
 
     /// The view of a definition, made once.
     pub(crate) fn view_of(&mut self, name: &str, depth: usize) -> Result<Rc<Object>, Clash> {
+        self.known(name, depth).map(|view| Rc::clone(&view.object))
+    }
+
+    fn known(&mut self, name: &str, depth: usize) -> Result<Rc<View>, Clash> {
         if let Some(view) = self.views.get(name) {
             return Ok(Rc::clone(view));
         }
@@ -215,7 +240,13 @@ impl Lowering<'_> {
         self.open.push(name.to_owned());
         let view = self.flatten(schema, depth + 1);
         self.open.pop();
-        let view = Rc::new(view?);
+        let object = Rc::new(view?);
+        let target = |heir: &Value| Some(self.source.name(heir.get("$ref")?.as_str()?)?.to_owned());
+        let heirs = ["oneOf", "anyOf"].into_iter().filter_map(|key| {
+            let listed = object.get(key).and_then(Value::as_array)?;
+            Some((key, listed.iter().filter_map(target).collect::<HashSet<String>>()))
+        });
+        let view = Rc::new(View { size: size(&object), heirs: heirs.collect(), object: Rc::clone(&object) });
         self.views.insert(name.to_owned(), Rc::clone(&view));
         Ok(view)
     }
@@ -231,6 +262,10 @@ impl Lowering<'_> {
         }
         self.flatten(object, 0).ok().map(Rc::new)
     }
+}
+
+fn too_many() -> Clash {
+    Clash("the document's schemas are too many".to_owned())
 }
 
 fn is_empty(schema: &Value) -> bool {
@@ -273,7 +308,14 @@ fn merge(into: &mut Object, from: Object) -> Result<(), Clash> {
     Ok(())
 }
 
-fn both(ours: Value, theirs: Value) -> Value {
+fn both(mut ours: Value, theirs: Value) -> Value {
+    // What was put together before takes one more, so that many parts are a long list and not a deep one.
+    if let Some(object) = ours.as_object_mut().filter(|object| object.len() == 1)
+        && let Some(Value::Array(parts)) = object.get_mut("allOf")
+    {
+        parts.push(theirs);
+        return ours;
+    }
     let mut object = Object::new();
     object.insert("allOf".to_owned(), Value::Array(vec![ours, theirs]));
     Value::Object(object)
@@ -316,13 +358,14 @@ fn merge_properties(ours: &mut Value, theirs: Value) {
 
 fn append(ours: &mut Value, theirs: Value) {
     if let (Some(ours), Value::Array(theirs)) = (ours.as_array_mut(), theirs) {
-        let new: Vec<Value> = theirs.into_iter().filter(|name| !ours.contains(name)).collect();
-        ours.extend(new);
+        let known: HashSet<Value> = ours.iter().cloned().collect();
+        ours.extend(theirs.into_iter().filter(|name| !known.contains(name)));
     }
 }
 
 fn intersect(ours: &mut Value, theirs: &Value) -> Result<(), Clash> {
     if let (Some(ours), Some(theirs)) = (ours.as_array_mut(), theirs.as_array()) {
+        let theirs: HashSet<&Value> = theirs.iter().collect();
         ours.retain(|value| theirs.contains(value));
         if ours.is_empty() {
             return Err(Clash("two lists of allowed values have none in common".to_owned()));

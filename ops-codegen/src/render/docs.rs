@@ -2,8 +2,10 @@
 //!
 //! No text becomes HTML, a link to an item, a doctest or an end of the comment, and none trips a lint.
 
-use super::text::is_visible;
-use crate::types::{Constant, Field, Item, Variant};
+use serde_json::Value;
+
+use super::text::{is_visible, visible};
+use crate::types::{Constant, Default, Field, Item, Variant};
 
 /// Longer lines are wrapped where that changes nothing.
 const WIDTH: usize = 112;
@@ -22,6 +24,9 @@ pub(super) fn of_field(field: &Field) -> String {
         docs.push_str(&comment(""));
         docs.push_str(&comment(note));
     };
+    if let (Default::Told(value), false) = (&field.default, field.required) {
+        add(&format!("Default: {}.", json_code(value)));
+    }
     if field.deprecated {
         add("Deprecated.");
     }
@@ -83,6 +88,18 @@ pub(super) fn code(text: &str) -> String {
     let mut shown: String = text.chars().map(|c| if is_visible(c) && c != '`' { c } else { '.' }).take(80).collect();
     shown = shown.trim().to_owned();
     if shown.is_empty() { "of no name".to_owned() } else { format!("`{shown}`") }
+}
+
+/// A JSON value as inline code, shortened; nothing in it ends the code or hides in it.
+fn json_code(value: &Value) -> String {
+    let text = visible(&value.to_string());
+    let mut shown: String = text.chars().take(80).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let (ticks, space) = ("`".repeat(longest + 1), if longest > 0 { " " } else { "" });
+    format!("{ticks}{space}{shown}{space}{ticks}")
 }
 
 fn subject_of(subject: &str) -> String {
@@ -304,6 +321,20 @@ fn url(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_code() {
+        use serde_json::json;
+        for (value, code) in [
+            (json!(20), "`20`"),
+            (json!(""), r#"`""`"#),
+            (json!("a`b``"), r#"``` "a`b``" ```"#),
+            (json!({ "\u{202e}": "\n*/" }), r#"`{"\u202e":"\n*/"}`"#),
+            (json!("x".repeat(100)), &format!("`\"{}…`", "x".repeat(79))),
+        ] {
+            assert_eq!(json_code(&value), code);
+        }
+    }
 
     #[test]
     fn text_is_harmless() {

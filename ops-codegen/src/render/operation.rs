@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use ops_runtime::{
-    Binding, ErrorDefinition, HttpBinding, HttpField, HttpParameter, McpBinding, McpOutput, OperationKind,
-    OperationSpec, ParameterLocation, ParameterStyle, Schema, SecurityKind, SecurityScheme, StatusRange, Text,
+    Binding, ErrorDefinition, HttpBinding, HttpField, HttpFixed, HttpParameter, Literal, McpBinding, McpOutput,
+    OperationKind, OperationSpec, ParameterLocation, ParameterStyle, Schema, SecurityKind, SecurityScheme, StatusRange,
+    Text,
 };
 use serde_json::Value;
 
@@ -265,6 +266,10 @@ fn binding(http: &HttpBinding, tables: &mut Tables) -> String {
                 let fields = list(body.fields.iter().map(field), &format!("{STEP}    "), 0);
                 chain.push_str(&format!(".with_fields({fields})"));
             }
+            if !body.fixed.is_empty() {
+                let fixed = list(body.fixed.iter().map(fixed), &format!("{STEP}    "), 0);
+                chain.push_str(&format!(".with_fixed({fixed})"));
+            }
             chain
         });
         step("bodies", &list(bodies, STEP, WIDTH));
@@ -349,7 +354,24 @@ fn parameter(parameter: &HttpParameter) -> String {
     if parameter.allow_reserved {
         chain.push_str(".with_reserved()");
     }
+    if let Some(value) = &parameter.fixed {
+        chain.push_str(&format!(".with_fixed({})", literal(value)));
+    }
     chain
+}
+
+fn fixed(fixed: &HttpFixed) -> String {
+    match &fixed.value {
+        Some(value) => format!("ops::HttpFixed::new({}, {})", string(&fixed.name), literal(value)),
+        None => format!("ops::HttpFixed::absent({})", string(&fixed.name)),
+    }
+}
+
+fn literal(literal: &Literal) -> String {
+    match literal {
+        Literal::Bool(value) => format!("ops::Literal::Bool({value})"),
+        Literal::Text(text) => format!("ops::Literal::text({})", string(text)),
+    }
 }
 
 fn field(field: &HttpField) -> String {

@@ -13,7 +13,8 @@ impl Renderer<'_> {
     pub(super) fn record(&mut self, item: &Item, record: &Record) {
         self.push(&self.record_struct(item, record));
         let mut source = self.record_impl(item, record);
-        let default = if record.fields.iter().any(demanded) { "" } else { ", Default" };
+        let demands = record.fields.iter().any(|field| demanded(field) || field.given);
+        let default = if demands { "" } else { ", Default" };
         source.push_str(&format!("ops::table!(super::{}{default});", item.name));
         self.has_records = true;
         self.impls(&source);
@@ -113,7 +114,7 @@ impl Renderer<'_> {
     fn literal(&self, literal: &Literal, type_: &Type) -> String {
         let type_ = self.module.types.resolve(type_);
         let inner = |type_: &Type, at: usize| match type_ {
-            Type::List(inner) | Type::Option(inner) => (**inner).clone(),
+            Type::List(inner) | Type::Option(inner) | Type::Map(inner) => (**inner).clone(),
             Type::Tuple(items) => items.get(at).cloned().unwrap_or(Type::Value),
             other => other.clone(),
         };
@@ -127,6 +128,12 @@ impl Renderer<'_> {
             Literal::Text(text) => owned(text),
             Literal::List(items) => format!("vec![{}]", each(items).join(", ")),
             Literal::Tuple(items) => format!("({},)", each(items).join(", ")),
+            Literal::Map(entries) => {
+                let entries = entries
+                    .iter()
+                    .map(|(key, value)| format!("({}, {})", owned(key), self.literal(value, &inner(type_, 0))));
+                format!("[{}].into_iter().collect()", entries.collect::<Vec<_>>().join(", "))
+            }
             Literal::Some(value) => format!("Some({})", self.literal(value, &inner(type_, 0))),
             Literal::Variant(id, at) => {
                 let item = self.module.types.get(*id);
@@ -205,10 +212,11 @@ fn json(value: &serde_json::Value) -> String {
             let items: Vec<String> = items.iter().map(json).collect();
             format!("ops::Value::Array(vec![{}])", items.join(", "))
         }
+        Value::Object(entries) if entries.is_empty() => "ops::Value::Object(Default::default())".to_owned(),
         Value::Object(entries) => {
             let entries = entries.iter().map(|(key, value)| format!("({}, {})", owned(key), json(value)));
             let entries: Vec<String> = entries.collect();
-            format!("[{}].into_iter().collect::<ops::Value>()", entries.join(", "))
+            format!("ops::Value::Object([{}].into_iter().collect())", entries.join(", "))
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn json(value: &Value) -> String {
 }
 
 /// The JSON text with every character that cannot be seen written as `\uXXXX`; such characters only occur in strings.
-fn visible(json: &str) -> String {
+pub(super) fn visible(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         if c.is_ascii() || is_visible(c) {

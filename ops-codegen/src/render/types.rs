@@ -54,7 +54,7 @@ impl Renderer<'_> {
         self.variants(item, &variants.iter().collect::<Vec<_>>(), "");
         let mut lines = format!("ops::untagged!(super::{} {{\n", item.name);
         for variant in variants {
-            let shapes: Vec<String> = kinds(&self.module.types, &variant.type_, 0).iter().map(shape).collect();
+            let shapes: Vec<String> = kinds(&self.module.types, &variant.type_).iter().map(shape).collect();
             lines.push_str(&format!("    {} => {},\n", shapes.join(" | "), variant.ident));
         }
         lines.push_str("});");

@@ -222,7 +222,9 @@ pub struct AllInputBody {
 /// The definition `Option`.
 pub struct Option {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -246,7 +248,9 @@ pub struct Option {
 /// The definition `String`.
 pub struct String {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -270,7 +274,9 @@ pub struct String {
 /// The definition `Vec`.
 pub struct Vec {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -294,7 +300,9 @@ pub struct Vec {
 /// The definition `Box`.
 pub struct Box {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -318,7 +326,9 @@ pub struct Box {
 /// The definition `Result`.
 pub struct Result {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -342,7 +352,9 @@ pub struct Result {
 /// The definition `Self`.
 pub struct Self_ {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -366,7 +378,9 @@ pub struct Self_ {
 /// The definition `std`.
 pub struct Std {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -390,7 +404,9 @@ pub struct Std {
 /// The definition `Some`.
 pub struct Some_ {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -414,7 +430,9 @@ pub struct Some_ {
 /// The definition `None`.
 pub struct None_ {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -438,7 +456,9 @@ pub struct None_ {
 /// The definition `Ok`.
 pub struct Ok_ {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -462,7 +482,9 @@ pub struct Ok_ {
 /// The definition `Default`.
 pub struct Default {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -486,7 +508,9 @@ pub struct Default {
 /// The definition `Clone`.
 pub struct Clone {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -510,7 +534,9 @@ pub struct Clone {
 /// The definition `Debug`.
 pub struct Debug {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -534,7 +560,9 @@ pub struct Debug {
 /// The definition `PartialEq`.
 pub struct PartialEq {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -558,7 +586,9 @@ pub struct PartialEq {
 /// The definition `Record`.
 pub struct Record {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -582,7 +612,9 @@ pub struct Record {
 /// The definition `Reader`.
 pub struct Reader {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -606,7 +638,9 @@ pub struct Reader {
 /// The definition `MapAccess`.
 pub struct MapAccess {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -630,7 +664,9 @@ pub struct MapAccess {
 /// The definition `SerializeMap`.
 pub struct SerializeMap {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -654,7 +690,9 @@ pub struct SerializeMap {
 /// The definition `Value`.
 pub struct Value {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -678,7 +716,9 @@ pub struct Value {
 /// The definition `ops`.
 pub struct Ops {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -702,7 +742,9 @@ pub struct Ops {
 /// The definition `impls`.
 pub struct Impls {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -726,7 +768,9 @@ pub struct Impls {
 /// The definition `A`.
 pub struct A {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -750,7 +794,9 @@ pub struct A {
 /// The definition `M`.
 pub struct M {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -774,7 +820,9 @@ pub struct M {
 /// The definition `Operation`.
 pub struct Operation {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -798,7 +846,9 @@ pub struct Operation {
 /// The definition `core`.
 pub struct Core {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -822,7 +872,9 @@ pub struct Core {
 /// The definition `alloc`.
 pub struct Alloc {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -846,7 +898,9 @@ pub struct Alloc {
 /// The definition `u8`.
 pub struct U8 {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -870,7 +924,9 @@ pub struct U8 {
 /// The definition `str`.
 pub struct Str {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -894,7 +950,9 @@ pub struct Str {
 /// The definition `ToString`.
 pub struct ToString {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -918,7 +976,9 @@ pub struct ToString {
 /// The definition `From`.
 pub struct From {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -942,7 +1002,9 @@ pub struct From {
 /// The definition `DEFINITIONS`.
 pub struct Definitions {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -966,7 +1028,9 @@ pub struct Definitions {
 /// The definition `operations`.
 pub struct Operations {
     /// The property `value`.
-    pub value: ::std::string::String,
+    ///
+    /// Default: `"x"`.
+    pub value: ::std::option::Option<::std::string::String>,
     /// The property `type`.
     pub type_: ::std::option::Option<::std::string::String>,
     /// The property `self`.
@@ -1136,7 +1200,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1145,7 +1209,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1166,7 +1230,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1175,7 +1239,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1196,7 +1260,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1205,7 +1269,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1226,7 +1290,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1235,7 +1299,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1256,7 +1320,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1265,7 +1329,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1286,7 +1350,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1295,7 +1359,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1316,7 +1380,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1325,7 +1389,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1346,7 +1410,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1355,7 +1419,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1376,7 +1440,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1385,7 +1449,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1406,7 +1470,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1415,7 +1479,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1436,7 +1500,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1445,7 +1509,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1466,7 +1530,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1475,7 +1539,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1496,7 +1560,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1505,7 +1569,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1526,7 +1590,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1535,7 +1599,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1556,7 +1620,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1565,7 +1629,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1586,7 +1650,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1595,7 +1659,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1616,7 +1680,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1625,7 +1689,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1646,7 +1710,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1655,7 +1719,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1676,7 +1740,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1685,7 +1749,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1706,7 +1770,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1715,7 +1779,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1736,7 +1800,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1745,7 +1809,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1766,7 +1830,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1775,7 +1839,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1796,7 +1860,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1805,7 +1869,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1826,7 +1890,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1835,7 +1899,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1856,7 +1920,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1865,7 +1929,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1886,7 +1950,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1895,7 +1959,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1916,7 +1980,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1925,7 +1989,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1946,7 +2010,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1955,7 +2019,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -1976,7 +2040,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -1985,7 +2049,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -2006,7 +2070,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -2015,7 +2079,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -2036,7 +2100,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -2045,7 +2109,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -2066,7 +2130,7 @@ mod impls {
         ];
         type Slots = (
             (
-                Defaulted<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
+                Optional<String>, Optional<String>, Optional<i64>, Required<i64>, Optional<i64>, Optional<i64>,
                 Optional<String>, Optional<String>,
             ),
             (Optional<String>, Rest<ops::Value>),
@@ -2075,7 +2139,7 @@ mod impls {
             (value, type_, self_, m, s, i, extra, put), (none, extra_2),
         ): Values<Self>) -> Self {
             Self {
-                value: value.unwrap_or_else(|| "x".to_owned()), type_, self_, m, s, i, extra, put, none, extra_2,
+                value, type_, self_, m, s, i, extra, put, none, extra_2,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {

@@ -2,24 +2,72 @@
 
 use ::ops_runtime as ops;
 
-/// POST /all
+/// GET /all
 ///
-/// `POST /all`
+/// `GET /all`
 pub struct All;
 
 impl ops::Operation for All {
     type Input = AllInput;
-    type Output = ();
+    type Output = AllOutput;
     const SPEC: &'static ops::OperationSpec = &ALL;
 }
 impl ops::Call for All {}
 
-static ALL: ops::OperationSpec = ops::OperationSpec::mutation("defaults.all")
-    .with_description("POST /all")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Settings":{"$ref":"#/$defs/Settings"},"Inner":{"$ref":"#/$defs/Inner"},"Zero":{"$ref":"#/$defs/Zero"},"Wrong":{"$ref":"#/$defs/Wrong"},"Tagged":{"$ref":"#/$defs/Tagged"}}}},"required":["body"]}"##))
+static ALL: ops::OperationSpec = ops::OperationSpec::query("defaults.all")
+    .with_description("GET /all")
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
+    .with_output(ops::Schema::text(r##"{"type":"object","properties":{"Settings":{"$ref":"#/$defs/Settings"},"Inner":{"$ref":"#/$defs/Inner"},"Zero":{"$ref":"#/$defs/Zero"},"Wrong":{"$ref":"#/$defs/Wrong"},"Tagged":{"$ref":"#/$defs/Tagged"},"Odd":{"$ref":"#/$defs/Odd"},"Node":{"$ref":"#/$defs/Node"},"Plain":{"$ref":"#/$defs/Plain"}}}"##))
+    .with_http(ops::HttpBinding::new("GET", "/all")
+        .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
+    .with_definitions(DEFINITIONS);
+
+/// POST /settings
+///
+/// `POST /settings`
+pub struct Change;
+
+impl ops::Operation for Change {
+    type Input = ChangeInput;
+    type Output = Both;
+    const SPEC: &'static ops::OperationSpec = &CHANGE;
+}
+impl ops::Call for Change {}
+
+static CHANGE: ops::OperationSpec = ops::OperationSpec::mutation("defaults.change")
+    .with_description("POST /settings")
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"page":{"type":"integer","default":1},"X-Mode":{"type":"string","default":"fast"},"body":{"$ref":"#/$defs/Change"},"contentType":{"type":"string","description":"The content type of the body.","enum":["application/json","application/x-www-form-urlencoded"],"default":"application/json"}},"required":["X-Mode","body"]}"##))
+    .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Both"}"##))
+    .with_http(ops::HttpBinding::new("POST", "/settings")
+        .with_parameters(const { &[
+            ops::HttpParameter::query("page"),
+            ops::HttpParameter::header("X-Mode"),
+        ] })
+        .with_bodies(const { &[
+            ops::HttpBody::new("application/json"), ops::HttpBody::new("application/x-www-form-urlencoded"),
+        ] })
+        .with_content_type("contentType")
+        .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
+    .with_definitions(DEFINITIONS);
+
+/// POST /upload
+///
+/// `POST /upload`
+pub struct Upload;
+
+impl ops::Operation for Upload {
+    type Input = UploadInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &UPLOAD;
+}
+impl ops::Call for Upload {}
+
+static UPLOAD: ops::OperationSpec = ops::OperationSpec::mutation("defaults.upload")
+    .with_description("POST /upload")
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"body":{"type":"object","required":["file"],"properties":{"file":{"type":"string","format":"binary"},"purpose":{"type":"string","default":"backup"}}}},"required":["body"]}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
-    .with_http(ops::HttpBinding::new("POST", "/all")
-        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+    .with_http(ops::HttpBinding::new("POST", "/upload")
+        .with_bodies(const { &[ops::HttpBody::new("multipart/form-data")] })
         .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
     .with_definitions(DEFINITIONS);
 
@@ -27,17 +75,16 @@ static ALL: ops::OperationSpec = ops::OperationSpec::mutation("defaults.all")
 pub fn operations() -> &'static [&'static ops::OperationSpec] {
     const { &[
         <All as ops::Operation>::SPEC,
+        <Change as ops::Operation>::SPEC,
+        <Upload as ops::Operation>::SPEC,
     ] }
 }
 
 /// The input of `defaults.all`.
-pub struct AllInput {
-    /// The property `body`.
-    pub body: AllInputBody,
-}
+pub struct AllInput {}
 
-/// The property `body`.
-pub struct AllInputBody {
+/// The output of `defaults.all`.
+pub struct AllOutput {
     /// The property `Settings`.
     pub settings: Option<Settings>,
     /// The property `Inner`.
@@ -48,6 +95,12 @@ pub struct AllInputBody {
     pub wrong: Option<Wrong>,
     /// The property `Tagged`.
     pub tagged: Option<Tagged>,
+    /// The property `Odd`.
+    pub odd: Option<Odd>,
+    /// The property `Node`.
+    pub node: Option<Node>,
+    /// The property `Plain`.
+    pub plain: Option<Plain>,
 }
 
 /// The definition `Settings`.
@@ -69,7 +122,7 @@ pub struct Settings {
     /// The property `level`.
     pub level: SettingsLevel,
     /// The property `nothing`.
-    pub nothing: Option<Option<String>>,
+    pub nothing: Option<String>,
     /// The property `maybe`.
     pub maybe: Option<i64>,
     /// The property `any`.
@@ -132,6 +185,185 @@ pub struct Tagged {
     pub note: Option<String>,
 }
 
+/// Defaults that are easily printed wrong.
+pub struct Odd {
+    /// The property `object`.
+    pub object: ops::Value,
+    /// The property `list`.
+    pub list: ops::Value,
+    /// The property `nested`.
+    pub nested: ops::Value,
+    /// The property `max`.
+    pub max: u64,
+    /// The property `any_max`.
+    pub any_max: ops::Value,
+    /// The property `any_min`.
+    pub any_min: ops::Value,
+    /// The property `min`.
+    pub min: i64,
+    /// The property `minus`.
+    pub minus: f64,
+    /// The property `any_minus`.
+    pub any_minus: ops::Value,
+    /// The property `huge`.
+    pub huge: f64,
+    /// The property `whole`.
+    pub whole: i64,
+    /// The property `nan`.
+    pub nan: Option<f64>,
+    /// The property `counts`.
+    pub counts: ::std::collections::BTreeMap<String, i64>,
+    /// The property `lists`.
+    pub lists: ::std::collections::BTreeMap<String, Vec<f64>>,
+    /// The property `empty`.
+    pub empty: ::std::collections::BTreeMap<String, i64>,
+    /// The property `rows`.
+    pub rows: Vec<Vec<i64>>,
+    /// The property `maybes`.
+    pub maybes: Vec<Option<String>>,
+    /// The property `pair`.
+    pub pair: (Option<i64>, ops::Value),
+    /// The property `one`.
+    pub one: OddOne,
+    /// The property `number`.
+    pub number: OddNumber,
+    /// The property `node`.
+    pub node: Option<Node>,
+    /// The property `plain`.
+    pub plain: Plain,
+    /// The property `misfit`.
+    pub misfit: Option<i64>,
+}
+
+/// The property `one`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum OddOne {
+    /// The value `only`.
+    Only,
+    /// Any other value.
+    Other(String),
+}
+
+/// The property `number`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OddNumber {
+    /// The value `1`.
+    N1,
+    /// The value `auto`.
+    Auto,
+    /// Any other value.
+    Other(ops::Value),
+}
+
+/// Would be a part of its own default.
+pub struct Node {
+    /// The property `child`.
+    pub child: Option<Box<Node>>,
+    /// The property `value`.
+    pub value: Option<i64>,
+}
+
+/// Holds itself, and has no default inside.
+pub struct Plain {
+    /// The property `next`.
+    pub next: Option<Box<Plain>>,
+    /// The property `holder`.
+    pub holder: Option<Box<Holder>>,
+}
+
+/// The definition `Holder`.
+pub struct Holder {
+    /// The property `plain`.
+    pub plain: Box<Plain>,
+}
+
+/// The input of `defaults.change`.
+pub struct ChangeInput {
+    /// The property `page`.
+    ///
+    /// Default: `1`.
+    pub page: Option<i64>,
+    /// The property `X-Mode`.
+    pub x_mode: String,
+    /// The property `body`.
+    pub body: Change2,
+    /// The content type of the body.
+    ///
+    /// Default: `"application/json"`.
+    pub content_type: Option<ChangeInputContentType>,
+}
+
+/// What a request holds.
+pub struct Change2 {
+    /// It has a default and is required all the same.
+    pub mode: String,
+    /// How many.
+    ///
+    /// Default: `20`.
+    pub limit: Option<i64>,
+    /// The property `level`.
+    pub level: Option<SettingsLevel>,
+    /// The property `maybe`.
+    ///
+    /// Default: `3`.
+    pub maybe: Option<i64>,
+    /// The property `text`.
+    ///
+    /// Default: `` "`a` */ \u202e" ``.
+    pub text: Option<String>,
+    /// The property `long`.
+    ///
+    /// Default: `"long long long long long long long long long long long long long long long long…`.
+    pub long: Option<String>,
+    /// The property `wrong`.
+    ///
+    /// Default: `"many"`.
+    pub wrong: Option<i64>,
+    /// The property `any`.
+    ///
+    /// Default: `{}`.
+    pub any: Option<ops::Value>,
+    /// The property `both`.
+    pub both: Option<Both>,
+}
+
+/// In requests and in answers.
+pub struct Both {
+    /// The property `mode`.
+    pub mode: String,
+    /// The property `limit`.
+    ///
+    /// Default: `20`.
+    pub limit: Option<i64>,
+}
+
+/// The content type of the body.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ChangeInputContentType {
+    /// The value `application/json`.
+    ApplicationJson,
+    /// The value `application/x-www-form-urlencoded`.
+    ApplicationXWwwFormUrlencoded,
+    /// Any other value.
+    Other(String),
+}
+
+/// The input of `defaults.upload`.
+pub struct UploadInput {
+    /// The property `body`.
+    pub body: UploadInputBody,
+}
+
+/// The property `body`.
+pub struct UploadInputBody {
+    /// The property `file`.
+    pub file: ops::Body,
+    /// The property `purpose`.
+    ///
+    /// Default: `"backup"`.
+    pub purpose: Option<String>,
+}
+
 mod impls {
     use ::ops_runtime::record::prelude::*;
     use super::ops;
@@ -140,34 +372,36 @@ mod impls {
 
     impl Record for super::AllInput {
         const NAME: &'static str = "AllInput";
-        const FIELDS: &'static [&'static str] = &["body"];
-        type Slots = (Required<super::AllInputBody>,);
-        fn make((body,): Values<Self>) -> Self {
-            Self { body }
+        const FIELDS: &'static [&'static str] = &[];
+        type Slots = ();
+        fn make((): Values<Self>) -> Self {
+            Self {}
         }
-        fn fields(&self) -> Fields<'_, Self> {
-            (&self.body,)
-        }
+        fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops::table!(super::AllInput);
+    ops::table!(super::AllInput, Default);
 
-    impl Record for super::AllInputBody {
-        const NAME: &'static str = "AllInputBody";
-        const FIELDS: &'static [&'static str] = &["Settings", "Inner", "Zero", "Wrong", "Tagged"];
+    impl Record for super::AllOutput {
+        const NAME: &'static str = "AllOutput";
+        const FIELDS: &'static [&'static str] = &[
+            "Settings", "Inner", "Zero", "Wrong", "Tagged", "Odd", "Node", "Plain",
+        ];
         type Slots = (
             Optional<super::Settings>, Optional<super::Inner>, Optional<super::Zero>, Optional<super::Wrong>,
-            Optional<super::Tagged>,
+            Optional<super::Tagged>, Optional<super::Odd>, Optional<super::Node>, Optional<super::Plain>,
         );
-        fn make((settings, inner, zero, wrong, tagged): Values<Self>) -> Self {
-            Self { settings, inner, zero, wrong, tagged }
+        fn make((settings, inner, zero, wrong, tagged, odd, node, plain): Values<Self>) -> Self {
+            Self {
+                settings, inner, zero, wrong, tagged, odd, node, plain,
+            }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (
-                &self.settings, &self.inner, &self.zero, &self.wrong, &self.tagged,
+                &self.settings, &self.inner, &self.zero, &self.wrong, &self.tagged, &self.odd, &self.node, &self.plain,
             )
         }
     }
-    ops::table!(super::AllInputBody, Default);
+    ops::table!(super::AllOutput, Default);
 
     impl Record for super::Settings {
         const NAME: &'static str = "Settings";
@@ -180,7 +414,7 @@ mod impls {
                 Defaulted<Vec<String>>, Defaulted<Vec<String>>, Defaulted<super::SettingsLevel>,
             ),
             (
-                Nullable<Option<String>>, DefaultedNull<Option<i64>>, DefaultedNull<ops::Value>, Defaulted<(String, i64)>,
+                Optional<String>, DefaultedNull<Option<i64>>, DefaultedNull<ops::Value>, Defaulted<(String, i64)>,
                 Defaulted<super::Inner>,
             ),
         );
@@ -193,7 +427,7 @@ mod impls {
                 off: off.unwrap_or_default(), tags: tags.unwrap_or_else(|| vec!["a".to_owned(), "b".to_owned()]),
                 none: none.unwrap_or_default(), level: level.unwrap_or(super::SettingsLevel::High), nothing,
                 maybe: maybe.unwrap_or(Some(3)),
-                any: any.unwrap_or_else(|| [("a".to_owned(), ops::Value::Array(vec![ops::Value::from(1i64), ops::Value::from(2.5f64), ops::Value::Null, ops::Value::String("x".to_owned())]))].into_iter().collect::<ops::Value>()),
+                any: any.unwrap_or_else(|| ops::Value::Object([("a".to_owned(), ops::Value::Array(vec![ops::Value::from(1i64), ops::Value::from(2.5f64), ops::Value::Null, ops::Value::String("x".to_owned())]))].into_iter().collect())),
                 pair: pair.unwrap_or_else(|| ("x".to_owned(), 1,)), inner: inner.unwrap_or_default(),
             }
         }
@@ -276,17 +510,243 @@ mod impls {
     }
     ops::table!(super::Tagged, Default);
 
+    impl Record for super::Odd {
+        const NAME: &'static str = "Odd";
+        const FIELDS: &'static [&'static str] = &[
+            "object", "list", "nested", "max", "any_max", "any_min", "min", "minus", "any_minus", "huge", "whole", "nan",
+            "counts", "lists", "empty", "rows", "maybes", "pair", "one", "number", "node", "plain", "misfit",
+        ];
+        type Slots = (
+            (
+                DefaultedNull<ops::Value>, DefaultedNull<ops::Value>, DefaultedNull<ops::Value>, Defaulted<u64>,
+                DefaultedNull<ops::Value>, DefaultedNull<ops::Value>, Defaulted<i64>, Defaulted<f64>,
+            ),
+            (
+                DefaultedNull<ops::Value>, Defaulted<f64>, Defaulted<i64>, Optional<f64>,
+                Defaulted<::std::collections::BTreeMap<String, i64>>,
+                Defaulted<::std::collections::BTreeMap<String, Vec<f64>>>,
+                Defaulted<::std::collections::BTreeMap<String, i64>>, Defaulted<Vec<Vec<i64>>>,
+            ),
+            (
+                Defaulted<Vec<Option<String>>>, Defaulted<(Option<i64>, ops::Value)>, Defaulted<super::OddOne>,
+                Defaulted<super::OddNumber>, Optional<super::Node>, Defaulted<super::Plain>, Optional<i64>,
+            ),
+        );
+        fn make((
+            (
+                object, list, nested, max, any_max, any_min, min, minus,
+            ),
+            (
+                any_minus, huge, whole, nan, counts, lists, empty, rows,
+            ),
+            (maybes, pair, one, number, node, plain, misfit),
+        ): Values<Self>) -> Self {
+            Self {
+                object: object.unwrap_or_else(|| ops::Value::Object(Default::default())),
+                list: list.unwrap_or_else(|| ops::Value::Array(vec![])),
+                nested: nested.unwrap_or_else(|| ops::Value::Object([("a".to_owned(), ops::Value::Object(Default::default())), ("b".to_owned(), ops::Value::Array(vec![ops::Value::Array(vec![]), ops::Value::Object(Default::default())])), ("c".to_owned(), ops::Value::Null)].into_iter().collect())),
+                max: max.unwrap_or(18446744073709551615),
+                any_max: any_max.unwrap_or_else(|| ops::Value::from(18446744073709551615u64)),
+                any_min: any_min.unwrap_or_else(|| ops::Value::from(-9223372036854775808i64)),
+                min: min.unwrap_or(-9223372036854775808), minus: minus.unwrap_or(-0.0),
+                any_minus: any_minus.unwrap_or_else(|| ops::Value::from(-0.0f64)), huge: huge.unwrap_or(1e300),
+                whole: whole.unwrap_or(20), nan,
+                counts: counts.unwrap_or_else(|| [("a".to_owned(), 1), ("b \"c\"".to_owned(), -2)].into_iter().collect()),
+                lists: lists.unwrap_or_else(|| [("a".to_owned(), Default::default()), ("b".to_owned(), vec![1.0])].into_iter().collect()),
+                empty: empty.unwrap_or_default(), rows: rows.unwrap_or_else(|| vec![Default::default(), vec![1]]),
+                maybes: maybes.unwrap_or_else(|| vec![Default::default(), Some("a".to_owned())]),
+                pair: pair.unwrap_or_else(|| (Default::default(), ops::Value::Object(Default::default()),)),
+                one: one.unwrap_or(super::OddOne::Only), number: number.unwrap_or(super::OddNumber::N1), node,
+                plain: plain.unwrap_or_default(), misfit,
+            }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.object, &self.list, &self.nested, &self.max, &self.any_max, &self.any_min, &self.min,
+                    &self.minus,
+                ),
+                (
+                    &self.any_minus, &self.huge, &self.whole, &self.nan, &self.counts, &self.lists, &self.empty,
+                    &self.rows,
+                ),
+                (
+                    &self.maybes, &self.pair, &self.one, &self.number, &self.node, &self.plain, &self.misfit,
+                ),
+            )
+        }
+    }
+    ops::table!(super::Odd, Default);
+
+    ops::names!(super::OddOne {
+        "only" => Only,
+        _ => Other,
+    });
+
+    ops::values!(super::OddNumber {
+        1 => N1,
+        "auto" => Auto,
+        _ => Other,
+    });
+
+    impl Record for super::Node {
+        const NAME: &'static str = "Node";
+        const FIELDS: &'static [&'static str] = &["child", "value"];
+        type Slots = (Optional<Box<super::Node>>, Optional<i64>);
+        fn make((child, value): Values<Self>) -> Self {
+            Self { child, value }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.child, &self.value)
+        }
+    }
+    ops::table!(super::Node, Default);
+
+    impl Record for super::Plain {
+        const NAME: &'static str = "Plain";
+        const FIELDS: &'static [&'static str] = &["next", "holder"];
+        type Slots = (
+            Optional<Box<super::Plain>>, Optional<Box<super::Holder>>,
+        );
+        fn make((next, holder): Values<Self>) -> Self {
+            Self { next, holder }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.next, &self.holder)
+        }
+    }
+    ops::table!(super::Plain, Default);
+
+    impl Record for super::Holder {
+        const NAME: &'static str = "Holder";
+        const FIELDS: &'static [&'static str] = &["plain"];
+        type Slots = (Defaulted<Box<super::Plain>>,);
+        fn make((plain,): Values<Self>) -> Self {
+            Self { plain: plain.unwrap_or_default() }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.plain,)
+        }
+    }
+    ops::table!(super::Holder, Default);
+
+    impl Record for super::ChangeInput {
+        const NAME: &'static str = "ChangeInput";
+        const FIELDS: &'static [&'static str] = &["page", "X-Mode", "body", "contentType"];
+        type Slots = (
+            Optional<i64>, Required<String>, Required<super::Change2>, Optional<super::ChangeInputContentType>,
+        );
+        fn make((page, x_mode, body, content_type): Values<Self>) -> Self {
+            Self { page, x_mode, body, content_type }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                &self.page, &self.x_mode, &self.body, &self.content_type,
+            )
+        }
+    }
+    ops::table!(super::ChangeInput);
+
+    impl Record for super::Change2 {
+        const NAME: &'static str = "Change2";
+        const FIELDS: &'static [&'static str] = &[
+            "mode", "limit", "level", "maybe", "text", "long", "wrong", "any", "both",
+        ];
+        type Slots = (
+            (
+                Required<String>, Optional<i64>, Optional<super::SettingsLevel>, Optional<i64>, Optional<String>,
+                Optional<String>, Optional<i64>, Nullable<ops::Value>,
+            ),
+            (Optional<super::Both>,),
+        );
+        fn make((
+            (mode, limit, level, maybe, text, long, wrong, any), (both,),
+        ): Values<Self>) -> Self {
+            Self {
+                mode, limit, level, maybe, text, long, wrong, any, both,
+            }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (
+                (
+                    &self.mode, &self.limit, &self.level, &self.maybe, &self.text, &self.long, &self.wrong, &self.any,
+                ),
+                (&self.both,),
+            )
+        }
+    }
+    ops::table!(super::Change2);
+
+    impl Record for super::Both {
+        const NAME: &'static str = "Both";
+        const FIELDS: &'static [&'static str] = &["mode", "limit"];
+        type Slots = (Defaulted<String>, Optional<i64>);
+        fn make((mode, limit): Values<Self>) -> Self {
+            Self {
+                mode: mode.unwrap_or_else(|| "fast".to_owned()), limit,
+            }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.mode, &self.limit)
+        }
+    }
+    ops::table!(super::Both);
+
+    ops::names!(super::ChangeInputContentType {
+        "application/json" => ApplicationJson,
+        "application/x-www-form-urlencoded" => ApplicationXWwwFormUrlencoded,
+        _ => Other,
+    });
+
+    impl Record for super::UploadInput {
+        const NAME: &'static str = "UploadInput";
+        const FIELDS: &'static [&'static str] = &["body"];
+        type Slots = (Required<super::UploadInputBody>,);
+        fn make((body,): Values<Self>) -> Self {
+            Self { body }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.body,)
+        }
+    }
+    ops::table!(super::UploadInput);
+
+    impl Record for super::UploadInputBody {
+        const NAME: &'static str = "UploadInputBody";
+        const FIELDS: &'static [&'static str] = &["file", "purpose"];
+        type Slots = (Required<ops::Body>, Optional<String>);
+        fn make((file, purpose): Values<Self>) -> Self {
+            Self { file, purpose }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.file, &self.purpose)
+        }
+    }
+    ops::table!(super::UploadInputBody);
+
     ops::json_schemas!("defaults", super::DEFINITIONS {
         super::Settings = "Settings",
         super::Inner = "Inner",
         super::Zero = "Zero",
         super::Wrong = "Wrong",
         super::Tagged = "Tagged",
+        super::Odd = "Odd",
+        super::Node = "Node",
+        super::Plain = "Plain",
+        super::Holder = "Holder",
+        super::Change2 = "Change",
+        super::Both = "Both",
     });
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
+    ops::Definition::new("Both", r#"{"description":"In requests and in answers.","type":"object","required":["mode"],"properties":{"mode":{"type":"string","default":"fast"},"limit":{"type":"integer","default":20}}}"#),
+    ops::Definition::new("Change", r##"{"description":"What a request holds.","type":"object","required":["mode"],"properties":{"mode":{"type":"string","default":"fast","description":"It has a default and is required all the same."},"limit":{"type":"integer","default":20,"description":"How many."},"level":{"type":["string","null"],"enum":["low","high",null],"default":null},"maybe":{"type":["integer","null"],"default":3},"text":{"type":"string","default":"`a` */ \u202e"},"long":{"type":"string","default":"long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long "},"wrong":{"type":"integer","default":"many"},"any":{"default":{}},"both":{"$ref":"#/$defs/Both"}}}"##),
+    ops::Definition::new("Holder", r##"{"type":"object","properties":{"plain":{"$ref":"#/$defs/Plain","default":{}}}}"##),
     ops::Definition::new("Inner", r#"{"type":"object","properties":{"a":{"type":"string"}}}"#),
+    ops::Definition::new("Node", r##"{"description":"Would be a part of its own default.","type":"object","properties":{"child":{"$ref":"#/$defs/Node","default":{}},"value":{"type":"integer"}}}"##),
+    ops::Definition::new("Odd", r##"{"description":"Defaults that are easily printed wrong.","type":"object","properties":{"object":{"default":{}},"list":{"default":[]},"nested":{"default":{"a":{},"b":[[],{}],"c":null}},"max":{"type":"integer","format":"uint64","default":18446744073709551615},"any_max":{"default":18446744073709551615},"any_min":{"default":-9223372036854775808},"min":{"type":"integer","default":-9223372036854775808},"minus":{"type":"number","default":-0.0},"any_minus":{"default":-0.0},"huge":{"type":"number","default":1e+300},"whole":{"type":"integer","default":20.0},"nan":{"type":"number","default":"NaN"},"counts":{"type":"object","additionalProperties":{"type":"integer"},"default":{"a":1,"b \"c\"":-2}},"lists":{"type":"object","additionalProperties":{"type":"array","items":{"type":"number"}},"default":{"a":[],"b":[1]}},"empty":{"type":"object","additionalProperties":{"type":"integer"},"default":{}},"rows":{"type":"array","items":{"type":"array","items":{"type":"integer"}},"default":[[],[1]]},"maybes":{"type":"array","items":{"type":["string","null"]},"default":[null,"a"]},"pair":{"type":"array","prefixItems":[{"type":["integer","null"]},{}],"default":[null,{}]},"one":{"enum":["only"],"default":"only"},"number":{"enum":[1,"auto"],"default":1},"node":{"$ref":"#/$defs/Node","default":{}},"plain":{"$ref":"#/$defs/Plain","default":{}},"misfit":{"type":["integer","null"],"default":"many"}}}"##),
+    ops::Definition::new("Plain", r##"{"description":"Holds itself, and has no default inside.","type":"object","properties":{"next":{"$ref":"#/$defs/Plain"},"holder":{"$ref":"#/$defs/Holder"}}}"##),
     ops::Definition::new("Settings", r##"{"type":"object","properties":{"limit":{"type":"integer","default":20},"ratio":{"type":"number","default":0.5},"name":{"type":"string","default":"no \"name\""},"on":{"type":"boolean","default":true},"off":{"type":"boolean","default":false},"tags":{"type":"array","items":{"type":"string"},"default":["a","b"]},"none":{"type":"array","items":{"type":"string"},"default":[]},"level":{"enum":["low","high"],"default":"high"},"nothing":{"type":["string","null"],"default":null},"maybe":{"type":["integer","null"],"default":3},"any":{"default":{"a":[1,2.5,null,"x"]}},"pair":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"default":["x",1]},"inner":{"$ref":"#/$defs/Inner","default":{}}}}"##),
     ops::Definition::new("Tagged", r#"{"type":"object","properties":{"kind":{"const":"tagged"},"note":{"type":"string"}},"required":["kind"]}"#),
     ops::Definition::new("Wrong", r#"{"type":"object","properties":{"limit":{"type":"integer","default":"many"},"level":{"enum":["low"],"default":"high"},"big":{"type":"integer","format":"int32","default":5000000000}}}"#),

@@ -47,7 +47,7 @@ pub struct AllInputBody {
     /// The property `Mixed`.
     pub mixed: Option<Mixed>,
     /// The property `Nullable`.
-    pub nullable: Option<Nullable>,
+    pub nullable: Option<NullableValue>,
     /// The property `Titles`.
     pub titles: Option<Titles>,
     /// The property `Described`.
@@ -131,9 +131,6 @@ pub enum Mixed {
     /// Any other value.
     Other(ops::Value),
 }
-
-/// The definition `Nullable`.
-pub type Nullable = Option<NullableValue>;
 
 /// A part of another type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -226,7 +223,7 @@ mod impls {
         type Slots = (
             (
                 Optional<super::Status>, Optional<super::Signs>, Optional<super::Case>, Optional<super::Mixed>,
-                Nullable<super::Nullable>, Optional<super::Titles>, Optional<super::Described>, Optional<super::Open>,
+                Optional<super::NullableValue>, Optional<super::Titles>, Optional<super::Described>, Optional<super::Open>,
             ),
             (Optional<super::Yes>, Optional<super::Single>),
         );
@@ -348,5 +345,5 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Single", r#"{"const":"only"}"#),
     ops::Definition::new("Status", r#"{"enum":["available","pending","sold"]}"#),
     ops::Definition::new("Titles", r#"{"oneOf":[{"title":"Guild text","const":0,"description":"A text channel."},{"title":"Voice","const":2}]}"#),
-    ops::Definition::new("Yes", r#"{"type":"string","enum":[true,false]}"#),
+    ops::Definition::new("Yes", r#"{"type":"string","enum":["true","false"]}"#),
 ];

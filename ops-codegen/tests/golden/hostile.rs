@@ -1248,7 +1248,9 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 /// The input of `hostile.*/ fn main() {} /*`.
 pub struct FnMainInput {
     /// */ fn main() {} /*
-    pub fn_main: String,
+    ///
+    /// Default: `"*/ fn main() {} /*"`.
+    pub fn_main: Option<String>,
 }
 
 /// */ fn main() {} /*
@@ -1346,7 +1348,9 @@ pub struct Evil {
 /// Its `*/ fn main() {} /*` is always `*/ fn main() {} /*`.
 pub struct EvilFnMain {
     /// The property `x`.
-    pub x: EvilFnMainX,
+    ///
+    /// Default: `"*/ fn main() {} /*"`.
+    pub x: Option<EvilFnMainX>,
 }
 
 /// The property `x`.
@@ -1365,7 +1369,9 @@ pub enum EvilFnMainX {
 /// Its `"; compile_error!("x"); "` is always `"; compile_error!("x"); "`.
 pub struct EvilCompileErrorX {
     /// The property `x`.
-    pub x: EvilCompileErrorXx,
+    ///
+    /// Default: `"\"; compile_error!(\"x\"); \""`.
+    pub x: Option<EvilCompileErrorXx>,
 }
 
 /// The property `x`.
@@ -1384,7 +1390,9 @@ pub enum EvilCompileErrorXx {
 /// Its `"##; fn x() {} r##"` is always `"##; fn x() {} r##"`.
 pub struct EvilFnXr {
     /// The property `x`.
-    pub x: EvilFnXrx,
+    ///
+    /// Default: `"\"##; fn x() {} r##\""`.
+    pub x: Option<EvilFnXrx>,
 }
 
 /// The property `x`.
@@ -1403,7 +1411,9 @@ pub enum EvilFnXrx {
 /// Its `]] } }` is always `]] } }`.
 pub struct EvilRightRightSpaceU7dSpaceU7d {
     /// The property `x`.
-    pub x: EvilRightRightSpaceU7dSpaceU7dX,
+    ///
+    /// Default: `"]] } }"`.
+    pub x: Option<EvilRightRightSpaceU7dSpaceU7dX>,
 }
 
 /// The property `x`.
@@ -1422,7 +1432,9 @@ pub enum EvilRightRightSpaceU7dSpaceU7dX {
 /// Its `\` is always `\`.
 pub struct EvilBackslash {
     /// The property `x`.
-    pub x: EvilBackslashX,
+    ///
+    /// Default: `"\\"`.
+    pub x: Option<EvilBackslashX>,
 }
 
 /// The property `x`.
@@ -1441,7 +1453,9 @@ pub enum EvilBackslashX {
 /// Its `\"` is always `\"`.
 pub struct EvilBackslashQuotes {
     /// The property `x`.
-    pub x: EvilBackslashQuotesX,
+    ///
+    /// Default: `"\\\""`.
+    pub x: Option<EvilBackslashQuotesX>,
 }
 
 /// The property `x`.
@@ -1460,7 +1474,9 @@ pub enum EvilBackslashQuotesX {
 /// Its `.#![allow(x)].` is always `.#![allow(x)].`.
 pub struct EvilAllowX {
     /// The property `x`.
-    pub x: EvilAllowXx,
+    ///
+    /// Default: `"\n#![allow(x)]\n"`.
+    pub x: Option<EvilAllowXx>,
 }
 
 /// The property `x`.
@@ -1479,7 +1495,9 @@ pub enum EvilAllowXx {
 /// Its `.` is always `.`.
 pub struct EvilUd {
     /// The property `x`.
-    pub x: EvilUdX,
+    ///
+    /// Default: `"\r"`.
+    pub x: Option<EvilUdX>,
 }
 
 /// The property `x`.
@@ -1498,7 +1516,9 @@ pub enum EvilUdX {
 /// Its `..evil` is always `..evil`.
 pub struct EvilEvil {
     /// The property `x`.
-    pub x: EvilEvilX,
+    ///
+    /// Default: `"\u202e\u2066evil"`.
+    pub x: Option<EvilEvilX>,
 }
 
 /// The property `x`.
@@ -1517,7 +1537,9 @@ pub enum EvilEvilX {
 /// Its `{}{0}{x:?}` is always `{}{0}{x:?}`.
 pub struct EvilN0x {
     /// The property `x`.
-    pub x: EvilN0xx,
+    ///
+    /// Default: `"{}{0}{x:?}"`.
+    pub x: Option<EvilN0xx>,
 }
 
 /// The property `x`.
@@ -1536,7 +1558,9 @@ pub enum EvilN0xx {
 /// Its `'static` is always `'static`.
 pub struct EvilStatic {
     /// The property `x`.
-    pub x: EvilStaticX,
+    ///
+    /// Default: `"'static"`.
+    pub x: Option<EvilStaticX>,
 }
 
 /// The property `x`.
@@ -1555,7 +1579,9 @@ pub enum EvilStaticX {
 /// Its `//! x` is always `//! x`.
 pub struct EvilX {
     /// The property `x`.
-    pub x: EvilXx,
+    ///
+    /// Default: `"//! x"`.
+    pub x: Option<EvilXx>,
 }
 
 /// The property `x`.
@@ -1574,7 +1600,9 @@ pub enum EvilXx {
 /// Its `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>` is always `.code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
 pub struct EvilCodeLinkPetCratePetScriptAlert1Script {
     /// The property `x`.
-    pub x: EvilCodeLinkPetCratePetScriptAlert1ScriptX,
+    ///
+    /// Default: `` "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" ``.
+    pub x: Option<EvilCodeLinkPetCratePetScriptAlert1ScriptX>,
 }
 
 /// The property `x`.
@@ -1594,7 +1622,9 @@ pub enum EvilCodeLinkPetCratePetScriptAlert1ScriptX {
 /// Its `indented. code.` is always `indented. code.`.
 pub struct EvilIndentedCode {
     /// The property `x`.
-    pub x: EvilIndentedCodeX,
+    ///
+    /// Default: `"    indented\n    code\n"`.
+    pub x: Option<EvilIndentedCodeX>,
 }
 
 /// The property `x`.
@@ -1615,7 +1645,9 @@ pub enum EvilIndentedCodeX {
 /// Its `....unclosed` is always `....unclosed`.
 pub struct EvilUnclosed {
     /// The property `x`.
-    pub x: EvilUnclosedX,
+    ///
+    /// Default: ```` "```\nunclosed" ````.
+    pub x: Option<EvilUnclosedX>,
 }
 
 /// The property `x`.
@@ -1637,7 +1669,9 @@ pub enum EvilUnclosedX {
 /// Its `- a.lazy.1. b.lazy` is always `- a.lazy.1. b.lazy`.
 pub struct EvilALazy1bLazy {
     /// The property `x`.
-    pub x: EvilALazy1bLazyX,
+    ///
+    /// Default: `"- a\nlazy\n1. b\nlazy"`.
+    pub x: Option<EvilALazy1bLazyX>,
 }
 
 /// The property `x`.
@@ -1656,7 +1690,9 @@ pub enum EvilALazy1bLazyX {
 /// Its `$crate::x!()` is always `$crate::x!()`.
 pub struct EvilCrateX {
     /// The property `x`.
-    pub x: EvilCrateXx,
+    ///
+    /// Default: `"$crate::x!()"`.
+    pub x: Option<EvilCrateXx>,
 }
 
 /// The property `x`.
@@ -1675,7 +1711,9 @@ pub enum EvilCrateXx {
 /// Its `..` is always `..`.
 pub struct EvilU0u7 {
     /// The property `x`.
-    pub x: EvilU0u7x,
+    ///
+    /// Default: `"\u0000\u0007"`.
+    pub x: Option<EvilU0u7x>,
 }
 
 /// The property `x`.
@@ -1694,7 +1732,9 @@ pub enum EvilU0u7x {
 /// Its `.` is always `.`.
 pub struct EvilUfeff {
     /// The property `x`.
-    pub x: EvilUfeffX,
+    ///
+    /// Default: `"\ufeff"`.
+    pub x: Option<EvilUfeffX>,
 }
 
 /// The property `x`.
@@ -1713,7 +1753,9 @@ pub enum EvilUfeffX {
 /// Its `🦀` is always `🦀`.
 pub struct EvilU1f980 {
     /// The property `x`.
-    pub x: EvilU1f980x,
+    ///
+    /// Default: `"🦀"`.
+    pub x: Option<EvilU1f980x>,
 }
 
 /// The property `x`.
@@ -1732,7 +1774,9 @@ pub enum EvilU1f980x {
 /// Its `r#type` is always `r#type`.
 pub struct EvilRType {
     /// The property `x`.
-    pub x: EvilRTypeX,
+    ///
+    /// Default: `"r#type"`.
+    pub x: Option<EvilRTypeX>,
 }
 
 /// The property `x`.
@@ -1751,7 +1795,9 @@ pub enum EvilRTypeX {
 /// Its `..` is always `..`.
 pub struct EvilDotDot {
     /// The property `x`.
-    pub x: EvilDotDotX,
+    ///
+    /// Default: `".."`.
+    pub x: Option<EvilDotDotX>,
 }
 
 /// The property `x`.
@@ -1771,7 +1817,9 @@ pub enum EvilDotDotX {
 /// `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
 pub struct Evil2 {
     /// The property `x`.
-    pub x: Evil3,
+    ///
+    /// Default: `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…`.
+    pub x: Option<Evil3>,
 }
 
 /// The property `x`.
@@ -1809,7 +1857,9 @@ pub struct FnMainError404 {
 /// The input of `hostile."; compile_error!("x"); "`.
 pub struct CompileErrorXInput {
     /// "; compile_error!("x"); "
-    pub compile_error_x: String,
+    ///
+    /// Default: `"\"; compile_error!(\"x\"); \""`.
+    pub compile_error_x: Option<String>,
 }
 
 /// "; compile_error!("x"); "
@@ -1821,7 +1871,9 @@ pub struct CompileErrorXError404 {
 /// The input of `hostile."##; fn x() {} r##"`.
 pub struct FnXrInput {
     /// "##; fn x() {} r##"
-    pub fn_x_r: String,
+    ///
+    /// Default: `"\"##; fn x() {} r##\""`.
+    pub fn_x_r: Option<String>,
 }
 
 /// "##; fn x() {} r##"
@@ -1833,7 +1885,9 @@ pub struct FnXrError404 {
 /// The input of `hostile.]] } }`.
 pub struct RightRightSpaceU7dSpaceU7dInput {
     /// \]\] } }
-    pub right_right_space_u7d_space_u7d: String,
+    ///
+    /// Default: `"]] } }"`.
+    pub right_right_space_u7d_space_u7d: Option<String>,
 }
 
 /// \]\] } }
@@ -1845,7 +1899,9 @@ pub struct RightRightSpaceU7dSpaceU7dError404 {
 /// The input of `hostile.\`.
 pub struct BackslashInput {
     /// \\
-    pub backslash: String,
+    ///
+    /// Default: `"\\"`.
+    pub backslash: Option<String>,
 }
 
 /// \\
@@ -1857,7 +1913,9 @@ pub struct BackslashError404 {
 /// The input of `hostile.\"`.
 pub struct BackslashQuotesInput {
     /// \"
-    pub backslash_quotes: String,
+    ///
+    /// Default: `"\\\""`.
+    pub backslash_quotes: Option<String>,
 }
 
 /// \"
@@ -1869,7 +1927,9 @@ pub struct BackslashQuotesError404 {
 /// The input of `hostile..#![allow(x)].`.
 pub struct AllowXInput {
     /// #!\[allow(x)\]
-    pub allow_x: String,
+    ///
+    /// Default: `"\n#![allow(x)]\n"`.
+    pub allow_x: Option<String>,
 }
 
 /// #!\[allow(x)\]
@@ -1881,7 +1941,9 @@ pub struct AllowXError404 {
 /// The input of `hostile.get_p7`.
 pub struct GetP7Input {
     /// The property `.`.
-    pub ud: String,
+    ///
+    /// Default: `"\r"`.
+    pub ud: Option<String>,
 }
 
 /// The details of an error of `hostile.get_p7`.
@@ -1893,7 +1955,9 @@ pub struct GetP7Error404 {
 /// The input of `hostile...evil`.
 pub struct EvilInput {
     /// U+202EU+2066evil
-    pub evil: String,
+    ///
+    /// Default: `"\u202e\u2066evil"`.
+    pub evil: Option<String>,
 }
 
 /// U+202EU+2066evil
@@ -1905,7 +1969,9 @@ pub struct EvilError404 {
 /// The input of `hostile.{}{0}{x:?}`.
 pub struct N0xInput {
     /// {}{0}{x:?}
-    pub n0_x: String,
+    ///
+    /// Default: `"{}{0}{x:?}"`.
+    pub n0_x: Option<String>,
 }
 
 /// {}{0}{x:?}
@@ -1917,7 +1983,9 @@ pub struct N0xError404 {
 /// The input of `hostile.'static`.
 pub struct StaticInput {
     /// 'static
-    pub static_: String,
+    ///
+    /// Default: `"'static"`.
+    pub static_: Option<String>,
 }
 
 /// 'static
@@ -1929,7 +1997,9 @@ pub struct StaticError404 {
 /// The input of `hostile.//! x`.
 pub struct XInput {
     /// //! x
-    pub x: String,
+    ///
+    /// Default: `"//! x"`.
+    pub x: Option<String>,
 }
 
 /// //! x
@@ -1941,7 +2011,9 @@ pub struct XError404 {
 /// The input of `hostile..code. [link] [Pet](crate::Pet) <script>alert(1)</script>`.
 pub struct CodeLinkPetCratePetScriptAlert1ScriptInput {
     /// `code` \[link\] \[Pet\](crate::Pet) \<script\>alert(1)\</script\>
-    pub code_link_pet_crate_pet_script_alert_1_script: String,
+    ///
+    /// Default: `` "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" ``.
+    pub code_link_pet_crate_pet_script_alert_1_script: Option<String>,
 }
 
 /// `code` \[link\] \[Pet\](crate::Pet) \<script\>alert(1)\</script\>
@@ -1954,7 +2026,9 @@ pub struct CodeLinkPetCratePetScriptAlert1ScriptError404 {
 pub struct IndentedCodeInput {
     /// indented
     /// code
-    pub indented_code: String,
+    ///
+    /// Default: `"    indented\n    code\n"`.
+    pub indented_code: Option<String>,
 }
 
 /// indented
@@ -1969,7 +2043,9 @@ pub struct UnclosedInput {
     /// ```text
     /// unclosed
     /// ```
-    pub unclosed: String,
+    ///
+    /// Default: ```` "```\nunclosed" ````.
+    pub unclosed: Option<String>,
 }
 
 /// ```text
@@ -1986,7 +2062,9 @@ pub struct ALazy1bLazyInput {
     ///   lazy
     /// 1. b
     ///    lazy
-    pub a_lazy_1_b_lazy: String,
+    ///
+    /// Default: `"- a\nlazy\n1. b\nlazy"`.
+    pub a_lazy_1_b_lazy: Option<String>,
 }
 
 /// - a
@@ -2001,7 +2079,9 @@ pub struct ALazy1bLazyError404 {
 /// The input of `hostile.$crate::x!()`.
 pub struct CrateXInput {
     /// $crate::x!()
-    pub crate_x: String,
+    ///
+    /// Default: `"$crate::x!()"`.
+    pub crate_x: Option<String>,
 }
 
 /// $crate::x!()
@@ -2013,7 +2093,9 @@ pub struct CrateXError404 {
 /// The input of `hostile...`.
 pub struct U0u7Input {
     /// The property `..`.
-    pub u0_u7: String,
+    ///
+    /// Default: `"\u0000\u0007"`.
+    pub u0_u7: Option<String>,
 }
 
 /// The details of an error of `hostile...`.
@@ -2025,7 +2107,9 @@ pub struct U0u7Error404 {
 /// The input of `hostile..`.
 pub struct UfeffInput {
     /// U+FEFF
-    pub ufeff: String,
+    ///
+    /// Default: `"\ufeff"`.
+    pub ufeff: Option<String>,
 }
 
 /// U+FEFF
@@ -2037,7 +2121,9 @@ pub struct UfeffError404 {
 /// The input of `hostile.🦀`.
 pub struct U1f980Input {
     /// 🦀
-    pub u1f980: String,
+    ///
+    /// Default: `"🦀"`.
+    pub u1f980: Option<String>,
 }
 
 /// 🦀
@@ -2049,7 +2135,9 @@ pub struct U1f980Error404 {
 /// The input of `hostile.r#type`.
 pub struct RTypeInput {
     /// r#type
-    pub r_type: String,
+    ///
+    /// Default: `"r#type"`.
+    pub r_type: Option<String>,
 }
 
 /// r#type
@@ -2061,7 +2149,9 @@ pub struct RTypeError404 {
 /// The input of `hostile...`.
 pub struct DotDotInput {
     /// ..
-    pub dot_dot: String,
+    ///
+    /// Default: `".."`.
+    pub dot_dot: Option<String>,
 }
 
 /// ..
@@ -2073,7 +2163,9 @@ pub struct DotDotError404 {
 /// The input of `hostile.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`.
 pub struct Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan {
     /// aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: String,
+    ///
+    /// Default: `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…`.
+    pub aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: Option<String>,
 }
 
 /// aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
@@ -2276,7 +2368,9 @@ pub struct EveryPlaceInput {
     /// */ fn main() {} /*
     pub body: Option<EveryPlaceInputBody>,
     /// The content type of the body.
-    pub content_type: EveryPlaceInputContentType,
+    ///
+    /// Default: `"application/json"`.
+    pub content_type: Option<EveryPlaceInputContentType>,
 }
 
 /// */ fn main() {} /*
@@ -2573,7 +2667,7 @@ pub type RightRightSpaceU7dSpaceU7d2 = Vec<Item>;
 /// \]\] } }
 pub struct Item {
     /// The property `d`.
-    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    pub d: ::std::collections::BTreeMap<String, ops::Value>,
     /// The property `e`.
     pub e: Option<ItemE>,
 }
@@ -2637,7 +2731,7 @@ pub type Evil6 = Vec<EvilItem>;
 /// U+202EU+2066evil
 pub struct EvilItem {
     /// The property `d`.
-    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    pub d: ::std::collections::BTreeMap<String, ops::Value>,
     /// The property `e`.
     pub e: Option<EvilItemE>,
 }
@@ -2702,7 +2796,7 @@ pub type IndentedCode2 = Vec<IndentedCodeItem>;
 /// code
 pub struct IndentedCodeItem {
     /// The property `d`.
-    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    pub d: ::std::collections::BTreeMap<String, ops::Value>,
     /// The property `e`.
     pub e: Option<IndentedCodeItemE>,
 }
@@ -2772,7 +2866,7 @@ pub type Ufeff2 = Vec<Item2>;
 /// U+FEFF
 pub struct Item2 {
     /// The property `d`.
-    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    pub d: ::std::collections::BTreeMap<String, ops::Value>,
     /// The property `e`.
     pub e: Option<ItemE2>,
 }
@@ -2838,7 +2932,7 @@ pub type QuotesRight2 = Vec<Item3>;
 /// "\]
 pub struct Item3 {
     /// The property `d`.
-    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    pub d: ::std::collections::BTreeMap<String, ops::Value>,
     /// The property `e`.
     pub e: Option<ItemE3>,
 }
@@ -2902,7 +2996,7 @@ pub type EtcPasswd2 = Vec<EtcPasswdItem>;
 /// /etc/passwd
 pub struct EtcPasswdItem {
     /// The property `d`.
-    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    pub d: ::std::collections::BTreeMap<String, ops::Value>,
     /// The property `e`.
     pub e: Option<EtcPasswdItemE>,
 }
@@ -2966,7 +3060,7 @@ pub type B2 = Vec<BItem>;
 /// b'\\
 pub struct BItem {
     /// The property `d`.
-    pub d: Option<::std::collections::BTreeMap<String, ops::Value>>,
+    pub d: ::std::collections::BTreeMap<String, ops::Value>,
     /// The property `e`.
     pub e: Option<BItemE>,
 }
@@ -3105,11 +3199,9 @@ mod impls {
     impl Record for super::FnMainInput {
         const NAME: &'static str = "FnMainInput";
         const FIELDS: &'static [&'static str] = &["*/ fn main() {} /*"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((fn_main,): Values<Self>) -> Self {
-            Self {
-                fn_main: fn_main.unwrap_or_else(|| "*/ fn main() {} /*".to_owned()),
-            }
+            Self { fn_main }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.fn_main,)
@@ -3193,9 +3285,9 @@ mod impls {
         const NAME: &'static str = "EvilFnMain";
         const FIELDS: &'static [&'static str] = &["x", "*/ fn main() {} /*"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("*/ fn main() {} /*")];
-        type Slots = (Defaulted<super::EvilFnMainX>,);
+        type Slots = (Optional<super::EvilFnMainX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilFnMainX::FnMain) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3213,11 +3305,9 @@ mod impls {
         const NAME: &'static str = "EvilCompileErrorX";
         const FIELDS: &'static [&'static str] = &["x", "\"; compile_error!(\"x\"); \""];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\"; compile_error!(\"x\"); \"")];
-        type Slots = (Defaulted<super::EvilCompileErrorXx>,);
+        type Slots = (Optional<super::EvilCompileErrorXx>,);
         fn make((x,): Values<Self>) -> Self {
-            Self {
-                x: x.unwrap_or(super::EvilCompileErrorXx::CompileErrorX),
-            }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3235,9 +3325,9 @@ mod impls {
         const NAME: &'static str = "EvilFnXr";
         const FIELDS: &'static [&'static str] = &["x", "\"##; fn x() {} r##\""];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\"##; fn x() {} r##\"")];
-        type Slots = (Defaulted<super::EvilFnXrx>,);
+        type Slots = (Optional<super::EvilFnXrx>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilFnXrx::FnXR) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3255,11 +3345,9 @@ mod impls {
         const NAME: &'static str = "EvilRightRightSpaceU7dSpaceU7d";
         const FIELDS: &'static [&'static str] = &["x", "]] } }"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("]] } }")];
-        type Slots = (Defaulted<super::EvilRightRightSpaceU7dSpaceU7dX>,);
+        type Slots = (Optional<super::EvilRightRightSpaceU7dSpaceU7dX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self {
-                x: x.unwrap_or(super::EvilRightRightSpaceU7dSpaceU7dX::RightRightSpaceU7dSpaceU7d),
-            }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3277,9 +3365,9 @@ mod impls {
         const NAME: &'static str = "EvilBackslash";
         const FIELDS: &'static [&'static str] = &["x", "\\"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\\")];
-        type Slots = (Defaulted<super::EvilBackslashX>,);
+        type Slots = (Optional<super::EvilBackslashX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilBackslashX::Backslash) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3297,11 +3385,9 @@ mod impls {
         const NAME: &'static str = "EvilBackslashQuotes";
         const FIELDS: &'static [&'static str] = &["x", "\\\""];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\\\"")];
-        type Slots = (Defaulted<super::EvilBackslashQuotesX>,);
+        type Slots = (Optional<super::EvilBackslashQuotesX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self {
-                x: x.unwrap_or(super::EvilBackslashQuotesX::BackslashQuotes),
-            }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3319,9 +3405,9 @@ mod impls {
         const NAME: &'static str = "EvilAllowX";
         const FIELDS: &'static [&'static str] = &["x", "\n#![allow(x)]\n"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\n#![allow(x)]\n")];
-        type Slots = (Defaulted<super::EvilAllowXx>,);
+        type Slots = (Optional<super::EvilAllowXx>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilAllowXx::AllowX) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3339,9 +3425,9 @@ mod impls {
         const NAME: &'static str = "EvilUd";
         const FIELDS: &'static [&'static str] = &["x", "\r"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\r")];
-        type Slots = (Defaulted<super::EvilUdX>,);
+        type Slots = (Optional<super::EvilUdX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilUdX::Ud) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3359,9 +3445,9 @@ mod impls {
         const NAME: &'static str = "EvilEvil";
         const FIELDS: &'static [&'static str] = &["x", "\u{202e}\u{2066}evil"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\u{202e}\u{2066}evil")];
-        type Slots = (Defaulted<super::EvilEvilX>,);
+        type Slots = (Optional<super::EvilEvilX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilEvilX::Evil) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3379,9 +3465,9 @@ mod impls {
         const NAME: &'static str = "EvilN0x";
         const FIELDS: &'static [&'static str] = &["x", "{}{0}{x:?}"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("{}{0}{x:?}")];
-        type Slots = (Defaulted<super::EvilN0xx>,);
+        type Slots = (Optional<super::EvilN0xx>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilN0xx::N0X) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3399,9 +3485,9 @@ mod impls {
         const NAME: &'static str = "EvilStatic";
         const FIELDS: &'static [&'static str] = &["x", "'static"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("'static")];
-        type Slots = (Defaulted<super::EvilStaticX>,);
+        type Slots = (Optional<super::EvilStaticX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilStaticX::Static) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3419,9 +3505,9 @@ mod impls {
         const NAME: &'static str = "EvilX";
         const FIELDS: &'static [&'static str] = &["x", "//! x"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("//! x")];
-        type Slots = (Defaulted<super::EvilXx>,);
+        type Slots = (Optional<super::EvilXx>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilXx::X) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3443,11 +3529,9 @@ mod impls {
         const CONSTANTS: &'static [Literal<'static>] = &[
             Literal::Text("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"),
         ];
-        type Slots = (Defaulted<super::EvilCodeLinkPetCratePetScriptAlert1ScriptX>,);
+        type Slots = (Optional<super::EvilCodeLinkPetCratePetScriptAlert1ScriptX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self {
-                x: x.unwrap_or(super::EvilCodeLinkPetCratePetScriptAlert1ScriptX::CodeLinkPetCratePetScriptAlert1Script),
-            }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3465,11 +3549,9 @@ mod impls {
         const NAME: &'static str = "EvilIndentedCode";
         const FIELDS: &'static [&'static str] = &["x", "    indented\n    code\n"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("    indented\n    code\n")];
-        type Slots = (Defaulted<super::EvilIndentedCodeX>,);
+        type Slots = (Optional<super::EvilIndentedCodeX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self {
-                x: x.unwrap_or(super::EvilIndentedCodeX::IndentedCode),
-            }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3487,9 +3569,9 @@ mod impls {
         const NAME: &'static str = "EvilUnclosed";
         const FIELDS: &'static [&'static str] = &["x", "```\nunclosed"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("```\nunclosed")];
-        type Slots = (Defaulted<super::EvilUnclosedX>,);
+        type Slots = (Optional<super::EvilUnclosedX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilUnclosedX::Unclosed) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3507,11 +3589,9 @@ mod impls {
         const NAME: &'static str = "EvilALazy1bLazy";
         const FIELDS: &'static [&'static str] = &["x", "- a\nlazy\n1. b\nlazy"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("- a\nlazy\n1. b\nlazy")];
-        type Slots = (Defaulted<super::EvilALazy1bLazyX>,);
+        type Slots = (Optional<super::EvilALazy1bLazyX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self {
-                x: x.unwrap_or(super::EvilALazy1bLazyX::ALazy1BLazy),
-            }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3529,9 +3609,9 @@ mod impls {
         const NAME: &'static str = "EvilCrateX";
         const FIELDS: &'static [&'static str] = &["x", "$crate::x!()"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("$crate::x!()")];
-        type Slots = (Defaulted<super::EvilCrateXx>,);
+        type Slots = (Optional<super::EvilCrateXx>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilCrateXx::CrateX) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3549,9 +3629,9 @@ mod impls {
         const NAME: &'static str = "EvilU0u7";
         const FIELDS: &'static [&'static str] = &["x", "\0\u{7}"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\0\u{7}")];
-        type Slots = (Defaulted<super::EvilU0u7x>,);
+        type Slots = (Optional<super::EvilU0u7x>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilU0u7x::U0U7) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3569,9 +3649,9 @@ mod impls {
         const NAME: &'static str = "EvilUfeff";
         const FIELDS: &'static [&'static str] = &["x", "\u{feff}"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("\u{feff}")];
-        type Slots = (Defaulted<super::EvilUfeffX>,);
+        type Slots = (Optional<super::EvilUfeffX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilUfeffX::Ufeff) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3589,9 +3669,9 @@ mod impls {
         const NAME: &'static str = "EvilU1f980";
         const FIELDS: &'static [&'static str] = &["x", "🦀"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("🦀")];
-        type Slots = (Defaulted<super::EvilU1f980x>,);
+        type Slots = (Optional<super::EvilU1f980x>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilU1f980x::U1f980) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3609,9 +3689,9 @@ mod impls {
         const NAME: &'static str = "EvilRType";
         const FIELDS: &'static [&'static str] = &["x", "r#type"];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("r#type")];
-        type Slots = (Defaulted<super::EvilRTypeX>,);
+        type Slots = (Optional<super::EvilRTypeX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilRTypeX::RType) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3629,9 +3709,9 @@ mod impls {
         const NAME: &'static str = "EvilDotDot";
         const FIELDS: &'static [&'static str] = &["x", ".."];
         const CONSTANTS: &'static [Literal<'static>] = &[Literal::Text("..")];
-        type Slots = (Defaulted<super::EvilDotDotX>,);
+        type Slots = (Optional<super::EvilDotDotX>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::EvilDotDotX::DotDot) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3654,11 +3734,9 @@ mod impls {
         const CONSTANTS: &'static [Literal<'static>] = &[
             Literal::Text("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
         ];
-        type Slots = (Defaulted<super::Evil3>,);
+        type Slots = (Optional<super::Evil3>,);
         fn make((x,): Values<Self>) -> Self {
-            Self {
-                x: x.unwrap_or(super::Evil3::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa),
-            }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -3703,11 +3781,9 @@ mod impls {
     impl Record for super::CompileErrorXInput {
         const NAME: &'static str = "CompileErrorXInput";
         const FIELDS: &'static [&'static str] = &["\"; compile_error!(\"x\"); \""];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((compile_error_x,): Values<Self>) -> Self {
-            Self {
-                compile_error_x: compile_error_x.unwrap_or_else(|| "\"; compile_error!(\"x\"); \"".to_owned()),
-            }
+            Self { compile_error_x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.compile_error_x,)
@@ -3731,11 +3807,9 @@ mod impls {
     impl Record for super::FnXrInput {
         const NAME: &'static str = "FnXrInput";
         const FIELDS: &'static [&'static str] = &["\"##; fn x() {} r##\""];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((fn_x_r,): Values<Self>) -> Self {
-            Self {
-                fn_x_r: fn_x_r.unwrap_or_else(|| "\"##; fn x() {} r##\"".to_owned()),
-            }
+            Self { fn_x_r }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.fn_x_r,)
@@ -3759,11 +3833,9 @@ mod impls {
     impl Record for super::RightRightSpaceU7dSpaceU7dInput {
         const NAME: &'static str = "RightRightSpaceU7dSpaceU7dInput";
         const FIELDS: &'static [&'static str] = &["]] } }"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((right_right_space_u7d_space_u7d,): Values<Self>) -> Self {
-            Self {
-                right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.unwrap_or_else(|| "]] } }".to_owned()),
-            }
+            Self { right_right_space_u7d_space_u7d }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.right_right_space_u7d_space_u7d,)
@@ -3787,11 +3859,9 @@ mod impls {
     impl Record for super::BackslashInput {
         const NAME: &'static str = "BackslashInput";
         const FIELDS: &'static [&'static str] = &["\\"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((backslash,): Values<Self>) -> Self {
-            Self {
-                backslash: backslash.unwrap_or_else(|| "\\".to_owned()),
-            }
+            Self { backslash }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.backslash,)
@@ -3815,11 +3885,9 @@ mod impls {
     impl Record for super::BackslashQuotesInput {
         const NAME: &'static str = "BackslashQuotesInput";
         const FIELDS: &'static [&'static str] = &["\\\""];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((backslash_quotes,): Values<Self>) -> Self {
-            Self {
-                backslash_quotes: backslash_quotes.unwrap_or_else(|| "\\\"".to_owned()),
-            }
+            Self { backslash_quotes }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.backslash_quotes,)
@@ -3843,11 +3911,9 @@ mod impls {
     impl Record for super::AllowXInput {
         const NAME: &'static str = "AllowXInput";
         const FIELDS: &'static [&'static str] = &["\n#![allow(x)]\n"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((allow_x,): Values<Self>) -> Self {
-            Self {
-                allow_x: allow_x.unwrap_or_else(|| "\n#![allow(x)]\n".to_owned()),
-            }
+            Self { allow_x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.allow_x,)
@@ -3871,9 +3937,9 @@ mod impls {
     impl Record for super::GetP7Input {
         const NAME: &'static str = "GetP7Input";
         const FIELDS: &'static [&'static str] = &["\r"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((ud,): Values<Self>) -> Self {
-            Self { ud: ud.unwrap_or_else(|| "\r".to_owned()) }
+            Self { ud }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.ud,)
@@ -3897,11 +3963,9 @@ mod impls {
     impl Record for super::EvilInput {
         const NAME: &'static str = "EvilInput";
         const FIELDS: &'static [&'static str] = &["\u{202e}\u{2066}evil"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((evil,): Values<Self>) -> Self {
-            Self {
-                evil: evil.unwrap_or_else(|| "\u{202e}\u{2066}evil".to_owned()),
-            }
+            Self { evil }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.evil,)
@@ -3925,11 +3989,9 @@ mod impls {
     impl Record for super::N0xInput {
         const NAME: &'static str = "N0xInput";
         const FIELDS: &'static [&'static str] = &["{}{0}{x:?}"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((n0_x,): Values<Self>) -> Self {
-            Self {
-                n0_x: n0_x.unwrap_or_else(|| "{}{0}{x:?}".to_owned()),
-            }
+            Self { n0_x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.n0_x,)
@@ -3953,11 +4015,9 @@ mod impls {
     impl Record for super::StaticInput {
         const NAME: &'static str = "StaticInput";
         const FIELDS: &'static [&'static str] = &["'static"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((static_,): Values<Self>) -> Self {
-            Self {
-                static_: static_.unwrap_or_else(|| "'static".to_owned()),
-            }
+            Self { static_ }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.static_,)
@@ -3981,9 +4041,9 @@ mod impls {
     impl Record for super::XInput {
         const NAME: &'static str = "XInput";
         const FIELDS: &'static [&'static str] = &["//! x"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((x,): Values<Self>) -> Self {
-            Self { x: x.unwrap_or_else(|| "//! x".to_owned()) }
+            Self { x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x,)
@@ -4009,11 +4069,9 @@ mod impls {
         const FIELDS: &'static [&'static str] = &[
             "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
         ];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((code_link_pet_crate_pet_script_alert_1_script,): Values<Self>) -> Self {
-            Self {
-                code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.unwrap_or_else(|| "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>".to_owned()),
-            }
+            Self { code_link_pet_crate_pet_script_alert_1_script }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.code_link_pet_crate_pet_script_alert_1_script,)
@@ -4039,11 +4097,9 @@ mod impls {
     impl Record for super::IndentedCodeInput {
         const NAME: &'static str = "IndentedCodeInput";
         const FIELDS: &'static [&'static str] = &["    indented\n    code\n"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((indented_code,): Values<Self>) -> Self {
-            Self {
-                indented_code: indented_code.unwrap_or_else(|| "    indented\n    code\n".to_owned()),
-            }
+            Self { indented_code }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.indented_code,)
@@ -4067,11 +4123,9 @@ mod impls {
     impl Record for super::UnclosedInput {
         const NAME: &'static str = "UnclosedInput";
         const FIELDS: &'static [&'static str] = &["```\nunclosed"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((unclosed,): Values<Self>) -> Self {
-            Self {
-                unclosed: unclosed.unwrap_or_else(|| "```\nunclosed".to_owned()),
-            }
+            Self { unclosed }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.unclosed,)
@@ -4095,11 +4149,9 @@ mod impls {
     impl Record for super::ALazy1bLazyInput {
         const NAME: &'static str = "ALazy1bLazyInput";
         const FIELDS: &'static [&'static str] = &["- a\nlazy\n1. b\nlazy"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((a_lazy_1_b_lazy,): Values<Self>) -> Self {
-            Self {
-                a_lazy_1_b_lazy: a_lazy_1_b_lazy.unwrap_or_else(|| "- a\nlazy\n1. b\nlazy".to_owned()),
-            }
+            Self { a_lazy_1_b_lazy }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.a_lazy_1_b_lazy,)
@@ -4123,11 +4175,9 @@ mod impls {
     impl Record for super::CrateXInput {
         const NAME: &'static str = "CrateXInput";
         const FIELDS: &'static [&'static str] = &["$crate::x!()"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((crate_x,): Values<Self>) -> Self {
-            Self {
-                crate_x: crate_x.unwrap_or_else(|| "$crate::x!()".to_owned()),
-            }
+            Self { crate_x }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.crate_x,)
@@ -4151,11 +4201,9 @@ mod impls {
     impl Record for super::U0u7Input {
         const NAME: &'static str = "U0u7Input";
         const FIELDS: &'static [&'static str] = &["\0\u{7}"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((u0_u7,): Values<Self>) -> Self {
-            Self {
-                u0_u7: u0_u7.unwrap_or_else(|| "\0\u{7}".to_owned()),
-            }
+            Self { u0_u7 }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.u0_u7,)
@@ -4179,11 +4227,9 @@ mod impls {
     impl Record for super::UfeffInput {
         const NAME: &'static str = "UfeffInput";
         const FIELDS: &'static [&'static str] = &["\u{feff}"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((ufeff,): Values<Self>) -> Self {
-            Self {
-                ufeff: ufeff.unwrap_or_else(|| "\u{feff}".to_owned()),
-            }
+            Self { ufeff }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.ufeff,)
@@ -4207,9 +4253,9 @@ mod impls {
     impl Record for super::U1f980Input {
         const NAME: &'static str = "U1f980Input";
         const FIELDS: &'static [&'static str] = &["🦀"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((u1f980,): Values<Self>) -> Self {
-            Self { u1f980: u1f980.unwrap_or_else(|| "🦀".to_owned()) }
+            Self { u1f980 }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.u1f980,)
@@ -4233,11 +4279,9 @@ mod impls {
     impl Record for super::RTypeInput {
         const NAME: &'static str = "RTypeInput";
         const FIELDS: &'static [&'static str] = &["r#type"];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((r_type,): Values<Self>) -> Self {
-            Self {
-                r_type: r_type.unwrap_or_else(|| "r#type".to_owned()),
-            }
+            Self { r_type }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.r_type,)
@@ -4261,9 +4305,9 @@ mod impls {
     impl Record for super::DotDotInput {
         const NAME: &'static str = "DotDotInput";
         const FIELDS: &'static [&'static str] = &[".."];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((dot_dot,): Values<Self>) -> Self {
-            Self { dot_dot: dot_dot.unwrap_or_else(|| "..".to_owned()) }
+            Self { dot_dot }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.dot_dot,)
@@ -4289,10 +4333,10 @@ mod impls {
         const FIELDS: &'static [&'static str] = &[
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         ];
-        type Slots = (Defaulted<String>,);
+        type Slots = (Optional<String>,);
         fn make((aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,): Values<Self>) -> Self {
             Self {
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.unwrap_or_else(|| "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".to_owned()),
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -4525,7 +4569,7 @@ mod impls {
             ),
                 (
                 Optional<::std::collections::BTreeMap<String, ops::Value>>, Required<String>, Required<String>,
-                Optional<super::EveryPlaceInputBody>, Defaulted<super::EveryPlaceInputContentType>,
+                Optional<super::EveryPlaceInputBody>, Optional<super::EveryPlaceInputContentType>,
             ),
             ),
         );
@@ -4584,7 +4628,7 @@ mod impls {
                 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2,
                 cookie_9, derive_x_cookie, cookie_10, x_r_cookie, src_main_cookie, etc_passwd_cookie, c_dir_file_cookie,
                 evil_cookie_2, env_cookie, n00_0a_cookie, b_cookie, x_cookie_2, n31m_cookie, deep, quotes_star_slash, a_b,
-                body, content_type: content_type.unwrap_or(super::EveryPlaceInputContentType::ApplicationJson),
+                body, content_type,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -4888,10 +4932,13 @@ mod impls {
         const NAME: &'static str = "Item";
         const FIELDS: &'static [&'static str] = &["d", "e"];
         type Slots = (
-            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE>,
+            Defaulted<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE>,
         );
         fn make((d, e): Values<Self>) -> Self {
-            Self { d, e }
+            Self {
+                d: d.unwrap_or_else(|| [("]] } }".to_owned(), ops::Value::Array(vec![ops::Value::String("]] } }".to_owned())]))].into_iter().collect()),
+                e,
+            }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.d, &self.e)
@@ -4958,10 +5005,13 @@ mod impls {
         const NAME: &'static str = "EvilItem";
         const FIELDS: &'static [&'static str] = &["d", "e"];
         type Slots = (
-            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::EvilItemE>,
+            Defaulted<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::EvilItemE>,
         );
         fn make((d, e): Values<Self>) -> Self {
-            Self { d, e }
+            Self {
+                d: d.unwrap_or_else(|| [("\u{202e}\u{2066}evil".to_owned(), ops::Value::Array(vec![ops::Value::String("\u{202e}\u{2066}evil".to_owned())]))].into_iter().collect()),
+                e,
+            }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.d, &self.e)
@@ -5036,10 +5086,13 @@ mod impls {
         const NAME: &'static str = "IndentedCodeItem";
         const FIELDS: &'static [&'static str] = &["d", "e"];
         type Slots = (
-            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::IndentedCodeItemE>,
+            Defaulted<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::IndentedCodeItemE>,
         );
         fn make((d, e): Values<Self>) -> Self {
-            Self { d, e }
+            Self {
+                d: d.unwrap_or_else(|| [("    indented\n    code\n".to_owned(), ops::Value::Array(vec![ops::Value::String("    indented\n    code\n".to_owned())]))].into_iter().collect()),
+                e,
+            }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.d, &self.e)
@@ -5106,10 +5159,13 @@ mod impls {
         const NAME: &'static str = "Item2";
         const FIELDS: &'static [&'static str] = &["d", "e"];
         type Slots = (
-            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE2>,
+            Defaulted<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE2>,
         );
         fn make((d, e): Values<Self>) -> Self {
-            Self { d, e }
+            Self {
+                d: d.unwrap_or_else(|| [("\u{feff}".to_owned(), ops::Value::Array(vec![ops::Value::String("\u{feff}".to_owned())]))].into_iter().collect()),
+                e,
+            }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.d, &self.e)
@@ -5184,10 +5240,13 @@ mod impls {
         const NAME: &'static str = "Item3";
         const FIELDS: &'static [&'static str] = &["d", "e"];
         type Slots = (
-            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE3>,
+            Defaulted<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::ItemE3>,
         );
         fn make((d, e): Values<Self>) -> Self {
-            Self { d, e }
+            Self {
+                d: d.unwrap_or_else(|| [("\"]".to_owned(), ops::Value::Array(vec![ops::Value::String("\"]".to_owned())]))].into_iter().collect()),
+                e,
+            }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.d, &self.e)
@@ -5254,10 +5313,13 @@ mod impls {
         const NAME: &'static str = "EtcPasswdItem";
         const FIELDS: &'static [&'static str] = &["d", "e"];
         type Slots = (
-            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::EtcPasswdItemE>,
+            Defaulted<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::EtcPasswdItemE>,
         );
         fn make((d, e): Values<Self>) -> Self {
-            Self { d, e }
+            Self {
+                d: d.unwrap_or_else(|| [("/etc/passwd".to_owned(), ops::Value::Array(vec![ops::Value::String("/etc/passwd".to_owned())]))].into_iter().collect()),
+                e,
+            }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.d, &self.e)
@@ -5324,10 +5386,13 @@ mod impls {
         const NAME: &'static str = "BItem";
         const FIELDS: &'static [&'static str] = &["d", "e"];
         type Slots = (
-            Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::BItemE>,
+            Defaulted<::std::collections::BTreeMap<String, ops::Value>>, Optional<super::BItemE>,
         );
         fn make((d, e): Values<Self>) -> Self {
-            Self { d, e }
+            Self {
+                d: d.unwrap_or_else(|| [("b'\\".to_owned(), ops::Value::Array(vec![ops::Value::String("b'\\".to_owned())]))].into_iter().collect()),
+                e,
+            }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.d, &self.e)

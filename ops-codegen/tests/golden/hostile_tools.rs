@@ -4193,18 +4193,16 @@ mod impls {
         const NAME: &'static str = "FnMainInput";
         const FIELDS: &'static [&'static str] = &["*/ fn main() {} /*", "of"];
         type Slots = (
-            Defaulted<super::FnMainInputFnMain>, Optional<super::FnMain2>,
+            Required<super::FnMainInputFnMain>, Optional<super::FnMain2>,
         );
         fn make((fn_main, of): Values<Self>) -> Self {
-            Self {
-                fn_main: fn_main.unwrap_or(super::FnMainInputFnMain::FnMain), of,
-            }
+            Self { fn_main, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.fn_main, &self.of)
         }
     }
-    ops::table!(super::FnMainInput, Default);
+    ops::table!(super::FnMainInput);
 
     ops::names!(super::FnMainInputFnMain {
         "*/ fn main() {} /*" => FnMain,
@@ -4236,18 +4234,16 @@ mod impls {
         const NAME: &'static str = "FnMainInput2";
         const FIELDS: &'static [&'static str] = &["*/ fn main() {} /*", "of"];
         type Slots = (
-            Defaulted<super::FnMainInputFnMain>, Optional<Box<super::FnMain2>>,
+            Required<super::FnMainInputFnMain>, Optional<Box<super::FnMain2>>,
         );
         fn make((fn_main, of): Values<Self>) -> Self {
-            Self {
-                fn_main: fn_main.unwrap_or(super::FnMainInputFnMain::FnMain), of,
-            }
+            Self { fn_main, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.fn_main, &self.of)
         }
     }
-    ops::table!(super::FnMainInput2, Default);
+    ops::table!(super::FnMainInput2);
 
     ops::untagged!(super::FnMainOutput {
         Object["*/ fn main() {} /*"] => FnMain,
@@ -4276,18 +4272,16 @@ mod impls {
         const NAME: &'static str = "CompileErrorXInput";
         const FIELDS: &'static [&'static str] = &["\"; compile_error!(\"x\"); \"", "of"];
         type Slots = (
-            Defaulted<super::CompileErrorXInputCompileErrorX>, Optional<super::CompileErrorX2>,
+            Required<super::CompileErrorXInputCompileErrorX>, Optional<super::CompileErrorX2>,
         );
         fn make((compile_error_x, of): Values<Self>) -> Self {
-            Self {
-                compile_error_x: compile_error_x.unwrap_or(super::CompileErrorXInputCompileErrorX::CompileErrorX), of,
-            }
+            Self { compile_error_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.compile_error_x, &self.of)
         }
     }
-    ops::table!(super::CompileErrorXInput, Default);
+    ops::table!(super::CompileErrorXInput);
 
     ops::names!(super::CompileErrorXInputCompileErrorX {
         "\"; compile_error!(\"x\"); \"" => CompileErrorX,
@@ -4319,33 +4313,29 @@ mod impls {
         const NAME: &'static str = "CompileErrorXInput2";
         const FIELDS: &'static [&'static str] = &["\"; compile_error!(\"x\"); \"", "of"];
         type Slots = (
-            Defaulted<super::CompileErrorXInputCompileErrorX>, Optional<Box<super::CompileErrorX2>>,
+            Required<super::CompileErrorXInputCompileErrorX>, Optional<Box<super::CompileErrorX2>>,
         );
         fn make((compile_error_x, of): Values<Self>) -> Self {
-            Self {
-                compile_error_x: compile_error_x.unwrap_or(super::CompileErrorXInputCompileErrorX::CompileErrorX), of,
-            }
+            Self { compile_error_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.compile_error_x, &self.of)
         }
     }
-    ops::table!(super::CompileErrorXInput2, Default);
+    ops::table!(super::CompileErrorXInput2);
 
     impl Record for super::FnXrInput {
         const NAME: &'static str = "FnXrInput";
         const FIELDS: &'static [&'static str] = &["\"##; fn x() {} r##\"", "of"];
-        type Slots = (Defaulted<super::FnXrInputFnXr>, Optional<super::FnXR2>);
+        type Slots = (Required<super::FnXrInputFnXr>, Optional<super::FnXR2>);
         fn make((fn_x_r, of): Values<Self>) -> Self {
-            Self {
-                fn_x_r: fn_x_r.unwrap_or(super::FnXrInputFnXr::FnXR), of,
-            }
+            Self { fn_x_r, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.fn_x_r, &self.of)
         }
     }
-    ops::table!(super::FnXrInput, Default);
+    ops::table!(super::FnXrInput);
 
     ops::names!(super::FnXrInputFnXr {
         "\"##; fn x() {} r##\"" => FnXR,
@@ -4377,18 +4367,16 @@ mod impls {
         const NAME: &'static str = "FnXRInput";
         const FIELDS: &'static [&'static str] = &["\"##; fn x() {} r##\"", "of"];
         type Slots = (
-            Defaulted<super::FnXrInputFnXr>, Optional<Box<super::FnXR2>>,
+            Required<super::FnXrInputFnXr>, Optional<Box<super::FnXR2>>,
         );
         fn make((fn_x_r, of): Values<Self>) -> Self {
-            Self {
-                fn_x_r: fn_x_r.unwrap_or(super::FnXrInputFnXr::FnXR), of,
-            }
+            Self { fn_x_r, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.fn_x_r, &self.of)
         }
     }
-    ops::table!(super::FnXRInput, Default);
+    ops::table!(super::FnXRInput);
 
     ops::untagged!(super::FnXrOutput {
         Object["\"##; fn x() {} r##\""] => FnXR,
@@ -4417,19 +4405,16 @@ mod impls {
         const NAME: &'static str = "RightRightSpaceU7dSpaceU7dInput";
         const FIELDS: &'static [&'static str] = &["]] } }", "of"];
         type Slots = (
-            Defaulted<super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d>, Optional<super::Schema>,
+            Required<super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d>, Optional<super::Schema>,
         );
         fn make((right_right_space_u7d_space_u7d, of): Values<Self>) -> Self {
-            Self {
-                right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.unwrap_or(super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d::RightRightSpaceU7dSpaceU7d),
-                of,
-            }
+            Self { right_right_space_u7d_space_u7d, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.right_right_space_u7d_space_u7d, &self.of)
         }
     }
-    ops::table!(super::RightRightSpaceU7dSpaceU7dInput, Default);
+    ops::table!(super::RightRightSpaceU7dSpaceU7dInput);
 
     ops::names!(super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d {
         "]] } }" => RightRightSpaceU7dSpaceU7d,
@@ -4461,36 +4446,31 @@ mod impls {
         const NAME: &'static str = "Input";
         const FIELDS: &'static [&'static str] = &["]] } }", "of"];
         type Slots = (
-            Defaulted<super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d>, Optional<Box<super::Schema>>,
+            Required<super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d>, Optional<Box<super::Schema>>,
         );
         fn make((right_right_space_u7d_space_u7d, of): Values<Self>) -> Self {
-            Self {
-                right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.unwrap_or(super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d::RightRightSpaceU7dSpaceU7d),
-                of,
-            }
+            Self { right_right_space_u7d_space_u7d, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.right_right_space_u7d_space_u7d, &self.of)
         }
     }
-    ops::table!(super::Input, Default);
+    ops::table!(super::Input);
 
     impl Record for super::BackslashInput {
         const NAME: &'static str = "BackslashInput";
         const FIELDS: &'static [&'static str] = &["\\", "of"];
         type Slots = (
-            Defaulted<super::BackslashInputBackslash>, Optional<super::Schema2>,
+            Required<super::BackslashInputBackslash>, Optional<super::Schema2>,
         );
         fn make((backslash, of): Values<Self>) -> Self {
-            Self {
-                backslash: backslash.unwrap_or(super::BackslashInputBackslash::Backslash), of,
-            }
+            Self { backslash, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.backslash, &self.of)
         }
     }
-    ops::table!(super::BackslashInput, Default);
+    ops::table!(super::BackslashInput);
 
     ops::names!(super::BackslashInputBackslash {
         "\\" => Backslash,
@@ -4522,18 +4502,16 @@ mod impls {
         const NAME: &'static str = "Input2";
         const FIELDS: &'static [&'static str] = &["\\", "of"];
         type Slots = (
-            Defaulted<super::BackslashInputBackslash>, Optional<Box<super::Schema2>>,
+            Required<super::BackslashInputBackslash>, Optional<Box<super::Schema2>>,
         );
         fn make((backslash, of): Values<Self>) -> Self {
-            Self {
-                backslash: backslash.unwrap_or(super::BackslashInputBackslash::Backslash), of,
-            }
+            Self { backslash, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.backslash, &self.of)
         }
     }
-    ops::table!(super::Input2, Default);
+    ops::table!(super::Input2);
 
     ops::untagged!(super::BackslashOutput {
         Object["\\"] => Backslash,
@@ -4562,19 +4540,16 @@ mod impls {
         const NAME: &'static str = "BackslashQuotesInput";
         const FIELDS: &'static [&'static str] = &["\\\"", "of"];
         type Slots = (
-            Defaulted<super::BackslashQuotesInputBackslashQuotes>, Optional<super::Schema3>,
+            Required<super::BackslashQuotesInputBackslashQuotes>, Optional<super::Schema3>,
         );
         fn make((backslash_quotes, of): Values<Self>) -> Self {
-            Self {
-                backslash_quotes: backslash_quotes.unwrap_or(super::BackslashQuotesInputBackslashQuotes::BackslashQuotes),
-                of,
-            }
+            Self { backslash_quotes, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.backslash_quotes, &self.of)
         }
     }
-    ops::table!(super::BackslashQuotesInput, Default);
+    ops::table!(super::BackslashQuotesInput);
 
     ops::names!(super::BackslashQuotesInputBackslashQuotes {
         "\\\"" => BackslashQuotes,
@@ -4606,36 +4581,31 @@ mod impls {
         const NAME: &'static str = "Input3";
         const FIELDS: &'static [&'static str] = &["\\\"", "of"];
         type Slots = (
-            Defaulted<super::BackslashQuotesInputBackslashQuotes>, Optional<Box<super::Schema3>>,
+            Required<super::BackslashQuotesInputBackslashQuotes>, Optional<Box<super::Schema3>>,
         );
         fn make((backslash_quotes, of): Values<Self>) -> Self {
-            Self {
-                backslash_quotes: backslash_quotes.unwrap_or(super::BackslashQuotesInputBackslashQuotes::BackslashQuotes),
-                of,
-            }
+            Self { backslash_quotes, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.backslash_quotes, &self.of)
         }
     }
-    ops::table!(super::Input3, Default);
+    ops::table!(super::Input3);
 
     impl Record for super::AllowXInput {
         const NAME: &'static str = "AllowXInput";
         const FIELDS: &'static [&'static str] = &["\n#![allow(x)]\n", "of"];
         type Slots = (
-            Defaulted<super::AllowXInputAllowX>, Optional<super::AllowX2>,
+            Required<super::AllowXInputAllowX>, Optional<super::AllowX2>,
         );
         fn make((allow_x, of): Values<Self>) -> Self {
-            Self {
-                allow_x: allow_x.unwrap_or(super::AllowXInputAllowX::AllowX), of,
-            }
+            Self { allow_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.allow_x, &self.of)
         }
     }
-    ops::table!(super::AllowXInput, Default);
+    ops::table!(super::AllowXInput);
 
     ops::names!(super::AllowXInputAllowX {
         "\n#![allow(x)]\n" => AllowX,
@@ -4667,18 +4637,16 @@ mod impls {
         const NAME: &'static str = "AllowXInput2";
         const FIELDS: &'static [&'static str] = &["\n#![allow(x)]\n", "of"];
         type Slots = (
-            Defaulted<super::AllowXInputAllowX>, Optional<Box<super::AllowX2>>,
+            Required<super::AllowXInputAllowX>, Optional<Box<super::AllowX2>>,
         );
         fn make((allow_x, of): Values<Self>) -> Self {
-            Self {
-                allow_x: allow_x.unwrap_or(super::AllowXInputAllowX::AllowX), of,
-            }
+            Self { allow_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.allow_x, &self.of)
         }
     }
-    ops::table!(super::AllowXInput2, Default);
+    ops::table!(super::AllowXInput2);
 
     ops::untagged!(super::AllowXOutput {
         Object["\n#![allow(x)]\n"] => AllowX,
@@ -4706,15 +4674,15 @@ mod impls {
     impl Record for super::UdInput {
         const NAME: &'static str = "UdInput";
         const FIELDS: &'static [&'static str] = &["\r", "of"];
-        type Slots = (Defaulted<super::UdInputUd>, Optional<super::Schema4>);
+        type Slots = (Required<super::UdInputUd>, Optional<super::Schema4>);
         fn make((ud, of): Values<Self>) -> Self {
-            Self { ud: ud.unwrap_or(super::UdInputUd::Ud), of }
+            Self { ud, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.ud, &self.of)
         }
     }
-    ops::table!(super::UdInput, Default);
+    ops::table!(super::UdInput);
 
     ops::names!(super::UdInputUd {
         "\r" => Ud,
@@ -4746,31 +4714,29 @@ mod impls {
         const NAME: &'static str = "Input4";
         const FIELDS: &'static [&'static str] = &["\r", "of"];
         type Slots = (
-            Defaulted<super::UdInputUd>, Optional<Box<super::Schema4>>,
+            Required<super::UdInputUd>, Optional<Box<super::Schema4>>,
         );
         fn make((ud, of): Values<Self>) -> Self {
-            Self { ud: ud.unwrap_or(super::UdInputUd::Ud), of }
+            Self { ud, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.ud, &self.of)
         }
     }
-    ops::table!(super::Input4, Default);
+    ops::table!(super::Input4);
 
     impl Record for super::EvilInput {
         const NAME: &'static str = "EvilInput";
         const FIELDS: &'static [&'static str] = &["\u{202e}\u{2066}evil", "of"];
-        type Slots = (Defaulted<super::EvilInputEvil>, Optional<super::Evil2>);
+        type Slots = (Required<super::EvilInputEvil>, Optional<super::Evil2>);
         fn make((evil, of): Values<Self>) -> Self {
-            Self {
-                evil: evil.unwrap_or(super::EvilInputEvil::Evil), of,
-            }
+            Self { evil, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.evil, &self.of)
         }
     }
-    ops::table!(super::EvilInput, Default);
+    ops::table!(super::EvilInput);
 
     ops::names!(super::EvilInputEvil {
         "\u{202e}\u{2066}evil" => Evil,
@@ -4802,18 +4768,16 @@ mod impls {
         const NAME: &'static str = "EvilInput2";
         const FIELDS: &'static [&'static str] = &["\u{202e}\u{2066}evil", "of"];
         type Slots = (
-            Defaulted<super::EvilInputEvil>, Optional<Box<super::Evil2>>,
+            Required<super::EvilInputEvil>, Optional<Box<super::Evil2>>,
         );
         fn make((evil, of): Values<Self>) -> Self {
-            Self {
-                evil: evil.unwrap_or(super::EvilInputEvil::Evil), of,
-            }
+            Self { evil, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.evil, &self.of)
         }
     }
-    ops::table!(super::EvilInput2, Default);
+    ops::table!(super::EvilInput2);
 
     ops::untagged!(super::EvilOutput {
         Object["\u{202e}\u{2066}evil"] => Evil,
@@ -4841,15 +4805,15 @@ mod impls {
     impl Record for super::N0xInput {
         const NAME: &'static str = "N0xInput";
         const FIELDS: &'static [&'static str] = &["{}{0}{x:?}", "of"];
-        type Slots = (Defaulted<super::N0xInputN0x>, Optional<super::N0X2>);
+        type Slots = (Required<super::N0xInputN0x>, Optional<super::N0X2>);
         fn make((n0_x, of): Values<Self>) -> Self {
-            Self { n0_x: n0_x.unwrap_or(super::N0xInputN0x::N0X), of }
+            Self { n0_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.n0_x, &self.of)
         }
     }
-    ops::table!(super::N0xInput, Default);
+    ops::table!(super::N0xInput);
 
     ops::names!(super::N0xInputN0x {
         "{}{0}{x:?}" => N0X,
@@ -4879,33 +4843,31 @@ mod impls {
         const NAME: &'static str = "N0XInput";
         const FIELDS: &'static [&'static str] = &["{}{0}{x:?}", "of"];
         type Slots = (
-            Defaulted<super::N0xInputN0x>, Optional<Box<super::N0X2>>,
+            Required<super::N0xInputN0x>, Optional<Box<super::N0X2>>,
         );
         fn make((n0_x, of): Values<Self>) -> Self {
-            Self { n0_x: n0_x.unwrap_or(super::N0xInputN0x::N0X), of }
+            Self { n0_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.n0_x, &self.of)
         }
     }
-    ops::table!(super::N0XInput, Default);
+    ops::table!(super::N0XInput);
 
     impl Record for super::StaticInput {
         const NAME: &'static str = "StaticInput";
         const FIELDS: &'static [&'static str] = &["'static", "of"];
         type Slots = (
-            Defaulted<super::StaticInputStatic>, Optional<super::Static2>,
+            Required<super::StaticInputStatic>, Optional<super::Static2>,
         );
         fn make((static_, of): Values<Self>) -> Self {
-            Self {
-                static_: static_.unwrap_or(super::StaticInputStatic::Static), of,
-            }
+            Self { static_, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.static_, &self.of)
         }
     }
-    ops::table!(super::StaticInput, Default);
+    ops::table!(super::StaticInput);
 
     ops::names!(super::StaticInputStatic {
         "'static" => Static,
@@ -4937,18 +4899,16 @@ mod impls {
         const NAME: &'static str = "StaticInput2";
         const FIELDS: &'static [&'static str] = &["'static", "of"];
         type Slots = (
-            Defaulted<super::StaticInputStatic>, Optional<Box<super::Static2>>,
+            Required<super::StaticInputStatic>, Optional<Box<super::Static2>>,
         );
         fn make((static_, of): Values<Self>) -> Self {
-            Self {
-                static_: static_.unwrap_or(super::StaticInputStatic::Static), of,
-            }
+            Self { static_, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.static_, &self.of)
         }
     }
-    ops::table!(super::StaticInput2, Default);
+    ops::table!(super::StaticInput2);
 
     ops::untagged!(super::StaticOutput {
         Object["'static"] => Static,
@@ -4976,15 +4936,15 @@ mod impls {
     impl Record for super::XInput {
         const NAME: &'static str = "XInput";
         const FIELDS: &'static [&'static str] = &["//! x", "of"];
-        type Slots = (Defaulted<super::XInputX>, Optional<super::X2>);
+        type Slots = (Required<super::XInputX>, Optional<super::X2>);
         fn make((x, of): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::XInputX::X), of }
+            Self { x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x, &self.of)
         }
     }
-    ops::table!(super::XInput, Default);
+    ops::table!(super::XInput);
 
     ops::names!(super::XInputX {
         "//! x" => X,
@@ -5013,15 +4973,15 @@ mod impls {
     impl Record for super::XInput2 {
         const NAME: &'static str = "XInput2";
         const FIELDS: &'static [&'static str] = &["//! x", "of"];
-        type Slots = (Defaulted<super::XInputX>, Optional<Box<super::X2>>);
+        type Slots = (Required<super::XInputX>, Optional<Box<super::X2>>);
         fn make((x, of): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::XInputX::X), of }
+            Self { x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x, &self.of)
         }
     }
-    ops::table!(super::XInput2, Default);
+    ops::table!(super::XInput2);
 
     impl Record for super::CodeLinkPetCratePetScriptAlert1ScriptInput {
         const NAME: &'static str = "CodeLinkPetCratePetScriptAlert1ScriptInput";
@@ -5029,14 +4989,11 @@ mod impls {
             "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "of",
         ];
         type Slots = (
-            Defaulted<super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script>,
+            Required<super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script>,
             Optional<super::CodeLinkPetCratePetScriptAlert1Script2>,
         );
         fn make((code_link_pet_crate_pet_script_alert_1_script, of): Values<Self>) -> Self {
-            Self {
-                code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.unwrap_or(super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script::CodeLinkPetCratePetScriptAlert1Script),
-                of,
-            }
+            Self { code_link_pet_crate_pet_script_alert_1_script, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (
@@ -5044,7 +5001,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptInput, Default);
+    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptInput);
 
     ops::names!(super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script {
         "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>" => CodeLinkPetCratePetScriptAlert1Script,
@@ -5085,14 +5042,11 @@ mod impls {
             "`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", "of",
         ];
         type Slots = (
-            Defaulted<super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script>,
+            Required<super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script>,
             Optional<Box<super::CodeLinkPetCratePetScriptAlert1Script2>>,
         );
         fn make((code_link_pet_crate_pet_script_alert_1_script, of): Values<Self>) -> Self {
-            Self {
-                code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.unwrap_or(super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script::CodeLinkPetCratePetScriptAlert1Script),
-                of,
-            }
+            Self { code_link_pet_crate_pet_script_alert_1_script, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (
@@ -5100,7 +5054,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptInput2, Default);
+    ops::table!(super::CodeLinkPetCratePetScriptAlert1ScriptInput2);
 
     ops::untagged!(super::CodeLinkPetCratePetScriptAlert1ScriptOutput {
         Object["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"] => WithCodeLinkPetCratePetScriptAlert1Script,
@@ -5131,18 +5085,16 @@ mod impls {
         const NAME: &'static str = "IndentedCodeInput";
         const FIELDS: &'static [&'static str] = &["    indented\n    code\n", "of"];
         type Slots = (
-            Defaulted<super::IndentedCodeInputIndentedCode>, Optional<super::IndentedCode2>,
+            Required<super::IndentedCodeInputIndentedCode>, Optional<super::IndentedCode2>,
         );
         fn make((indented_code, of): Values<Self>) -> Self {
-            Self {
-                indented_code: indented_code.unwrap_or(super::IndentedCodeInputIndentedCode::IndentedCode), of,
-            }
+            Self { indented_code, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.indented_code, &self.of)
         }
     }
-    ops::table!(super::IndentedCodeInput, Default);
+    ops::table!(super::IndentedCodeInput);
 
     ops::names!(super::IndentedCodeInputIndentedCode {
         "    indented\n    code\n" => IndentedCode,
@@ -5174,35 +5126,31 @@ mod impls {
         const NAME: &'static str = "IndentedCodeInput2";
         const FIELDS: &'static [&'static str] = &["    indented\n    code\n", "of"];
         type Slots = (
-            Defaulted<super::IndentedCodeInputIndentedCode>, Optional<Box<super::IndentedCode2>>,
+            Required<super::IndentedCodeInputIndentedCode>, Optional<Box<super::IndentedCode2>>,
         );
         fn make((indented_code, of): Values<Self>) -> Self {
-            Self {
-                indented_code: indented_code.unwrap_or(super::IndentedCodeInputIndentedCode::IndentedCode), of,
-            }
+            Self { indented_code, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.indented_code, &self.of)
         }
     }
-    ops::table!(super::IndentedCodeInput2, Default);
+    ops::table!(super::IndentedCodeInput2);
 
     impl Record for super::UnclosedInput {
         const NAME: &'static str = "UnclosedInput";
         const FIELDS: &'static [&'static str] = &["```\nunclosed", "of"];
         type Slots = (
-            Defaulted<super::UnclosedInputUnclosed>, Optional<super::Unclosed2>,
+            Required<super::UnclosedInputUnclosed>, Optional<super::Unclosed2>,
         );
         fn make((unclosed, of): Values<Self>) -> Self {
-            Self {
-                unclosed: unclosed.unwrap_or(super::UnclosedInputUnclosed::Unclosed), of,
-            }
+            Self { unclosed, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.unclosed, &self.of)
         }
     }
-    ops::table!(super::UnclosedInput, Default);
+    ops::table!(super::UnclosedInput);
 
     ops::names!(super::UnclosedInputUnclosed {
         "```\nunclosed" => Unclosed,
@@ -5234,18 +5182,16 @@ mod impls {
         const NAME: &'static str = "UnclosedInput2";
         const FIELDS: &'static [&'static str] = &["```\nunclosed", "of"];
         type Slots = (
-            Defaulted<super::UnclosedInputUnclosed>, Optional<Box<super::Unclosed2>>,
+            Required<super::UnclosedInputUnclosed>, Optional<Box<super::Unclosed2>>,
         );
         fn make((unclosed, of): Values<Self>) -> Self {
-            Self {
-                unclosed: unclosed.unwrap_or(super::UnclosedInputUnclosed::Unclosed), of,
-            }
+            Self { unclosed, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.unclosed, &self.of)
         }
     }
-    ops::table!(super::UnclosedInput2, Default);
+    ops::table!(super::UnclosedInput2);
 
     ops::untagged!(super::UnclosedOutput {
         Object["```\nunclosed"] => Unclosed,
@@ -5274,18 +5220,16 @@ mod impls {
         const NAME: &'static str = "ALazy1bLazyInput";
         const FIELDS: &'static [&'static str] = &["- a\nlazy\n1. b\nlazy", "of"];
         type Slots = (
-            Defaulted<super::ALazy1bLazyInputALazy1bLazy>, Optional<super::ALazy1BLazy2>,
+            Required<super::ALazy1bLazyInputALazy1bLazy>, Optional<super::ALazy1BLazy2>,
         );
         fn make((a_lazy_1_b_lazy, of): Values<Self>) -> Self {
-            Self {
-                a_lazy_1_b_lazy: a_lazy_1_b_lazy.unwrap_or(super::ALazy1bLazyInputALazy1bLazy::ALazy1BLazy), of,
-            }
+            Self { a_lazy_1_b_lazy, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.a_lazy_1_b_lazy, &self.of)
         }
     }
-    ops::table!(super::ALazy1bLazyInput, Default);
+    ops::table!(super::ALazy1bLazyInput);
 
     ops::names!(super::ALazy1bLazyInputALazy1bLazy {
         "- a\nlazy\n1. b\nlazy" => ALazy1BLazy,
@@ -5317,35 +5261,31 @@ mod impls {
         const NAME: &'static str = "ALazy1BLazyInput";
         const FIELDS: &'static [&'static str] = &["- a\nlazy\n1. b\nlazy", "of"];
         type Slots = (
-            Defaulted<super::ALazy1bLazyInputALazy1bLazy>, Optional<Box<super::ALazy1BLazy2>>,
+            Required<super::ALazy1bLazyInputALazy1bLazy>, Optional<Box<super::ALazy1BLazy2>>,
         );
         fn make((a_lazy_1_b_lazy, of): Values<Self>) -> Self {
-            Self {
-                a_lazy_1_b_lazy: a_lazy_1_b_lazy.unwrap_or(super::ALazy1bLazyInputALazy1bLazy::ALazy1BLazy), of,
-            }
+            Self { a_lazy_1_b_lazy, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.a_lazy_1_b_lazy, &self.of)
         }
     }
-    ops::table!(super::ALazy1BLazyInput, Default);
+    ops::table!(super::ALazy1BLazyInput);
 
     impl Record for super::CrateXInput {
         const NAME: &'static str = "CrateXInput";
         const FIELDS: &'static [&'static str] = &["$crate::x!()", "of"];
         type Slots = (
-            Defaulted<super::CrateXInputCrateX>, Optional<super::CrateX2>,
+            Required<super::CrateXInputCrateX>, Optional<super::CrateX2>,
         );
         fn make((crate_x, of): Values<Self>) -> Self {
-            Self {
-                crate_x: crate_x.unwrap_or(super::CrateXInputCrateX::CrateX), of,
-            }
+            Self { crate_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.crate_x, &self.of)
         }
     }
-    ops::table!(super::CrateXInput, Default);
+    ops::table!(super::CrateXInput);
 
     ops::names!(super::CrateXInputCrateX {
         "$crate::x!()" => CrateX,
@@ -5377,18 +5317,16 @@ mod impls {
         const NAME: &'static str = "CrateXInput2";
         const FIELDS: &'static [&'static str] = &["$crate::x!()", "of"];
         type Slots = (
-            Defaulted<super::CrateXInputCrateX>, Optional<Box<super::CrateX2>>,
+            Required<super::CrateXInputCrateX>, Optional<Box<super::CrateX2>>,
         );
         fn make((crate_x, of): Values<Self>) -> Self {
-            Self {
-                crate_x: crate_x.unwrap_or(super::CrateXInputCrateX::CrateX), of,
-            }
+            Self { crate_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.crate_x, &self.of)
         }
     }
-    ops::table!(super::CrateXInput2, Default);
+    ops::table!(super::CrateXInput2);
 
     ops::untagged!(super::CrateXOutput {
         Object["$crate::x!()"] => CrateX,
@@ -5417,18 +5355,16 @@ mod impls {
         const NAME: &'static str = "U0u7Input";
         const FIELDS: &'static [&'static str] = &["\0\u{7}", "of"];
         type Slots = (
-            Defaulted<super::U0u7InputU0u7>, Optional<super::Schema5>,
+            Required<super::U0u7InputU0u7>, Optional<super::Schema5>,
         );
         fn make((u0_u7, of): Values<Self>) -> Self {
-            Self {
-                u0_u7: u0_u7.unwrap_or(super::U0u7InputU0u7::U0U7), of,
-            }
+            Self { u0_u7, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.u0_u7, &self.of)
         }
     }
-    ops::table!(super::U0u7Input, Default);
+    ops::table!(super::U0u7Input);
 
     ops::names!(super::U0u7InputU0u7 {
         "\0\u{7}" => U0U7,
@@ -5460,35 +5396,31 @@ mod impls {
         const NAME: &'static str = "Input5";
         const FIELDS: &'static [&'static str] = &["\0\u{7}", "of"];
         type Slots = (
-            Defaulted<super::U0u7InputU0u7>, Optional<Box<super::Schema5>>,
+            Required<super::U0u7InputU0u7>, Optional<Box<super::Schema5>>,
         );
         fn make((u0_u7, of): Values<Self>) -> Self {
-            Self {
-                u0_u7: u0_u7.unwrap_or(super::U0u7InputU0u7::U0U7), of,
-            }
+            Self { u0_u7, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.u0_u7, &self.of)
         }
     }
-    ops::table!(super::Input5, Default);
+    ops::table!(super::Input5);
 
     impl Record for super::UfeffInput {
         const NAME: &'static str = "UfeffInput";
         const FIELDS: &'static [&'static str] = &["\u{feff}", "of"];
         type Slots = (
-            Defaulted<super::UfeffInputUfeff>, Optional<super::Schema6>,
+            Required<super::UfeffInputUfeff>, Optional<super::Schema6>,
         );
         fn make((ufeff, of): Values<Self>) -> Self {
-            Self {
-                ufeff: ufeff.unwrap_or(super::UfeffInputUfeff::Ufeff), of,
-            }
+            Self { ufeff, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.ufeff, &self.of)
         }
     }
-    ops::table!(super::UfeffInput, Default);
+    ops::table!(super::UfeffInput);
 
     ops::names!(super::UfeffInputUfeff {
         "\u{feff}" => Ufeff,
@@ -5520,18 +5452,16 @@ mod impls {
         const NAME: &'static str = "Input6";
         const FIELDS: &'static [&'static str] = &["\u{feff}", "of"];
         type Slots = (
-            Defaulted<super::UfeffInputUfeff>, Optional<Box<super::Schema6>>,
+            Required<super::UfeffInputUfeff>, Optional<Box<super::Schema6>>,
         );
         fn make((ufeff, of): Values<Self>) -> Self {
-            Self {
-                ufeff: ufeff.unwrap_or(super::UfeffInputUfeff::Ufeff), of,
-            }
+            Self { ufeff, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.ufeff, &self.of)
         }
     }
-    ops::table!(super::Input6, Default);
+    ops::table!(super::Input6);
 
     ops::untagged!(super::UfeffOutput {
         Object["\u{feff}"] => Ufeff,
@@ -5560,18 +5490,16 @@ mod impls {
         const NAME: &'static str = "U1f980Input";
         const FIELDS: &'static [&'static str] = &["🦀", "of"];
         type Slots = (
-            Defaulted<super::U1f980InputU1f980>, Optional<super::Schema7>,
+            Required<super::U1f980InputU1f980>, Optional<super::Schema7>,
         );
         fn make((u1f980, of): Values<Self>) -> Self {
-            Self {
-                u1f980: u1f980.unwrap_or(super::U1f980InputU1f980::U1f980), of,
-            }
+            Self { u1f980, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.u1f980, &self.of)
         }
     }
-    ops::table!(super::U1f980Input, Default);
+    ops::table!(super::U1f980Input);
 
     ops::names!(super::U1f980InputU1f980 {
         "🦀" => U1f980,
@@ -5603,35 +5531,31 @@ mod impls {
         const NAME: &'static str = "Input7";
         const FIELDS: &'static [&'static str] = &["🦀", "of"];
         type Slots = (
-            Defaulted<super::U1f980InputU1f980>, Optional<Box<super::Schema7>>,
+            Required<super::U1f980InputU1f980>, Optional<Box<super::Schema7>>,
         );
         fn make((u1f980, of): Values<Self>) -> Self {
-            Self {
-                u1f980: u1f980.unwrap_or(super::U1f980InputU1f980::U1f980), of,
-            }
+            Self { u1f980, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.u1f980, &self.of)
         }
     }
-    ops::table!(super::Input7, Default);
+    ops::table!(super::Input7);
 
     impl Record for super::RTypeInput {
         const NAME: &'static str = "RTypeInput";
         const FIELDS: &'static [&'static str] = &["r#type", "of"];
         type Slots = (
-            Defaulted<super::RTypeInputRType>, Optional<super::RType2>,
+            Required<super::RTypeInputRType>, Optional<super::RType2>,
         );
         fn make((r_type, of): Values<Self>) -> Self {
-            Self {
-                r_type: r_type.unwrap_or(super::RTypeInputRType::RType), of,
-            }
+            Self { r_type, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.r_type, &self.of)
         }
     }
-    ops::table!(super::RTypeInput, Default);
+    ops::table!(super::RTypeInput);
 
     ops::names!(super::RTypeInputRType {
         "r#type" => RType,
@@ -5663,18 +5587,16 @@ mod impls {
         const NAME: &'static str = "RTypeInput2";
         const FIELDS: &'static [&'static str] = &["r#type", "of"];
         type Slots = (
-            Defaulted<super::RTypeInputRType>, Optional<Box<super::RType2>>,
+            Required<super::RTypeInputRType>, Optional<Box<super::RType2>>,
         );
         fn make((r_type, of): Values<Self>) -> Self {
-            Self {
-                r_type: r_type.unwrap_or(super::RTypeInputRType::RType), of,
-            }
+            Self { r_type, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.r_type, &self.of)
         }
     }
-    ops::table!(super::RTypeInput2, Default);
+    ops::table!(super::RTypeInput2);
 
     ops::untagged!(super::RTypeOutput {
         Object["r#type"] => RType,
@@ -5703,18 +5625,16 @@ mod impls {
         const NAME: &'static str = "DotDotInput";
         const FIELDS: &'static [&'static str] = &["..", "of"];
         type Slots = (
-            Defaulted<super::DotDotInputDotDot>, Optional<super::Schema8>,
+            Required<super::DotDotInputDotDot>, Optional<super::Schema8>,
         );
         fn make((dot_dot, of): Values<Self>) -> Self {
-            Self {
-                dot_dot: dot_dot.unwrap_or(super::DotDotInputDotDot::DotDot), of,
-            }
+            Self { dot_dot, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.dot_dot, &self.of)
         }
     }
-    ops::table!(super::DotDotInput, Default);
+    ops::table!(super::DotDotInput);
 
     ops::names!(super::DotDotInputDotDot {
         ".." => DotDot,
@@ -5746,18 +5666,16 @@ mod impls {
         const NAME: &'static str = "Input8";
         const FIELDS: &'static [&'static str] = &["..", "of"];
         type Slots = (
-            Defaulted<super::DotDotInputDotDot>, Optional<Box<super::Schema8>>,
+            Required<super::DotDotInputDotDot>, Optional<Box<super::Schema8>>,
         );
         fn make((dot_dot, of): Values<Self>) -> Self {
-            Self {
-                dot_dot: dot_dot.unwrap_or(super::DotDotInputDotDot::DotDot), of,
-            }
+            Self { dot_dot, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.dot_dot, &self.of)
         }
     }
-    ops::table!(super::Input8, Default);
+    ops::table!(super::Input8);
 
     impl Record for super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan {
         const NAME: &'static str = "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan";
@@ -5766,15 +5684,14 @@ mod impls {
             "of",
         ];
         type Slots = (
-            Defaulted<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2>,
+            Required<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2>,
             Optional<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2>,
         );
         fn make((
             aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, of,
         ): Values<Self>) -> Self {
             Self {
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.unwrap_or(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa),
-                of,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, of,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -5784,7 +5701,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan, Default);
+    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan);
 
     ops::names!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2 {
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" => Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
@@ -5830,15 +5747,14 @@ mod impls {
             "of",
         ];
         type Slots = (
-            Defaulted<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2>,
+            Required<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2>,
             Optional<Box<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2>>,
         );
         fn make((
             aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, of,
         ): Values<Self>) -> Self {
             Self {
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.unwrap_or(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa),
-                of,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, of,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -5848,7 +5764,7 @@ mod impls {
             )
         }
     }
-    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4, Default);
+    ops::table!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa4);
 
     ops::untagged!(super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaau {
         Object["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"] => WithAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
@@ -5881,18 +5797,16 @@ mod impls {
         const NAME: &'static str = "QuotesRightInput";
         const FIELDS: &'static [&'static str] = &["\"]", "of"];
         type Slots = (
-            Defaulted<super::QuotesRightInputQuotesRight>, Optional<super::Schema9>,
+            Required<super::QuotesRightInputQuotesRight>, Optional<super::Schema9>,
         );
         fn make((quotes_right, of): Values<Self>) -> Self {
-            Self {
-                quotes_right: quotes_right.unwrap_or(super::QuotesRightInputQuotesRight::QuotesRight), of,
-            }
+            Self { quotes_right, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.quotes_right, &self.of)
         }
     }
-    ops::table!(super::QuotesRightInput, Default);
+    ops::table!(super::QuotesRightInput);
 
     ops::names!(super::QuotesRightInputQuotesRight {
         "\"]" => QuotesRight,
@@ -5924,35 +5838,31 @@ mod impls {
         const NAME: &'static str = "Input9";
         const FIELDS: &'static [&'static str] = &["\"]", "of"];
         type Slots = (
-            Defaulted<super::QuotesRightInputQuotesRight>, Optional<Box<super::Schema9>>,
+            Required<super::QuotesRightInputQuotesRight>, Optional<Box<super::Schema9>>,
         );
         fn make((quotes_right, of): Values<Self>) -> Self {
-            Self {
-                quotes_right: quotes_right.unwrap_or(super::QuotesRightInputQuotesRight::QuotesRight), of,
-            }
+            Self { quotes_right, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.quotes_right, &self.of)
         }
     }
-    ops::table!(super::Input9, Default);
+    ops::table!(super::Input9);
 
     impl Record for super::DeriveXInput {
         const NAME: &'static str = "DeriveXInput";
         const FIELDS: &'static [&'static str] = &["#[derive(X)]", "of"];
         type Slots = (
-            Defaulted<super::DeriveXInputDeriveX>, Optional<super::DeriveX2>,
+            Required<super::DeriveXInputDeriveX>, Optional<super::DeriveX2>,
         );
         fn make((derive_x, of): Values<Self>) -> Self {
-            Self {
-                derive_x: derive_x.unwrap_or(super::DeriveXInputDeriveX::DeriveX), of,
-            }
+            Self { derive_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.derive_x, &self.of)
         }
     }
-    ops::table!(super::DeriveXInput, Default);
+    ops::table!(super::DeriveXInput);
 
     ops::names!(super::DeriveXInputDeriveX {
         "#[derive(X)]" => DeriveX,
@@ -5984,18 +5894,16 @@ mod impls {
         const NAME: &'static str = "DeriveXInput2";
         const FIELDS: &'static [&'static str] = &["#[derive(X)]", "of"];
         type Slots = (
-            Defaulted<super::DeriveXInputDeriveX>, Optional<Box<super::DeriveX2>>,
+            Required<super::DeriveXInputDeriveX>, Optional<Box<super::DeriveX2>>,
         );
         fn make((derive_x, of): Values<Self>) -> Self {
-            Self {
-                derive_x: derive_x.unwrap_or(super::DeriveXInputDeriveX::DeriveX), of,
-            }
+            Self { derive_x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.derive_x, &self.of)
         }
     }
-    ops::table!(super::DeriveXInput2, Default);
+    ops::table!(super::DeriveXInput2);
 
     ops::untagged!(super::DeriveXOutput {
         Object["#[derive(X)]"] => DeriveX,
@@ -6024,18 +5932,16 @@ mod impls {
         const NAME: &'static str = "QuotesHashInput";
         const FIELDS: &'static [&'static str] = &["\"#", "of"];
         type Slots = (
-            Defaulted<super::QuotesHashInputQuotesHash>, Optional<super::Schema10>,
+            Required<super::QuotesHashInputQuotesHash>, Optional<super::Schema10>,
         );
         fn make((quotes_hash, of): Values<Self>) -> Self {
-            Self {
-                quotes_hash: quotes_hash.unwrap_or(super::QuotesHashInputQuotesHash::QuotesHash), of,
-            }
+            Self { quotes_hash, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.quotes_hash, &self.of)
         }
     }
-    ops::table!(super::QuotesHashInput, Default);
+    ops::table!(super::QuotesHashInput);
 
     ops::names!(super::QuotesHashInputQuotesHash {
         "\"#" => QuotesHash,
@@ -6067,31 +5973,29 @@ mod impls {
         const NAME: &'static str = "Input10";
         const FIELDS: &'static [&'static str] = &["\"#", "of"];
         type Slots = (
-            Defaulted<super::QuotesHashInputQuotesHash>, Optional<Box<super::Schema10>>,
+            Required<super::QuotesHashInputQuotesHash>, Optional<Box<super::Schema10>>,
         );
         fn make((quotes_hash, of): Values<Self>) -> Self {
-            Self {
-                quotes_hash: quotes_hash.unwrap_or(super::QuotesHashInputQuotesHash::QuotesHash), of,
-            }
+            Self { quotes_hash, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.quotes_hash, &self.of)
         }
     }
-    ops::table!(super::Input10, Default);
+    ops::table!(super::Input10);
 
     impl Record for super::XrInput {
         const NAME: &'static str = "XrInput";
         const FIELDS: &'static [&'static str] = &["\"###; x!(); r###\"", "of"];
-        type Slots = (Defaulted<super::XrInputXr>, Optional<super::XR2>);
+        type Slots = (Required<super::XrInputXr>, Optional<super::XR2>);
         fn make((x_r, of): Values<Self>) -> Self {
-            Self { x_r: x_r.unwrap_or(super::XrInputXr::XR), of }
+            Self { x_r, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x_r, &self.of)
         }
     }
-    ops::table!(super::XrInput, Default);
+    ops::table!(super::XrInput);
 
     ops::names!(super::XrInputXr {
         "\"###; x!(); r###\"" => XR,
@@ -6120,15 +6024,15 @@ mod impls {
     impl Record for super::XRInput {
         const NAME: &'static str = "XRInput";
         const FIELDS: &'static [&'static str] = &["\"###; x!(); r###\"", "of"];
-        type Slots = (Defaulted<super::XrInputXr>, Optional<Box<super::XR2>>);
+        type Slots = (Required<super::XrInputXr>, Optional<Box<super::XR2>>);
         fn make((x_r, of): Values<Self>) -> Self {
-            Self { x_r: x_r.unwrap_or(super::XrInputXr::XR), of }
+            Self { x_r, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x_r, &self.of)
         }
     }
-    ops::table!(super::XRInput, Default);
+    ops::table!(super::XRInput);
 
     ops::untagged!(super::XrOutput {
         Object["\"###; x!(); r###\""] => XR,
@@ -6157,18 +6061,16 @@ mod impls {
         const NAME: &'static str = "SrcMainInput";
         const FIELDS: &'static [&'static str] = &["../../src/main", "of"];
         type Slots = (
-            Defaulted<super::SrcMainInputSrcMain>, Optional<super::SrcMain2>,
+            Required<super::SrcMainInputSrcMain>, Optional<super::SrcMain2>,
         );
         fn make((src_main, of): Values<Self>) -> Self {
-            Self {
-                src_main: src_main.unwrap_or(super::SrcMainInputSrcMain::SrcMain), of,
-            }
+            Self { src_main, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.src_main, &self.of)
         }
     }
-    ops::table!(super::SrcMainInput, Default);
+    ops::table!(super::SrcMainInput);
 
     ops::names!(super::SrcMainInputSrcMain {
         "../../src/main" => SrcMain,
@@ -6200,35 +6102,31 @@ mod impls {
         const NAME: &'static str = "SrcMainInput2";
         const FIELDS: &'static [&'static str] = &["../../src/main", "of"];
         type Slots = (
-            Defaulted<super::SrcMainInputSrcMain>, Optional<Box<super::SrcMain2>>,
+            Required<super::SrcMainInputSrcMain>, Optional<Box<super::SrcMain2>>,
         );
         fn make((src_main, of): Values<Self>) -> Self {
-            Self {
-                src_main: src_main.unwrap_or(super::SrcMainInputSrcMain::SrcMain), of,
-            }
+            Self { src_main, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.src_main, &self.of)
         }
     }
-    ops::table!(super::SrcMainInput2, Default);
+    ops::table!(super::SrcMainInput2);
 
     impl Record for super::EtcPasswdInput {
         const NAME: &'static str = "EtcPasswdInput";
         const FIELDS: &'static [&'static str] = &["/etc/passwd", "of"];
         type Slots = (
-            Defaulted<super::EtcPasswdInputEtcPasswd>, Optional<super::EtcPasswd2>,
+            Required<super::EtcPasswdInputEtcPasswd>, Optional<super::EtcPasswd2>,
         );
         fn make((etc_passwd, of): Values<Self>) -> Self {
-            Self {
-                etc_passwd: etc_passwd.unwrap_or(super::EtcPasswdInputEtcPasswd::EtcPasswd), of,
-            }
+            Self { etc_passwd, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.etc_passwd, &self.of)
         }
     }
-    ops::table!(super::EtcPasswdInput, Default);
+    ops::table!(super::EtcPasswdInput);
 
     ops::names!(super::EtcPasswdInputEtcPasswd {
         "/etc/passwd" => EtcPasswd,
@@ -6260,18 +6158,16 @@ mod impls {
         const NAME: &'static str = "EtcPasswdInput2";
         const FIELDS: &'static [&'static str] = &["/etc/passwd", "of"];
         type Slots = (
-            Defaulted<super::EtcPasswdInputEtcPasswd>, Optional<Box<super::EtcPasswd2>>,
+            Required<super::EtcPasswdInputEtcPasswd>, Optional<Box<super::EtcPasswd2>>,
         );
         fn make((etc_passwd, of): Values<Self>) -> Self {
-            Self {
-                etc_passwd: etc_passwd.unwrap_or(super::EtcPasswdInputEtcPasswd::EtcPasswd), of,
-            }
+            Self { etc_passwd, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.etc_passwd, &self.of)
         }
     }
-    ops::table!(super::EtcPasswdInput2, Default);
+    ops::table!(super::EtcPasswdInput2);
 
     ops::untagged!(super::EtcPasswdOutput {
         Object["/etc/passwd"] => EtcPasswd,
@@ -6300,18 +6196,16 @@ mod impls {
         const NAME: &'static str = "CDirFileInput";
         const FIELDS: &'static [&'static str] = &["C:\\dir\\..\\file", "of"];
         type Slots = (
-            Defaulted<super::CDirFileInputCDirFile>, Optional<super::CDirFile2>,
+            Required<super::CDirFileInputCDirFile>, Optional<super::CDirFile2>,
         );
         fn make((c_dir_file, of): Values<Self>) -> Self {
-            Self {
-                c_dir_file: c_dir_file.unwrap_or(super::CDirFileInputCDirFile::CDirFile), of,
-            }
+            Self { c_dir_file, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.c_dir_file, &self.of)
         }
     }
-    ops::table!(super::CDirFileInput, Default);
+    ops::table!(super::CDirFileInput);
 
     ops::names!(super::CDirFileInputCDirFile {
         "C:\\dir\\..\\file" => CDirFile,
@@ -6343,35 +6237,31 @@ mod impls {
         const NAME: &'static str = "CDirFileInput2";
         const FIELDS: &'static [&'static str] = &["C:\\dir\\..\\file", "of"];
         type Slots = (
-            Defaulted<super::CDirFileInputCDirFile>, Optional<Box<super::CDirFile2>>,
+            Required<super::CDirFileInputCDirFile>, Optional<Box<super::CDirFile2>>,
         );
         fn make((c_dir_file, of): Values<Self>) -> Self {
-            Self {
-                c_dir_file: c_dir_file.unwrap_or(super::CDirFileInputCDirFile::CDirFile), of,
-            }
+            Self { c_dir_file, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.c_dir_file, &self.of)
         }
     }
-    ops::table!(super::CDirFileInput2, Default);
+    ops::table!(super::CDirFileInput2);
 
     impl Record for super::EvilInput3 {
         const NAME: &'static str = "EvilInput3";
         const FIELDS: &'static [&'static str] = &["\u{2069}\u{202d}\u{200f}evil\u{2028}", "of"];
         type Slots = (
-            Defaulted<super::EvilInputEvil2>, Optional<super::EvilEvil2>,
+            Required<super::EvilInputEvil2>, Optional<super::EvilEvil2>,
         );
         fn make((evil, of): Values<Self>) -> Self {
-            Self {
-                evil: evil.unwrap_or(super::EvilInputEvil2::Evil), of,
-            }
+            Self { evil, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.evil, &self.of)
         }
     }
-    ops::table!(super::EvilInput3, Default);
+    ops::table!(super::EvilInput3);
 
     ops::names!(super::EvilInputEvil2 {
         "\u{2069}\u{202d}\u{200f}evil\u{2028}" => Evil,
@@ -6403,18 +6293,16 @@ mod impls {
         const NAME: &'static str = "EvilEvilInput";
         const FIELDS: &'static [&'static str] = &["\u{2069}\u{202d}\u{200f}evil\u{2028}", "of"];
         type Slots = (
-            Defaulted<super::EvilInputEvil2>, Optional<Box<super::EvilEvil2>>,
+            Required<super::EvilInputEvil2>, Optional<Box<super::EvilEvil2>>,
         );
         fn make((evil, of): Values<Self>) -> Self {
-            Self {
-                evil: evil.unwrap_or(super::EvilInputEvil2::Evil), of,
-            }
+            Self { evil, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.evil, &self.of)
         }
     }
-    ops::table!(super::EvilEvilInput, Default);
+    ops::table!(super::EvilEvilInput);
 
     ops::untagged!(super::EvilOutput2 {
         Object["\u{2069}\u{202d}\u{200f}evil\u{2028}"] => Evil,
@@ -6442,15 +6330,15 @@ mod impls {
     impl Record for super::EnvInput {
         const NAME: &'static str = "EnvInput";
         const FIELDS: &'static [&'static str] = &["${env}", "of"];
-        type Slots = (Defaulted<super::EnvInputEnv>, Optional<super::Env2>);
+        type Slots = (Required<super::EnvInputEnv>, Optional<super::Env2>);
         fn make((env, of): Values<Self>) -> Self {
-            Self { env: env.unwrap_or(super::EnvInputEnv::Env), of }
+            Self { env, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.env, &self.of)
         }
     }
-    ops::table!(super::EnvInput, Default);
+    ops::table!(super::EnvInput);
 
     ops::names!(super::EnvInputEnv {
         "${env}" => Env,
@@ -6482,33 +6370,31 @@ mod impls {
         const NAME: &'static str = "EnvInput2";
         const FIELDS: &'static [&'static str] = &["${env}", "of"];
         type Slots = (
-            Defaulted<super::EnvInputEnv>, Optional<Box<super::Env2>>,
+            Required<super::EnvInputEnv>, Optional<Box<super::Env2>>,
         );
         fn make((env, of): Values<Self>) -> Self {
-            Self { env: env.unwrap_or(super::EnvInputEnv::Env), of }
+            Self { env, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.env, &self.of)
         }
     }
-    ops::table!(super::EnvInput2, Default);
+    ops::table!(super::EnvInput2);
 
     impl Record for super::N00_0aInput {
         const NAME: &'static str = "N00_0aInput";
         const FIELDS: &'static [&'static str] = &["%00%0a", "of"];
         type Slots = (
-            Defaulted<super::N00_0aInputN00_0a>, Optional<super::N00_0a2>,
+            Required<super::N00_0aInputN00_0a>, Optional<super::N00_0a2>,
         );
         fn make((n00_0a, of): Values<Self>) -> Self {
-            Self {
-                n00_0a: n00_0a.unwrap_or(super::N00_0aInputN00_0a::N00_0a), of,
-            }
+            Self { n00_0a, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.n00_0a, &self.of)
         }
     }
-    ops::table!(super::N00_0aInput, Default);
+    ops::table!(super::N00_0aInput);
 
     ops::names!(super::N00_0aInputN00_0a {
         "%00%0a" => N00_0a,
@@ -6540,18 +6426,16 @@ mod impls {
         const NAME: &'static str = "N00_0aInput2";
         const FIELDS: &'static [&'static str] = &["%00%0a", "of"];
         type Slots = (
-            Defaulted<super::N00_0aInputN00_0a>, Optional<Box<super::N00_0a2>>,
+            Required<super::N00_0aInputN00_0a>, Optional<Box<super::N00_0a2>>,
         );
         fn make((n00_0a, of): Values<Self>) -> Self {
-            Self {
-                n00_0a: n00_0a.unwrap_or(super::N00_0aInputN00_0a::N00_0a), of,
-            }
+            Self { n00_0a, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.n00_0a, &self.of)
         }
     }
-    ops::table!(super::N00_0aInput2, Default);
+    ops::table!(super::N00_0aInput2);
 
     ops::untagged!(super::N00_0aOutput {
         Object["%00%0a"] => N00_0a,
@@ -6579,15 +6463,15 @@ mod impls {
     impl Record for super::BInput {
         const NAME: &'static str = "BInput";
         const FIELDS: &'static [&'static str] = &["b'\\", "of"];
-        type Slots = (Defaulted<super::BInputB>, Optional<super::B2>);
+        type Slots = (Required<super::BInputB>, Optional<super::B2>);
         fn make((b, of): Values<Self>) -> Self {
-            Self { b: b.unwrap_or(super::BInputB::B), of }
+            Self { b, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.b, &self.of)
         }
     }
-    ops::table!(super::BInput, Default);
+    ops::table!(super::BInput);
 
     ops::names!(super::BInputB {
         "b'\\" => B,
@@ -6616,28 +6500,28 @@ mod impls {
     impl Record for super::BInput2 {
         const NAME: &'static str = "BInput2";
         const FIELDS: &'static [&'static str] = &["b'\\", "of"];
-        type Slots = (Defaulted<super::BInputB>, Optional<Box<super::B2>>);
+        type Slots = (Required<super::BInputB>, Optional<Box<super::B2>>);
         fn make((b, of): Values<Self>) -> Self {
-            Self { b: b.unwrap_or(super::BInputB::B), of }
+            Self { b, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.b, &self.of)
         }
     }
-    ops::table!(super::BInput2, Default);
+    ops::table!(super::BInput2);
 
     impl Record for super::XInput3 {
         const NAME: &'static str = "XInput3";
         const FIELDS: &'static [&'static str] = &["--><x>", "of"];
-        type Slots = (Defaulted<super::XInputX2>, Optional<super::XX2>);
+        type Slots = (Required<super::XInputX2>, Optional<super::XX2>);
         fn make((x, of): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::XInputX2::X), of }
+            Self { x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x, &self.of)
         }
     }
-    ops::table!(super::XInput3, Default);
+    ops::table!(super::XInput3);
 
     ops::names!(super::XInputX2 {
         "--><x>" => X,
@@ -6666,15 +6550,15 @@ mod impls {
     impl Record for super::XXInput {
         const NAME: &'static str = "XXInput";
         const FIELDS: &'static [&'static str] = &["--><x>", "of"];
-        type Slots = (Defaulted<super::XInputX2>, Optional<Box<super::XX2>>);
+        type Slots = (Required<super::XInputX2>, Optional<Box<super::XX2>>);
         fn make((x, of): Values<Self>) -> Self {
-            Self { x: x.unwrap_or(super::XInputX2::X), of }
+            Self { x, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.x, &self.of)
         }
     }
-    ops::table!(super::XXInput, Default);
+    ops::table!(super::XXInput);
 
     ops::untagged!(super::XOutput {
         Object["--><x>"] => X,
@@ -6702,17 +6586,15 @@ mod impls {
     impl Record for super::N31mInput {
         const NAME: &'static str = "N31mInput";
         const FIELDS: &'static [&'static str] = &["\u{1b}[31m", "of"];
-        type Slots = (Defaulted<super::N31mInputN31m>, Optional<super::N31m2>);
+        type Slots = (Required<super::N31mInputN31m>, Optional<super::N31m2>);
         fn make((n31m, of): Values<Self>) -> Self {
-            Self {
-                n31m: n31m.unwrap_or(super::N31mInputN31m::N31m), of,
-            }
+            Self { n31m, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.n31m, &self.of)
         }
     }
-    ops::table!(super::N31mInput, Default);
+    ops::table!(super::N31mInput);
 
     ops::names!(super::N31mInputN31m {
         "\u{1b}[31m" => N31m,
@@ -6744,35 +6626,31 @@ mod impls {
         const NAME: &'static str = "N31mInput2";
         const FIELDS: &'static [&'static str] = &["\u{1b}[31m", "of"];
         type Slots = (
-            Defaulted<super::N31mInputN31m>, Optional<Box<super::N31m2>>,
+            Required<super::N31mInputN31m>, Optional<Box<super::N31m2>>,
         );
         fn make((n31m, of): Values<Self>) -> Self {
-            Self {
-                n31m: n31m.unwrap_or(super::N31mInputN31m::N31m), of,
-            }
+            Self { n31m, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.n31m, &self.of)
         }
     }
-    ops::table!(super::N31mInput2, Default);
+    ops::table!(super::N31mInput2);
 
     impl Record for super::EveryPlaceInput {
         const NAME: &'static str = "EveryPlaceInput";
         const FIELDS: &'static [&'static str] = &["every\u{202e} \"place\"", "of"];
         type Slots = (
-            Defaulted<super::EveryPlaceInputEveryPlace>, Optional<super::EveryPlace2>,
+            Required<super::EveryPlaceInputEveryPlace>, Optional<super::EveryPlace2>,
         );
         fn make((every_place, of): Values<Self>) -> Self {
-            Self {
-                every_place: every_place.unwrap_or(super::EveryPlaceInputEveryPlace::EveryPlace), of,
-            }
+            Self { every_place, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.every_place, &self.of)
         }
     }
-    ops::table!(super::EveryPlaceInput, Default);
+    ops::table!(super::EveryPlaceInput);
 
     ops::names!(super::EveryPlaceInputEveryPlace {
         "every\u{202e} \"place\"" => EveryPlace,
@@ -6804,18 +6682,16 @@ mod impls {
         const NAME: &'static str = "EveryPlaceInput2";
         const FIELDS: &'static [&'static str] = &["every\u{202e} \"place\"", "of"];
         type Slots = (
-            Defaulted<super::EveryPlaceInputEveryPlace>, Optional<Box<super::EveryPlace2>>,
+            Required<super::EveryPlaceInputEveryPlace>, Optional<Box<super::EveryPlace2>>,
         );
         fn make((every_place, of): Values<Self>) -> Self {
-            Self {
-                every_place: every_place.unwrap_or(super::EveryPlaceInputEveryPlace::EveryPlace), of,
-            }
+            Self { every_place, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.every_place, &self.of)
         }
     }
-    ops::table!(super::EveryPlaceInput2, Default);
+    ops::table!(super::EveryPlaceInput2);
 
     ops::untagged!(super::EveryPlaceOutput {
         Object["every\u{202e} \"place\""] => EveryPlace,
@@ -6843,17 +6719,15 @@ mod impls {
     impl Record for super::RefsInput {
         const NAME: &'static str = "RefsInput";
         const FIELDS: &'static [&'static str] = &["refs", "of"];
-        type Slots = (Defaulted<super::RefsInputRefs>, Optional<super::Refs2>);
+        type Slots = (Required<super::RefsInputRefs>, Optional<super::Refs2>);
         fn make((refs, of): Values<Self>) -> Self {
-            Self {
-                refs: refs.unwrap_or(super::RefsInputRefs::Refs), of,
-            }
+            Self { refs, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.refs, &self.of)
         }
     }
-    ops::table!(super::RefsInput, Default);
+    ops::table!(super::RefsInput);
 
     ops::names!(super::RefsInputRefs {
         "refs" => Refs,
@@ -6885,18 +6759,16 @@ mod impls {
         const NAME: &'static str = "RefsInput2";
         const FIELDS: &'static [&'static str] = &["refs", "of"];
         type Slots = (
-            Defaulted<super::RefsInputRefs>, Optional<Box<super::Refs2>>,
+            Required<super::RefsInputRefs>, Optional<Box<super::Refs2>>,
         );
         fn make((refs, of): Values<Self>) -> Self {
-            Self {
-                refs: refs.unwrap_or(super::RefsInputRefs::Refs), of,
-            }
+            Self { refs, of }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (&self.refs, &self.of)
         }
     }
-    ops::table!(super::RefsInput2, Default);
+    ops::table!(super::RefsInput2);
 
     impl Record for super::Reference0Input {
         const NAME: &'static str = "Reference0Input";

@@ -153,7 +153,9 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 /// The input of `operations.listPets`.
 pub struct ListPetsInput {
     /// The property `limit`.
-    pub limit: i32,
+    ///
+    /// Default: `20`.
+    pub limit: Option<i32>,
     /// The property `tags`.
     pub tags: Option<Vec<String>>,
     /// The property `X-Trace`.
@@ -169,7 +171,7 @@ pub struct Pet {
     /// The property `name`.
     pub name: String,
     /// The property `tag`.
-    pub tag: Option<Option<String>>,
+    pub tag: Option<String>,
 }
 
 /// The definition `Error`.
@@ -212,10 +214,10 @@ mod impls {
         const NAME: &'static str = "ListPetsInput";
         const FIELDS: &'static [&'static str] = &["limit", "tags", "X-Trace", "session"];
         type Slots = (
-            Defaulted<i32>, Optional<Vec<String>>, Optional<String>, Optional<String>,
+            Optional<i32>, Optional<Vec<String>>, Optional<String>, Optional<String>,
         );
         fn make((limit, tags, x_trace, session): Values<Self>) -> Self {
-            Self { limit: limit.unwrap_or(20), tags, x_trace, session }
+            Self { limit, tags, x_trace, session }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (
@@ -228,9 +230,7 @@ mod impls {
     impl Record for super::Pet {
         const NAME: &'static str = "Pet";
         const FIELDS: &'static [&'static str] = &["id", "name", "tag"];
-        type Slots = (
-            Required<i64>, Required<String>, Nullable<Option<String>>,
-        );
+        type Slots = (Required<i64>, Required<String>, Optional<String>);
         fn make((id, name, tag): Values<Self>) -> Self {
             Self { id, name, tag }
         }

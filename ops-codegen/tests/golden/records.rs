@@ -67,7 +67,7 @@ pub struct Pet {
     /// The property `owner`.
     pub owner: Option<String>,
     /// The property `weight`.
-    pub weight: Option<Option<f64>>,
+    pub weight: Option<f64>,
     /// The property `small`.
     pub small: Option<i32>,
     /// The property `big`.
@@ -78,10 +78,6 @@ pub struct Pet {
     ///
     /// Only in requests.
     pub password: Option<String>,
-    /// The property `created`.
-    ///
-    /// Only in answers.
-    pub created: Option<String>,
     /// The property `old`.
     ///
     /// Deprecated.
@@ -206,22 +202,22 @@ mod impls {
     impl Record for super::Pet {
         const NAME: &'static str = "Pet";
         const FIELDS: &'static [&'static str] = &[
-            "id", "name", "tag", "owner", "weight", "small", "big", "address", "password", "created", "old", "anything",
+            "id", "name", "tag", "owner", "weight", "small", "big", "address", "password", "old", "anything",
         ];
         type Slots = (
             (
-                Required<i64>, Required<String>, Optional<String>, Required<Option<String>>, Nullable<Option<f64>>,
-                Optional<i32>, Optional<u64>, Optional<super::PetAddress>,
+                Required<i64>, Required<String>, Optional<String>, Required<Option<String>>, Optional<f64>, Optional<i32>,
+                Optional<u64>, Optional<super::PetAddress>,
             ),
             (
-                Optional<String>, Optional<String>, Optional<String>, Nullable<ops::Value>,
+                Optional<String>, Optional<String>, Nullable<ops::Value>,
             ),
         );
         fn make((
-            (id, name, tag, owner, weight, small, big, address), (password, created, old, anything),
+            (id, name, tag, owner, weight, small, big, address), (password, old, anything),
         ): Values<Self>) -> Self {
             Self {
-                id, name, tag, owner, weight, small, big, address, password, created, old, anything,
+                id, name, tag, owner, weight, small, big, address, password, old, anything,
             }
         }
         fn fields(&self) -> Fields<'_, Self> {
@@ -229,9 +225,7 @@ mod impls {
                 (
                     &self.id, &self.name, &self.tag, &self.owner, &self.weight, &self.small, &self.big, &self.address,
                 ),
-                (
-                    &self.password, &self.created, &self.old, &self.anything,
-                ),
+                (&self.password, &self.old, &self.anything),
             )
         }
     }

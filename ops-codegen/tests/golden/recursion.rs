@@ -45,11 +45,11 @@ pub struct AllInputBody {
     /// The property `B`.
     pub b: Option<B>,
     /// The property `MaybeA`.
-    pub maybe_a: Option<MaybeA>,
+    pub maybe_a: Option<A>,
     /// The property `Tree`.
     pub tree: Option<Tree>,
     /// The property `Json`.
-    pub json: Option<Json>,
+    pub json: Option<JsonValue>,
     /// The property `Expression`.
     pub expression: Option<Expression>,
     /// The property `And`.
@@ -91,9 +91,6 @@ pub type MaybeA = Option<Box<A>>;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tree(pub Vec<Tree>);
 
-/// The definition `Json`.
-pub type Json = Option<JsonValue>;
-
 /// A part of another type.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
@@ -109,6 +106,9 @@ pub enum JsonValue {
     /// The variant `Map`.
     Map(::std::collections::BTreeMap<String, Json>),
 }
+
+/// The definition `Json`.
+pub type Json = Option<JsonValue>;
 
 /// The definition `Expression`.
 #[derive(Debug, Clone, PartialEq)]
@@ -172,8 +172,8 @@ mod impls {
         ];
         type Slots = (
             (
-                Optional<super::Node>, Optional<super::A>, Optional<super::B>, Nullable<super::MaybeA>,
-                Optional<super::Tree>, Nullable<super::Json>, Optional<super::Expression>, Optional<super::And>,
+                Optional<super::Node>, Optional<super::A>, Optional<super::B>, Optional<super::A>, Optional<super::Tree>,
+                Optional<super::JsonValue>, Optional<super::Expression>, Optional<super::And>,
             ),
             (
                 Optional<super::Literal>, Nullable<super::LoopA>, Nullable<super::LoopB>,

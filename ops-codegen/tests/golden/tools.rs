@@ -121,9 +121,11 @@ pub struct FindItemsInput {
     /// The property `filter`.
     pub filter: Filter,
     /// The property `limit`.
-    pub limit: i64,
+    ///
+    /// Default: `20`.
+    pub limit: Option<i64>,
     /// The property `cursor`.
-    pub cursor: Option<Option<String>>,
+    pub cursor: Option<String>,
     /// The property `self`.
     pub self_: Option<String>,
     /// The property `$meta`.
@@ -162,7 +164,7 @@ pub struct Item {
     /// The property `name`.
     pub name: String,
     /// The property `weight`.
-    pub weight: Option<Option<f64>>,
+    pub weight: Option<f64>,
 }
 
 /// The input of `tools.count`.
@@ -216,13 +218,11 @@ mod impls {
             "filter", "limit", "cursor", "self", "$meta", "x-loc-lat",
         ];
         type Slots = (
-            Required<super::Filter>, Defaulted<i64>, Nullable<Option<String>>, Optional<String>,
+            Required<super::Filter>, Optional<i64>, Optional<String>, Optional<String>,
             Optional<::std::collections::BTreeMap<String, ops::Value>>, Optional<f64>,
         );
         fn make((filter, limit, cursor, self_, meta, x_loc_lat): Values<Self>) -> Self {
-            Self {
-                filter, limit: limit.unwrap_or(20), cursor, self_, meta, x_loc_lat,
-            }
+            Self { filter, limit, cursor, self_, meta, x_loc_lat }
         }
         fn fields(&self) -> Fields<'_, Self> {
             (
@@ -257,7 +257,7 @@ mod impls {
     impl Record for super::Item {
         const NAME: &'static str = "Item";
         const FIELDS: &'static [&'static str] = &["id", "name", "weight"];
-        type Slots = (Required<i64>, Required<String>, Nullable<Option<f64>>);
+        type Slots = (Required<i64>, Required<String>, Optional<f64>);
         fn make((id, name, weight): Values<Self>) -> Self {
             Self { id, name, weight }
         }

@@ -55,9 +55,9 @@ pub struct AllInputBody {
     /// The property `ByShape`.
     pub by_shape: Option<ByShape>,
     /// The property `TypeList`.
-    pub type_list: Option<TypeList>,
+    pub type_list: Option<TypeListValue>,
     /// The property `MaybeDog`.
-    pub maybe_dog: Option<MaybeDog>,
+    pub maybe_dog: Option<Dog>,
     /// The property `Same`.
     pub same: Option<Same>,
     /// The property `Nested`.
@@ -170,9 +170,6 @@ pub struct ByShapeWithId {
     pub id: i64,
 }
 
-/// The definition `TypeList`.
-pub type TypeList = Option<TypeListValue>;
-
 /// A part of another type.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::enum_variant_names, clippy::large_enum_variant)]
@@ -182,9 +179,6 @@ pub enum TypeListValue {
     /// The variant `Integer`.
     Integer(i64),
 }
-
-/// The definition `MaybeDog`.
-pub type MaybeDog = Option<Dog>;
 
 /// The definition `Same`.
 pub type Same = String;
@@ -284,7 +278,7 @@ mod impls {
                 Optional<super::Cat>, Optional<super::Dog>, Optional<super::ByName>, Optional<super::ByShape>,
             ),
             (
-                Nullable<super::TypeList>, Nullable<super::MaybeDog>, Optional<super::Same>, Optional<super::Nested>,
+                Optional<super::TypeListValue>, Optional<super::Dog>, Optional<super::Same>, Optional<super::Nested>,
                 Optional<super::Shared>, Optional<super::Choice>, Optional<super::Itself>,
             ),
         );

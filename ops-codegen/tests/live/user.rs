@@ -56,7 +56,7 @@ async fn everything(client: McpClient) -> Done {
     registry.register_all(client.bind(everything::operations())?)?;
     let (sink, mut progress) = Progress::channel();
     let options = CallOptions::new().with_progress(sink);
-    let input = everything::TriggerLongRunningOperationInput { duration: 0.3, steps: 3.0 };
+    let input = everything::TriggerLongRunningOperationInput { duration: Some(0.3), steps: Some(3.0) };
     let done = registry.execute_with::<everything::TriggerLongRunningOperation>(input, options).await?.data;
     assert!(first_text(&done).contains("completed"), "{done:?}");
     let mut steps = Vec::new();
@@ -65,7 +65,7 @@ async fn everything(client: McpClient) -> Done {
     }
     assert_eq!(steps, [1.0, 2.0, 3.0]);
     // A call that is dropped is cancelled, and the client goes on.
-    let input = everything::TriggerLongRunningOperationInput { duration: 60.0, steps: 2.0 };
+    let input = everything::TriggerLongRunningOperationInput { duration: Some(60.0), steps: Some(2.0) };
     let call = client.execute::<everything::TriggerLongRunningOperation>(input);
     assert!(tokio::time::timeout(std::time::Duration::from_millis(100), call).await.is_err());
     let sum = client.execute::<everything::GetSum>(everything::GetSumInput { a: 1.0, b: 2.0 }).await?.data;
@@ -81,7 +81,7 @@ async fn files(client: McpClient, folder: &str) -> Done {
     let input = files::ReadTextFileInput { path: path.clone(), head: Some(1.0), tail: None };
     assert_eq!(client.execute::<files::ReadTextFile>(input).await?.data.content, "one");
     let edit = files::EditFileInputEditsItem { old_text: "two".into(), new_text: "2".into() };
-    let input = files::EditFileInput { path: path.clone(), edits: vec![edit], dry_run: false };
+    let input = files::EditFileInput { path: path.clone(), edits: vec![edit], dry_run: None };
     client.execute::<files::EditFile>(input).await?;
     assert_eq!(std::fs::read_to_string(&path)?, "one\n2\n");
     let input = files::ReadTextFileInput { path: "/etc/hostname".into(), head: None, tail: None };
@@ -128,7 +128,7 @@ async fn git(client: McpClient, folder: &str) -> Done {
     client.execute::<git::GitAdd>(input).await?;
     let input = git::GitCommitInput { repo_path: repo_path.clone(), message: "A note".into() };
     client.execute::<git::GitCommit>(input).await?;
-    let input = git::GitLogInput { repo_path, max_count: 1, start_timestamp: None, end_timestamp: None };
+    let input = git::GitLogInput { repo_path, max_count: Some(1), start_timestamp: None, end_timestamp: None };
     let log = client.execute::<git::GitLog>(input).await?.data;
     assert!(first_text(&log).contains("A note"), "{log:?}");
     client.close().await;

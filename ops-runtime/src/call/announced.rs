@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Announcement;
-#[cfg(any(feature = "nats", feature = "websocket"))]
+#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
 use crate::OperationKind;
 use crate::{OperationSpec, SpecRef, Text};
 
@@ -79,10 +79,10 @@ impl Announcement {
     }
 }
 
-/// A spec that is too large to be told as a whole: without its schemas, which count where it is run.
-#[cfg(any(feature = "nats", feature = "websocket"))]
-fn bare(spec: &OperationSpec) -> OperationSpec {
-    tracing::debug!(operation = spec.id.as_ref(), "a spec is announced without its schemas, for its size");
+/// A spec that is too large to be told, or kept, as a whole: without its schemas, which count where it is run.
+#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
+pub(super) fn bare(spec: &OperationSpec) -> OperationSpec {
+    tracing::debug!(operation = spec.id.as_ref(), "a spec is told or kept without its schemas, for its size");
     let made = OperationSpec::new(OperationKind::Mutation, spec.namespace(), spec.name());
     let mut bare = made.unwrap_or(OperationSpec::query("unknown.unknown"));
     (bare.kind, bare.version, bare.access) = (spec.kind, spec.version.clone(), spec.access.clone());

@@ -8,7 +8,8 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use crate::call::{Announcement, PendingRequests};
-use crate::{CallError, ErrorCode, SpecRef, Text, pipeline};
+use crate::run::pipeline;
+use crate::{CallError, ErrorCode, SpecRef, Text};
 
 /// Who serves what, as peers have announced it.
 ///

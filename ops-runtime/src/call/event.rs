@@ -16,70 +16,17 @@
 //! assert_eq!(Frame::decode(r#"{ "type": "link.sing", "payload": {} }"#).unwrap(), None);
 //! ```
 
-use std::borrow::Borrow;
+mod json;
+
 use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
-use crate::context::{Number, deadline_after};
+use crate::model::request_id::{Number, RequestId};
+use crate::run::context::deadline_after;
 use crate::{CallError, Identity, OperationSpec, Payload, ResponseEnvelope, Text};
-
-/// The id of a request: any text, used once by whoever asks.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(Arc<str>);
-
-impl RequestId {
-    pub(crate) fn of(number: Number) -> Self {
-        let mut buffer = [0; Number::LENGTH];
-        Self(number.write(&mut buffer).into())
-    }
-
-    /// The number of this process's own that it was made of.
-    pub(crate) fn number(&self) -> Option<Number> {
-        Number::parse(&self.0)
-    }
-}
-
-impl From<&str> for RequestId {
-    fn from(id: &str) -> Self {
-        Self(id.into())
-    }
-}
-
-impl From<String> for RequestId {
-    fn from(id: String) -> Self {
-        Self(id.into())
-    }
-}
-
-impl From<Arc<str>> for RequestId {
-    fn from(id: Arc<str>) -> Self {
-        Self(id)
-    }
-}
-
-impl Deref for RequestId {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for RequestId {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// An event of the call protocol.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +58,13 @@ pub enum CallEvent {
         /// Why; the answer of an MCP tool that it may carry does not travel.
         error: CallError,
     },
+    /// One item of a subscription failed, and the subscription goes on (`call.error` with `more`).
+    ItemError {
+        /// Of the subscription.
+        request_id: RequestId,
+        /// The item, an error.
+        error: CallError,
+    },
 }
 
 impl CallEvent {
@@ -121,7 +75,8 @@ impl CallEvent {
             Self::Responded { request_id, .. }
             | Self::Completed { request_id }
             | Self::Aborted { request_id }
-            | Self::Error { request_id, .. } => request_id,
+            | Self::Error { request_id, .. }
+            | Self::ItemError { request_id, .. } => request_id,
         }
     }
 }
@@ -138,8 +93,14 @@ pub struct CallRequest {
     pub input: Payload,
     /// The request that this one is part of.
     pub parent_request_id: Option<RequestId>,
-    /// When to give up, in milliseconds since the Unix epoch.
+    /// When to give up, in milliseconds since the Unix epoch, by the caller's clock.
     pub deadline: Option<u64>,
+    /// How much time is left until then, in milliseconds, when the request is sent. It counts instead of the deadline,
+    /// so that clocks that differ do no harm.
+    pub time_left: Option<u64>,
+    /// Of a subscription, how many bytes of items the caller keeps that it has not read yet; a worker sends no more than
+    /// that ahead, and one item.
+    pub window_bytes: Option<u64>,
     /// Of a subscription, how long it may stay silent, in milliseconds.
     pub idle_timeout: Option<u64>,
     /// Who the caller says it is; it counts only where the worker trusts the link to say so.
@@ -161,6 +122,8 @@ impl CallRequest {
             input,
             parent_request_id: None,
             deadline: None,
+            time_left: None,
+            window_bytes: None,
             idle_timeout: None,
             identity: None,
             metadata: Map::new(),
@@ -188,10 +151,34 @@ impl CallRequest {
         self
     }
 
-    /// When to give up, by the clock of this process.
+    /// When to give up, by the clock of this process, which has set the deadline.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let left = self.deadline?.saturating_sub(milliseconds(since_epoch()));
-        deadline_after(Duration::from_millis(left))
+        deadline_after(Duration::from_millis(self.until_deadline()?))
+    }
+
+    fn until_deadline(&self) -> Option<u64> {
+        Some(self.deadline?.saturating_sub(milliseconds(since_epoch())))
+    }
+
+    /// When to give up, of a request that has just come: what is left by its sender's clock, or else by the deadline.
+    pub(crate) fn deadline_of_received(&self) -> Option<Instant> {
+        match self.time_left {
+            Some(left) => deadline_after(Duration::from_millis(left)),
+            None => self.deadline(),
+        }
+    }
+
+    /// Says how much time is left, now that the request is sent.
+    pub(crate) fn note_time_left(&mut self) {
+        if self.deadline.is_some() {
+            self.time_left = self.until_deadline();
+        }
+    }
+
+    /// Takes off the time for which the request has waited on its way.
+    #[cfg(feature = "redis")]
+    pub(crate) fn has_waited(&mut self, time: Duration) {
+        self.time_left = self.time_left.map(|left| left.saturating_sub(milliseconds(time)));
     }
 
     pub(crate) fn idle_timeout(&self) -> Option<Duration> {
@@ -270,6 +257,19 @@ impl Announcement {
     }
 }
 
+/// How much of a foreign word is repeated.
+const WORDS: usize = 200;
+
+/// The beginning of a text.
+pub(crate) fn cut(mut text: String) -> String {
+    if text.len() > WORDS {
+        let end = (0..=WORDS).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("..");
+    }
+    text
+}
+
 /// A message that is no frame, with what could be read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -335,7 +335,7 @@ impl Frame {
     /// # Errors
     /// If the text is no frame; with the request that it is about, where that can be read.
     pub fn decode(text: &str) -> Result<Option<Self>, Malformed> {
-        crate::json::decode_frame(text)
+        json::decode_frame(text)
     }
 
     /// The request that the frame is about, if it is about one.

@@ -1,6 +1,6 @@
 //! The worker's side: requests that are run, and what is said about them on the way.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use super::budget::{Budget, Limits, Share};
 use super::serve::{Task, serve};
 use super::{CallEvent, CallRequest, Frame, Link, Origin, Remote, RequestId, Unsent, WINDOW};
-use crate::{CallError, Registry, SpecRef};
+use crate::run::pace::in_turns;
+use crate::run::shown;
+use crate::{Binding, CallError, OperationSpec, Registry, SpecRef, Text};
 
-/// How many requests of one peer are run at a time, unless the handler says otherwise.
-const MAX_RUNNING: usize = 16_384;
+/// Specs as they are announced, with those that they were made of.
+type Announced = BTreeMap<Text, (SpecRef, Arc<OperationSpec>)>;
 
 /// Runs the requests that come over a transport by a registry.
 ///
@@ -23,13 +26,17 @@ const MAX_RUNNING: usize = 16_384;
 pub struct CallHandler {
     registry: Registry,
     forward: Option<Remote>,
-    max_running: usize,
+    budget: Arc<Budget>,
+    shows_upstream: bool,
+    /// Specs without what is not announced, by the specs that they were made of.
+    announced: Arc<Mutex<Announced>>,
 }
 
 impl CallHandler {
     /// A handler that runs the operations of a registry.
     pub fn new(registry: Registry) -> Self {
-        Self { registry, forward: None, max_running: MAX_RUNNING }
+        let budget = Budget::new(Limits::default());
+        Self { registry, forward: None, budget, shows_upstream: false, announced: Arc::default() }
     }
 
     /// Passes on what the registry does not have, in the name of whoever called.
@@ -44,8 +51,43 @@ impl CallHandler {
 
     /// Limits how many requests of one peer are run at a time, 16,384 by default; those beyond fail.
     #[must_use]
-    pub fn with_max_running(mut self, requests: usize) -> Self {
-        self.max_running = requests;
+    pub fn with_max_running(self, requests: usize) -> Self {
+        self.limited(|limits| limits.peer_running = requests)
+    }
+
+    /// Limits how many requests of all peers are run at a time, 65,536 by default; those beyond fail.
+    #[must_use]
+    pub fn with_max_running_in_all(self, requests: usize) -> Self {
+        self.limited(|limits| limits.all_running = requests)
+    }
+
+    /// Limits how many bytes one peer holds, and all peers together; 64 MiB and 256 MiB by default.
+    ///
+    /// What counts are requests that are run, answers that wait to be read, messages that have come in part, and what
+    /// peers announce. Over WebSocket, nothing more is read from a peer that holds half of its limit until it gives some
+    /// back; requests and answers beyond fail with an `EXECUTION_ERROR` whose details are `{ "limit" }`. When all together
+    /// hold as much as they may, each still has room for 256 KiB, and the connection that holds the most is closed if it
+    /// has given nothing back for a second, or holds more than four times its part.
+    #[must_use]
+    pub fn with_max_bytes(self, peer: usize, all: usize) -> Self {
+        self.limited(|limits| (limits.peer, limits.all) = (peer, all))
+    }
+
+    fn limited(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        let mut limits = self.budget.limits();
+        change(&mut limits);
+        self.budget = Budget::new(limits);
+        self
+    }
+
+    /// Shows callers in other processes the headers and cookies of HTTP responses, the bodies of HTTP errors, and where
+    /// operations lead (their `binding`).
+    ///
+    /// By default they get what a host gets of an MCP server: the data and the status. Callers in this process get
+    /// everything.
+    #[must_use]
+    pub fn with_upstream_shown(mut self) -> Self {
+        self.shows_upstream = true;
         self
     }
 
@@ -73,12 +115,51 @@ impl CallHandler {
         self.forward.as_ref()
     }
 
+    #[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
+    pub(super) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// The operations as other processes are told of them: without where they lead, unless that is shown.
+    #[cfg_attr(not(any(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
+    pub(super) fn announced(&self) -> Vec<SpecRef> {
+        let mut specs = self.list();
+        if self.shows_upstream {
+            return specs;
+        }
+        let mut made = self.announced.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.len() > specs.len() * 2 {
+            made.clear();
+        }
+        for spec in &mut specs {
+            if spec.binding == Binding::Local {
+                continue;
+            }
+            let known = made.get(&spec.id).filter(|(of, _)| same(of, spec)).map(|(_, bare)| bare.clone());
+            let bare = known.unwrap_or_else(|| {
+                let mut bare = OperationSpec::clone(spec);
+                bare.binding = Binding::Local;
+                let bare = Arc::new(bare);
+                made.insert(spec.id.clone(), (spec.clone(), bare.clone()));
+                bare
+            });
+            *spec = SpecRef::Shared(bare);
+        }
+        specs
+    }
+
     /// Opens a session for a peer, whose answers go to the link. Dropping it aborts what it runs.
     pub fn session(&self, origin: Origin, link: Arc<dyn Link>) -> Session {
+        self.session_with(origin, link, self.budget.share())
+    }
+
+    /// Opens a session for a peer with a share of the budget of its own.
+    pub(super) fn session_with(&self, origin: Origin, link: Arc<dyn Link>, share: Arc<Share>) -> Session {
         Session(Arc::new(Guarded(Arc::new(Peer {
             handler: self.clone(),
             origin,
             link,
+            share,
             running: Mutex::new(Running { tasks: HashMap::new(), closed: false }),
             idle: Notify::new(),
         }))))
@@ -88,6 +169,16 @@ impl CallHandler {
 impl fmt::Debug for CallHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallHandler").field("registry", &self.registry).finish_non_exhaustive()
+    }
+}
+
+/// Whether two specs are one.
+#[cfg_attr(not(any(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
+fn same(one: &SpecRef, other: &SpecRef) -> bool {
+    match (one, other) {
+        (SpecRef::Shared(one), SpecRef::Shared(other)) => Arc::ptr_eq(one, other),
+        (SpecRef::Static(one), SpecRef::Static(other)) => std::ptr::eq(*one, *other),
+        _ => false,
     }
 }
 
@@ -111,6 +202,7 @@ pub(super) struct Peer {
     pub(super) handler: CallHandler,
     pub(super) origin: Origin,
     pub(super) link: Arc<dyn Link>,
+    share: Arc<Share>,
     running: Mutex<Running>,
     idle: Notify,
 }
@@ -194,6 +286,8 @@ impl Peer {
             self.refuse(request.request_id, CallError::execution("a call needs a tokio runtime to run on"));
             return Ok(());
         };
+        let limit = self.handler.budget.limits().peer_running;
+        let charge = self.share.request(&request);
         let mut running = self.running();
         if running.closed {
             return Err(request);
@@ -202,18 +296,26 @@ impl Peer {
             tracing::debug!(request_id = %request.request_id, "a request came twice");
             return Ok(());
         }
-        if running.tasks.len() >= self.handler.max_running {
+        if running.tasks.len() >= limit {
             drop(running);
-            let message = format!("the worker runs {} requests of this peer already", self.handler.max_running);
+            let message = format!("the worker runs {limit} requests of this peer already");
             self.refuse(request.request_id, CallError::execution(message));
             return Ok(());
         }
+        let charge = match charge {
+            Ok(charge) => charge,
+            Err(error) => {
+                drop(running);
+                self.refuse(request.request_id, error);
+                return Ok(());
+            }
+        };
         let (request_id, credits) = (request.request_id.clone(), Arc::new(Credits::new()));
-        let task = Task::new(self.clone(), request_id.clone(), credits.clone());
+        let task = Task::new(self.clone(), request_id.clone(), credits.clone(), charge);
         running.tasks.insert(request_id.clone(), Entry { abort: None, credits: credits.clone() });
         drop(running);
         // Not under the lock: a runtime that shuts down drops the task at once, which looks for its entry.
-        let abort = runtime.spawn(serve(task, request)).abort_handle();
+        let abort = runtime.spawn(in_turns(serve(task, request), self.share.cost().clone())).abort_handle();
         match self.running().tasks.get_mut(&request_id) {
             Some(entry) if Arc::ptr_eq(&entry.credits, &credits) => entry.abort = Some(abort),
             // It is over already, or was given up meanwhile.
@@ -268,20 +370,62 @@ impl Peer {
     pub(super) fn send(&self, event: CallEvent) -> Result<(), Unsent> {
         self.link.send(event.into())
     }
+
+    /// Whether the peer gets all that is known of an answer.
+    pub(super) fn sees_upstream(&self) -> bool {
+        self.origin.in_process || self.handler.shows_upstream
+    }
+
+    /// What the peer may know of an error.
+    pub(super) fn shown(&self, error: CallError, spec: &OperationSpec, request_id: &RequestId) -> CallError {
+        if self.sees_upstream() { error } else { shown::error(error, spec, request_id) }
+    }
 }
 
 /// The items that a subscriber takes.
 pub(super) struct Credits {
     left: AtomicUsize,
     more: Notify,
+    ahead: Mutex<Ahead>,
+}
+
+/// The items that were sent and that the subscriber has given no credit for.
+#[derive(Default)]
+struct Ahead {
+    sizes: VecDeque<usize>,
+    bytes: usize,
 }
 
 impl Credits {
     fn new() -> Self {
-        Self { left: AtomicUsize::new(WINDOW as usize), more: Notify::new() }
+        Self { left: AtomicUsize::new(WINDOW as usize), more: Notify::new(), ahead: Mutex::default() }
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that an item of so many bytes was sent.
+    pub(super) fn sent(&self, bytes: usize) {
+        let mut ahead = self.ahead();
+        ahead.sizes.push_back(bytes);
+        ahead.bytes += bytes;
+    }
+
+    /// Waits until fewer bytes than these are ahead of the subscriber.
+    pub(super) async fn fits(&self, window: usize) {
+        while self.ahead().bytes >= window {
+            self.more.notified().await;
+        }
     }
 
     fn add(&self, items: usize) {
+        {
+            let mut ahead = self.ahead();
+            for _ in 0..items.min(ahead.sizes.len()) {
+                ahead.bytes -= ahead.sizes.pop_front().unwrap_or(0);
+            }
+        }
         let add = |left: usize| Some(left.saturating_add(items));
         let _ = self.left.try_update(Ordering::AcqRel, Ordering::Acquire, add);
         self.more.notify_one();

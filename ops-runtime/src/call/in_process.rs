@@ -56,7 +56,8 @@ impl InProcess {
     /// Serves the operations of a handler, until the worker is stopped or dropped.
     pub fn serve(&self, handler: CallHandler) -> Worker {
         let back = Arc::new(ToCaller(std::sync::OnceLock::new()));
-        let session = handler.session(Origin::trusted(), back.clone());
+        let origin = Origin { in_process: true, ..Origin::trusted() };
+        let session = handler.session(origin, back.clone());
         let pending = PendingRequests::new(Arc::new(ToWorker(session.clone())));
         let _ = back.0.set(pending.downgrade());
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -41,7 +41,8 @@
 //!   while no server can be reached ends when one can be: until then `async-nats` goes on trying, and keeps about 100 KB.
 //! - **Limits.** A message has as many bytes as the server takes (`max_payload`, 1 MiB unless it is configured); what is
 //!   larger fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs up to 16,384
-//!   requests of a caller at a time and refuses more. 65,536 messages that have not been read yet wait in the process; those
+//!   requests of a caller at a time, and 65,536 of all, and refuses more; what they hold is bounded, too
+//!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)). 65,536 messages that have not been read yet wait in the process; those
 //!   beyond are lost, and their calls fail with `ABORTED`. So does what exceeds the server's `max_pending`.
 //! - **Identity.** NATS knows who is connected, but does not tell of a message who has sent it. So callers are nobody, and
 //!   what they say of themselves does not count, unless a worker is told to believe

@@ -14,9 +14,9 @@ use futures_util::future::{Either, select};
 use serde_json::json;
 
 use super::directory::gone;
-use super::slot::{Answer, Slot, Taken};
-use super::{CallEvent, CallRequest, Frame, Link, RequestId, Unsent, WINDOW};
-use crate::context::Number;
+use super::slot::{Answer, Slot, Taken, size};
+use super::{CallEvent, CallRequest, Frame, Link, RequestId, Unsent, WINDOW, WINDOW_BYTES};
+use crate::model::request_id::Number;
 use crate::{CallError, ErrorCode, Payload, PayloadStream, ResponseEnvelope};
 
 /// The answers that a subscription keeps beyond its window before it takes the worker for broken: those that were on
@@ -135,14 +135,18 @@ impl PendingRequests {
     }
 
     /// Sends the request of a subscription whose limits somebody else enforces.
-    pub(super) fn open(&self, request: Box<CallRequest>) -> Result<Subscription, Unsent> {
+    pub(super) fn open(&self, mut request: Box<CallRequest>) -> Result<Subscription, Unsent> {
+        let window = *request.window_bytes.get_or_insert(WINDOW_BYTES);
+        let window = usize::try_from(window).unwrap_or(usize::MAX);
         let (request_id, number, slot) = self.send(request, true)?;
-        Ok(Subscription { ticket: Ticket { pending: self.clone(), request_id, number, slot }, taken: 0 })
+        let ticket = Ticket { pending: self.clone(), request_id, number, slot };
+        Ok(Subscription { ticket, taken: 0, bytes: 0, window })
     }
 
     fn send(&self, mut request: Box<CallRequest>, streams: bool) -> Result<(RequestId, Number, Arc<Slot>), Unsent> {
         let shared = &*self.0;
-        let slot = Arc::new(Slot::new(streams));
+        let slot = Arc::new(Slot::new(streams.then(|| request.window_bytes.unwrap_or(WINDOW_BYTES))));
+        request.note_time_left();
         let number = loop {
             // An id of somebody else's making, or one that is in use, cannot be found again by its number.
             match request.request_id.number() {
@@ -200,6 +204,7 @@ impl PendingRequests {
             CallEvent::Responded { request_id, output } => self.respond(&request_id, output),
             CallEvent::Completed { request_id } => self.complete(&request_id),
             CallEvent::Error { request_id, error } => self.emit_error(&request_id, error),
+            CallEvent::ItemError { request_id, error } => self.fail_item(&request_id, error),
             CallEvent::Aborted { request_id } => self.emit_error(&request_id, gone("the worker gave up the call")),
             CallEvent::Requested(_) => {}
         }
@@ -207,6 +212,15 @@ impl PendingRequests {
 
     /// Answers a call, or gives a subscription its next item.
     pub fn respond(&self, request_id: &RequestId, output: ResponseEnvelope<Payload>) {
+        self.take(request_id, Ok(output));
+    }
+
+    /// Gives a subscription an item that is an error, after which it goes on; a call fails.
+    pub fn fail_item(&self, request_id: &RequestId, error: CallError) {
+        self.take(request_id, Err(error));
+    }
+
+    fn take(&self, request_id: &RequestId, answer: Answer) {
         let Some(number) = request_id.number() else { return };
         let table = self.shard(number);
         let Some(slot) = table.get(&number).cloned() else {
@@ -217,21 +231,22 @@ impl PendingRequests {
         };
         drop(table);
         if slot.streams() {
-            if !slot.put(Ok(output), false, WINDOW as usize + SLACK) {
+            if !slot.put(answer, false, WINDOW as usize + SLACK, slot.most_bytes()) {
                 self.remove(number);
-                let message = "the worker sent more items than the window takes";
-                slot.put(Err(CallError::execution(message)), true, usize::MAX);
+                let message =
+                    "the worker sent more items, or larger ones, than the window takes (`Remote::with_window`)";
+                slot.put(Err(CallError::execution(message)), true, usize::MAX, usize::MAX);
                 let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
             }
         } else if self.remove(number).is_some() {
-            slot.put(Ok(output), true, usize::MAX);
+            slot.put(answer, true, usize::MAX, usize::MAX);
         }
     }
 
     /// Fails a call, or ends a subscription with an error.
     pub fn emit_error(&self, request_id: &RequestId, error: CallError) {
         if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
-            slot.put(Err(error), true, usize::MAX);
+            slot.put(Err(error), true, usize::MAX, usize::MAX);
         }
     }
 
@@ -245,7 +260,7 @@ impl PendingRequests {
     /// Fails a request of whose worker nothing good is to be expected, and tells it.
     pub(super) fn fail(&self, request_id: &RequestId, error: CallError) {
         if let Some(slot) = request_id.number().and_then(|number| self.remove(number)) {
-            slot.put(Err(error), true, usize::MAX);
+            slot.put(Err(error), true, usize::MAX, usize::MAX);
             let _ = self.0.link.send(CallEvent::Aborted { request_id: request_id.clone() }.into());
         }
     }
@@ -272,7 +287,7 @@ impl PendingRequests {
     pub fn close(&self, error: &CallError) {
         self.0.closed.store(true, Ordering::SeqCst);
         self.fail_where(|slot| {
-            slot.put(Err(error.clone()), true, usize::MAX);
+            slot.put(Err(error.clone()), true, usize::MAX, usize::MAX);
             true
         });
     }
@@ -287,7 +302,7 @@ impl PendingRequests {
         self.fail_where(|slot| {
             let goes_on = slot.interrupt(error.clone().with_details(json!({ "resubscribed": true })));
             if !goes_on {
-                slot.put(Err(error.clone()), true, usize::MAX);
+                slot.put(Err(error.clone()), true, usize::MAX, usize::MAX);
             }
             !goes_on
         });
@@ -432,14 +447,17 @@ impl Future for PendingCall {
 /// The items of a subscription.
 pub(super) struct Subscription {
     ticket: Ticket,
-    /// The items that were taken since the worker was last told.
+    /// The items that were taken since the worker was last told, and their bytes.
     taken: u32,
+    bytes: usize,
+    /// How many bytes the worker may send ahead.
+    window: usize,
 }
 
 impl Subscription {
     /// Asks for the subscription again, over a new connection.
     fn again(&mut self, request: Box<CallRequest>) -> Result<(), CallError> {
-        self.taken = 0;
+        (self.taken, self.bytes) = (0, 0);
         let frame = CallEvent::Requested(request).into();
         match self.ticket.pending.link().send(frame) {
             // Lost once more: there is going to be another time.
@@ -457,7 +475,9 @@ impl Stream for Subscription {
             match ready!(self.ticket.slot.poll(task)) {
                 Taken::Answer(answer) => {
                     self.taken += 1;
-                    if self.taken >= WINDOW / 2 {
+                    self.bytes = self.bytes.saturating_add(size(&answer));
+                    if self.taken >= WINDOW / 2 || self.bytes >= self.window / 2 {
+                        self.bytes = 0;
                         let (request_id, items) = (self.ticket.request_id.clone(), std::mem::take(&mut self.taken));
                         let _ = self.ticket.pending.link().send(Frame::Credit { request_id, items });
                     }
@@ -466,7 +486,7 @@ impl Stream for Subscription {
                 Taken::End => return Poll::Ready(None),
                 Taken::Again(request) => {
                     if let Err(error) = self.again(request) {
-                        self.ticket.slot.put(Err(error), true, usize::MAX);
+                        self.ticket.slot.put(Err(error), true, usize::MAX, usize::MAX);
                     }
                 }
             }

@@ -43,13 +43,18 @@
 //! - **Limits.** A message has up to 4 MiB ([`RedisConfig::with_max_message`], alike everywhere); what is larger fails its
 //!   own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A worker runs about 1,024 requests at a
 //!   time ([`RedisConfig::with_concurrency`]); up to 100,000 wait for an operation ([`RedisConfig::with_max_waiting`]), and
-//!   the oldest beyond fail with `ABORTED`. Every worker asks for all of its operations at a time, so one that serves
+//!   the oldest beyond fail with `ABORTED`. While requests hold half of a worker's memory
+//!   ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)) it takes no more for 5 s, and then refuses
+//!   those that are too large. A caller that leaves more than 256 MiB of answers unread loses them
+//!   ([`RedisConfig::with_max_unread`]). Every worker asks for all of its operations at a time, so one that serves
 //!   thousands costs the server more. Keys that nobody renews expire within a minute, `ops:workers` included.
 //! - **Reconnecting.** Connections that break are made again, after 50 ms at first and up to some seconds. Calls that begin
 //!   meanwhile wait up to 10 s ([`RedisConfig::with_patience`]), or until their deadline, and fail with `ABORTED`.
 //! - **Identity.** Redis knows who is connected, but does not tell of an entry who has written it. So callers are nobody,
 //!   and what they say of themselves does not count, unless a worker is told to believe ([`RedisConfig::with_origin`]).
-//!   Whoever may write the keys may call and serve; use the server's access lists.
+//!   Programs that may write the keys may call and serve; use the server's access lists, which are exact for operations, because
+//!   a worker refuses a request that names another operation than its stream. A key with our prefix that is of another
+//!   type is left alone: its operation is not served, all others are.
 //! - **Discovery.** Workers announce what they serve, and every change. What nobody serves fails with
 //!   `OPERATION_NOT_FOUND` at once; what nobody serves any more, when its last worker's announcement has expired.
 //! - **One server** has all the keys, or a primary with replicas; a Redis Cluster does not do.
@@ -57,7 +62,7 @@
 //! # For programs in other languages
 //!
 //! Keys begin with `ops` ([`RedisConfig::with_prefix`]). Entries have the fields `frame`, a frame as JSON, and `from`, which
-//! is `ID`, `ID SEQ` or `ID SEQ N`. `ID` is who wrote it: any text without spaces that nobody else uses. `SEQ` is a number
+//! is `ID`, `ID SEQ` or `ID SEQ N`. `ID` is the writer's own: any text of up to 256 bytes without white space. `SEQ` is a number
 //! that grows with each entry of a writer; what is written a second time because it was not clear whether it arrived has
 //! the same, and a reader passes over what is not larger than the last of that writer. `N` is the number of an event among
 //! those about its request, from 0; answers have one.
@@ -78,6 +83,7 @@
 
 mod caller;
 mod config;
+mod entry;
 mod keys;
 mod wire;
 mod worker;

@@ -8,12 +8,17 @@ use tracing::Instrument;
 
 use super::directory::{gone, not_served};
 use super::meter::Meter;
-use super::{CallEvent, CallRequest, Facts, Frame, PendingRequests, RequestId, Route, Transport, Unsent, event, trace};
-use crate::caller::{Target, impl_caller};
-use crate::handler::{BoxFuture, Takes};
-use crate::pipeline::Invocation;
+use super::{
+    CallEvent, CallRequest, Facts, Frame, PendingRequests, RequestId, Route, Transport, Unsent, WINDOW_BYTES, event,
+    trace,
+};
+use crate::model::futures::BoxFuture;
+use crate::run::caller::{Target, impl_caller};
+use crate::run::handler::Takes;
+use crate::run::pipeline::Invocation;
+use crate::run::registry::check_served;
 use crate::{
-    CallError, CallOptions, Context, Endpoint, Handler, OperationKind, OperationSpec, OutputPolicy, Payload,
+    Binding, CallError, CallOptions, Context, Endpoint, Handler, OperationKind, OperationSpec, OutputPolicy, Payload,
     PayloadStream, Registration, Registry, RegistryError, ResponseEnvelope, SpecRef,
 };
 
@@ -57,7 +62,15 @@ pub struct Remote {
 impl Remote {
     /// A caller over a transport.
     pub fn new(transport: impl Transport) -> Self {
-        Self { far: Far(Arc::new(transport)), registry: Registry::new() }
+        Self { far: Far { transport: Arc::new(transport), window: WINDOW_BYTES }, registry: Registry::new() }
+    }
+
+    /// Says how many bytes of items each subscription keeps that it has not read yet; 8 MiB by default
+    /// ([`WINDOW_BYTES`]). A worker that sends more than twice as much fails the subscription.
+    #[must_use]
+    pub fn with_window(mut self, bytes: u64) -> Self {
+        self.far.window = bytes;
+        self
     }
 
     /// Says what to do with results that do not match their schema.
@@ -68,17 +81,17 @@ impl Remote {
 
     /// What is served now, in the order of the ids.
     pub fn list(&self) -> Vec<SpecRef> {
-        self.far.0.list()
+        self.far.transport.list()
     }
 
     /// How many requests are under way.
     pub fn pending_count(&self) -> usize {
-        self.far.0.pending_count()
+        self.far.transport.pending_count()
     }
 
     /// What the transport promises.
     pub fn facts(&self) -> Facts {
-        self.far.0.facts()
+        self.far.transport.facts()
     }
 
     /// The operations with this caller as their handler, ready for `registry.register_all(..)`.
@@ -89,7 +102,7 @@ impl Remote {
 
     /// The registry with an operation, as it is served now, if it is.
     pub(super) fn registry_of(&self, id: &str) -> Option<Registry> {
-        let served = self.far.0.spec(id)?;
+        let served = self.far.transport.spec(id)?;
         self.learn(&served).ok()?;
         Some(self.registry.clone())
     }
@@ -110,7 +123,7 @@ impl Remote {
 
     /// Takes an operation for granted that may be served by whoever is being connected to.
     fn expect(&self, id: &str) -> Result<(), CallError> {
-        match (self.far.0.route(id)?, id.split_once('.')) {
+        match (self.far.transport.route(id)?, id.split_once('.')) {
             (Route::Wait(_), Some((namespace, name))) => {
                 let spec = OperationSpec::new(OperationKind::Mutation, namespace, name);
                 let spec = spec.map_err(|error| CallError::from_error(&error))?;
@@ -122,11 +135,16 @@ impl Remote {
 
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
         match target {
-            Target::Type(spec) if self.registry.table().get(&spec.id).is_none() => {
-                self.learn(&SpecRef::Static(spec)).map_err(|error| CallError::from_error(&error))?;
+            Target::Type(own) => {
+                let spec = own.spec;
+                self.registry.admit(&own, || Ok(Registration::new(spec, Handler::endpoint(self.far.clone()))))?;
+                if spec.binding != Binding::Local
+                    && let Some(served) = self.far.transport.spec(&spec.id)
+                {
+                    check_served(&served, spec)?;
+                }
             }
-            Target::Type(_) => {}
-            Target::Id(id) => match self.far.0.spec(id) {
+            Target::Id(id) => match self.far.transport.spec(id) {
                 Some(served) => self.learn(&served).map_err(|error| CallError::from_error(&error))?,
                 // What was announced before is still known, and fails when it is sent if nobody serves it any more.
                 None if self.registry.table().get(id).is_none() => self.expect(id)?,
@@ -151,7 +169,11 @@ impl fmt::Debug for Remote {
 
 /// The far side as an endpoint.
 #[derive(Clone)]
-struct Far(Arc<dyn Transport>);
+struct Far {
+    transport: Arc<dyn Transport>,
+    /// Of each subscription, in bytes.
+    window: u64,
+}
 
 impl Far {
     /// Gives a request to somebody who serves it, and to another if that one goes away before.
@@ -162,7 +184,7 @@ impl Far {
     ) -> Result<T, CallError> {
         let mut attempts = 0;
         loop {
-            let pending = match self.0.route(&request.operation_id)? {
+            let pending = match self.transport.route(&request.operation_id)? {
                 Route::To(pending) => pending,
                 Route::Wait(wait) => {
                     wait.await?;
@@ -230,6 +252,7 @@ impl Endpoint for Far {
     ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
         // The operation's own timeout is only of the first item.
         let mut request = request(spec, Payload::Value(input), &context, context.deadline);
+        request.window_bytes = Some(self.window);
         let span = trace::calling(&spec.id, &mut request);
         let far = self.clone();
         let open = async move { Ok(far.send(request, PendingRequests::open).await?.boxed()) };

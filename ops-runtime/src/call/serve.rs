@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use tracing::Instrument;
 
+use super::budget::Charge;
 use super::handler::{Credits, Peer};
 use super::{CallEvent, CallRequest, Remote, RequestId, Unsent, meter, trace};
-use crate::pipeline::{self, Invocation};
-use crate::{CallError, Context, ErrorCode, OperationKind, Payload, Registry, SpecRef};
+use crate::model::request_id::Number;
+use crate::run::context::Extra;
+use crate::run::pipeline::{self, Invocation};
+use crate::run::shown;
+use crate::{CallError, Context, ErrorCode, Identity, OperationKind, Payload, Registry, SpecRef};
 
 /// A request that is being run. Whatever becomes of it, its end is told.
 pub(super) struct Task {
@@ -16,11 +20,13 @@ pub(super) struct Task {
     request_id: RequestId,
     credits: Arc<Credits>,
     over: bool,
+    /// What it holds of its peer's share, until it is over.
+    _charge: Charge,
 }
 
 impl Task {
-    pub(super) fn new(peer: Arc<Peer>, request_id: RequestId, credits: Arc<Credits>) -> Self {
-        Self { peer, request_id, credits, over: false }
+    pub(super) fn new(peer: Arc<Peer>, request_id: RequestId, credits: Arc<Credits>, charge: Charge) -> Self {
+        Self { peer, request_id, credits, over: false, _charge: charge }
     }
 
     /// Says the last word about the request.
@@ -37,6 +43,20 @@ impl Task {
             // An answer that can't be sent, such as one that is too large, fails the call.
             let _ = self.peer.send(CallEvent::Error { request_id: self.request_id.clone(), error });
         }
+    }
+
+    /// Sends an item of a subscription. One that can't be sent, such as one that is too large, is an error in its place.
+    fn item(&self, event: CallEvent) -> Result<(), CallError> {
+        let sent = match self.peer.send(event) {
+            Err(Unsent::Refused(error)) => {
+                self.peer.send(CallEvent::ItemError { request_id: self.request_id.clone(), error })
+            }
+            sent => sent,
+        };
+        sent.map_err(|unsent| match unsent {
+            Unsent::Refused(error) => error,
+            Unsent::Gone(_) => super::directory::gone("the caller is gone"),
+        })
     }
 
     fn fail(&mut self, error: CallError) {
@@ -70,6 +90,22 @@ pub(super) async fn serve(mut task: Task, mut request: Box<CallRequest>) {
     run(task, *request, registry, spec, meter).instrument(span).await;
 }
 
+impl Context {
+    /// Makes the context of a request that another process sent. The transport says who sent it.
+    fn received(registry: Registry, request: &mut CallRequest, identity: Option<Arc<Identity>>) -> Self {
+        let extra = Extra {
+            identity,
+            given: Some(request.request_id.clone()),
+            parent: request.parent_request_id.take(),
+            idle_timeout: request.idle_timeout(),
+            metadata: std::mem::take(&mut request.metadata),
+            ..Extra::default()
+        };
+        let deadline = request.deadline_of_received();
+        Self { registry, request: Number::next(), deadline, timeout: None, extra: Some(Arc::new(extra)) }
+    }
+}
+
 async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec: SpecRef, mut meter: meter::Meter) {
     let identity = task.peer.origin.identify(request.identity.take());
     let policy = registry.policy();
@@ -81,7 +117,8 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
     }
     let invocation = Invocation { context, policy, checked: true };
     if spec.kind == OperationKind::Subscription {
-        let stream = Box::pin(stream(&mut task, invocation, &spec, request.input));
+        let window = request.window_bytes.filter(|_| !task.peer.origin.in_process);
+        let stream = Box::pin(stream(&mut task, invocation, &spec, request.input, window));
         let result = match deadline {
             // The handler's own guard rests while the subscriber takes nothing.
             Some(deadline) => tokio::time::timeout_at(deadline.into(), stream)
@@ -97,40 +134,94 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
             }
             Err(error) => {
                 meter.fail(error.code());
+                let error = task.peer.shown(error, &spec, &task.request_id);
                 task.fail(error);
             }
         }
         return;
     }
+    // Before the answer is made: what a peer does not read should not pile up.
+    if let Some(ready) = task.peer.link.ready() {
+        match deadline {
+            Some(deadline) => drop(tokio::time::timeout_at(deadline.into(), ready).await),
+            None => ready.await,
+        }
+    }
     match pipeline::serve(invocation, &spec.id, request.input).await {
-        Ok(output) => {
+        Ok(mut output) => {
             meter.succeed();
             let request_id = task.request_id.clone();
+            if !task.peer.sees_upstream() {
+                shown::meta(&mut output.meta);
+            }
             task.end(CallEvent::Responded { request_id, output });
         }
         Err(error) => {
             meter.fail(error.code());
+            let error = task.peer.shown(error, &spec, &task.request_id);
             task.fail(error);
         }
     }
 }
 
+/// The largest window that counts: what is ahead of a subscriber is kept account of.
+const MAX_WINDOW: u64 = 64 << 20;
+
 /// Gives a subscriber the items for which it has given credit, as long as the link has room.
-async fn stream(task: &mut Task, invocation: Invocation, spec: &SpecRef, input: Payload) -> Result<(), CallError> {
+async fn stream(
+    task: &mut Task,
+    invocation: Invocation,
+    spec: &SpecRef,
+    input: Payload,
+    window: Option<u64>,
+) -> Result<(), CallError> {
+    let window = window.and_then(|bytes| usize::try_from(bytes.min(MAX_WINDOW)).ok());
     let input = pipeline::input_value(spec, input)?;
     let mut items = pipeline::stream(invocation, &spec.id, input).await?;
+    let mut ahead = None;
     loop {
         // Before the item is made, so that none is in memory that nobody takes.
         task.credits.take().await;
+        if let Some(window) = window {
+            // One at a time, if it must be.
+            task.credits.fits(window.max(1)).await;
+        }
         if let Some(ready) = task.peer.link.ready() {
             ready.await;
         }
-        let Some(item) = items.next().await else { return Ok(()) };
-        let (request_id, output) = (task.request_id.clone(), item?.map(Payload::Value));
-        match task.peer.send(CallEvent::Responded { request_id, output }) {
-            Ok(()) => {}
-            Err(Unsent::Refused(error)) => return Err(error),
-            Err(Unsent::Gone(_)) => return Err(super::directory::gone("the caller is gone")),
+        let item = match ahead.take() {
+            Some(item) => item,
+            None => items.next().await,
+        };
+        let request_id = task.request_id.clone();
+        match item {
+            None => return Ok(()),
+            Some(Ok(item)) => {
+                let mut output = match window {
+                    None => item.map(Payload::Value),
+                    Some(_) => {
+                        let item = item.try_map(|value| pipeline::to_text(&value))?;
+                        task.credits.sent(item.data.get().len());
+                        item.map(Payload::Raw)
+                    }
+                };
+                if !task.peer.sees_upstream() {
+                    shown::meta(&mut output.meta);
+                }
+                task.item(CallEvent::Responded { request_id, output })?;
+            }
+            Some(Err(error)) => {
+                let error = task.peer.shown(error, spec, &request_id);
+                // An error that is known to be the end is said as such.
+                ahead = items.next().now_or_never();
+                if let Some(None) = ahead {
+                    return Err(error);
+                }
+                if window.is_some() {
+                    task.credits.sent(0);
+                }
+                task.item(CallEvent::ItemError { request_id, error })?;
+            }
         }
     }
 }

@@ -10,10 +10,16 @@ use crate::{CallError, Payload, ResponseEnvelope};
 /// An answer to a call, or an item of a subscription.
 pub(super) type Answer = Result<ResponseEnvelope<Payload>, CallError>;
 
+/// How many bytes of JSON text an answer is.
+pub(super) fn size(answer: &Answer) -> usize {
+    answer.as_ref().ok().and_then(|envelope| envelope.data.text()).map_or(0, <[u8]>::len)
+}
+
 /// The answers to one request that nobody has taken yet.
 pub(super) struct Slot {
     state: Mutex<State>,
-    streams: bool,
+    /// Of a subscription, how many bytes of items the worker may send ahead.
+    window: Option<u64>,
 }
 
 #[derive(Default)]
@@ -21,10 +27,14 @@ struct State {
     /// The first answer: all that a call gets, so that a call allocates no queue. Boxed, for many wait and few have one.
     first: Option<Box<Answer>>,
     more: VecDeque<Answer>,
+    /// How many bytes of JSON text they are.
+    bytes: usize,
     ended: bool,
     waker: Option<Waker>,
     /// A subscription that is asked for again when its connection was lost, and whether that is due.
     again: Option<(Box<CallRequest>, bool)>,
+    /// Whether the last of the answers tells that the connection was lost.
+    gap: bool,
 }
 
 /// What is in a slot for whoever polls it.
@@ -37,13 +47,19 @@ pub(super) enum Taken {
 }
 
 impl Slot {
-    /// A slot for one answer, or for the items of a subscription.
-    pub(super) fn new(streams: bool) -> Self {
-        Self { state: Mutex::default(), streams }
+    /// A slot for one answer, or for the items of a subscription with a window of so many bytes.
+    pub(super) fn new(window: Option<u64>) -> Self {
+        Self { state: Mutex::default(), window }
     }
 
     pub(super) fn streams(&self) -> bool {
-        self.streams
+        self.window.is_some()
+    }
+
+    /// From how many bytes on a worker is taken for broken: it may have had one item more on its way when a credit was
+    /// given.
+    pub(super) fn most_bytes(&self) -> usize {
+        self.window.map_or(usize::MAX, |window| usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX))
     }
 
     /// Keeps the request of a subscription, so that it can be asked for again.
@@ -55,15 +71,18 @@ impl Slot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts an answer into the slot; `last` if nothing follows. Returns false if there are `limit` answers already.
-    pub(super) fn put(&self, answer: Answer, last: bool, limit: usize) -> bool {
+    /// Puts an answer into the slot; `last` if nothing follows. Returns false if there are `limit` answers already, or so
+    /// many bytes.
+    pub(super) fn put(&self, answer: Answer, last: bool, limit: usize, bytes: usize) -> bool {
         let mut state = self.lock();
         if state.ended {
             return true;
         }
-        if !last && state.more.len() >= limit {
+        if !last && (state.more.len() >= limit || state.bytes >= bytes) {
             return false;
         }
+        state.gap = false;
+        state.bytes += size(&answer);
         if state.first.is_none() && state.more.is_empty() {
             state.first = Some(Box::new(answer));
         } else {
@@ -88,8 +107,10 @@ impl Slot {
             return false;
         }
         // One word about the gap is enough, however often the connection is lost before anybody reads.
-        if !matches!(state.more.back().or(state.first.as_deref()), Some(Err(_))) {
+        // An item that failed is no such word.
+        if !state.gap || (state.first.is_none() && state.more.is_empty()) {
             state.more.push_back(Err(gap));
+            state.gap = true;
         }
         wake(state);
         true
@@ -106,10 +127,9 @@ impl Slot {
 
     pub(super) fn poll(&self, task: &mut Task<'_>) -> Poll<Taken> {
         let mut state = self.lock();
-        if let Some(answer) = state.first.take() {
-            return Poll::Ready(Taken::Answer(*answer));
-        }
-        if let Some(answer) = state.more.pop_front() {
+        let taken = state.first.take().map(|answer| *answer).or_else(|| state.more.pop_front());
+        if let Some(answer) = taken {
+            state.bytes = state.bytes.saturating_sub(size(&answer));
             return Poll::Ready(Taken::Answer(answer));
         }
         if state.ended {

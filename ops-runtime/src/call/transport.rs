@@ -139,6 +139,8 @@ pub struct Origin {
     pub may_name_identity: bool,
     /// Whether operations that the peer announces are called.
     pub may_serve: bool,
+    /// Whether the peer is of this process, so that it may know whatever this process knows.
+    pub(crate) in_process: bool,
 }
 
 impl Origin {
@@ -149,12 +151,12 @@ impl Origin {
 
     /// A peer that the transport has authenticated.
     pub fn authenticated(identity: impl Into<Arc<Identity>>) -> Self {
-        Self { identity: Some(identity.into()), may_name_identity: false, may_serve: true }
+        Self { identity: Some(identity.into()), may_name_identity: false, may_serve: true, in_process: false }
     }
 
     /// A peer that may say in whose name it calls.
     pub fn trusted() -> Self {
-        Self { identity: None, may_name_identity: true, may_serve: true }
+        Self { identity: None, may_name_identity: true, may_serve: true, in_process: false }
     }
 
     /// Says whether operations that the peer announces are called.

@@ -32,7 +32,7 @@
 //!   and no answer outlives its connection. A spoke that stops ([`WebSocketClient::stop`]) finishes what it runs; what it
 //!   would have got goes to another.
 //! - **Reconnecting.** A client connects again by itself, after 100 ms at first and up to 10 s
-//!   ([`WebSocketConfig::with_backoff`]). Calls that begin meanwhile wait up to 10 s
+//!   ([`WebSocketConfig::with_backoff`]); after 100 ms again once a connection has held for a while. Calls that begin meanwhile wait up to 10 s
 //!   ([`WebSocketConfig::with_patience`]), or until their deadline, and fail with `ABORTED`. Subscriptions fail like calls,
 //!   unless the client resubscribes ([`WebSocketConfig::with_resubscription`]): then the stream gives an `ABORTED` whose
 //!   details are `{ "resubscribed": true }`, because items may be missing there, and goes on with a new subscription.
@@ -40,7 +40,13 @@
 //! - **Limits.** A message has up to 4 MiB ([`WebSocketConfig::with_max_message`]); both sides tell theirs, and what is
 //!   larger fails its own call with an `EXECUTION_ERROR` whose details are `{ "size", "limit" }`. A peer that sends more all
 //!   the same is disconnected (close code 1009). Requests of a peer run up to 16,384 at a time. A peer that does not read
-//!   what it asked for is read no further beyond 8 MiB of answers, and disconnected if that lasts.
+//!   what it asked for is read no further beyond 8 MiB of answers, and disconnected if that lasts. What all of them hold is
+//!   bounded ([`CallHandler::with_max_bytes`](crate::call::CallHandler::with_max_bytes)); a hub that holds that much
+//!   disconnects the peer that holds the most. A hub has up to 4,096 connections ([`Hub::with_max_connections`]) and 256 that are
+//!   being made ([`Hub::with_handshakes`]). A peer that sends 100 messages that cannot be read is disconnected (1008).
+//! - **Doors.** A hub takes requests for its own hosts, and pages of these only ([`Hub::with_hosts`],
+//!   [`Hub::with_origins`]): the local host by default. What an anonymous spoke announces does not count
+//!   ([`Hub::with_anonymous_serving`]).
 //! - **Heartbeats.** Either side pings a peer that has been silent for 15 s, and gives it up after 45 s
 //!   ([`WebSocketConfig::with_heartbeat`]).
 //! - **Identity.** The hub authenticates at the handshake ([`Hub::with_authentication`]). What a spoke says of its callers
@@ -58,8 +64,11 @@
 mod client;
 mod config;
 mod connection;
+mod door;
 mod driver;
 mod hub;
+mod io;
+mod listener;
 mod outbox;
 mod socket;
 

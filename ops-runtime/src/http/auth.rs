@@ -10,6 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 
+use url::Url;
+
 use super::invalid;
 use crate::CallError;
 
@@ -173,6 +175,22 @@ pub(super) fn sensitive(value: &str) -> Result<HeaderValue, CallError> {
         .map_err(|_| invalid("/auth", "the credentials hold a character that a header cannot carry"))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// Takes user and password out of the URL.
+pub(super) fn take_credentials(url: &mut Url) -> Result<Option<Auth>, CallError> {
+    let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = decode(url.username());
+    let password = url.password().map(decode);
+    if user.is_empty() && password.is_none() {
+        return Ok(None);
+    }
+    // They fail only for URLs without a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let auth = Auth::basic(user, password.unwrap_or_default());
+    auth.to_header()?;
+    Ok(Some(auth))
 }
 
 #[cfg(test)]

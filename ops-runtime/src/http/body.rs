@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use super::media::{Form, charset, form, is_range};
 use super::{RequestBody, invalid, pointer, style};
-use crate::body::handover::Parcels;
-use crate::media::essence;
+use crate::model::body::handover::Parcels;
+use crate::model::media::{Media, essence};
 use crate::{Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
 /// Base64 with or without padding.
@@ -65,7 +65,7 @@ impl Input<'_> {
             match value {
                 Value::String(text) => {
                     if let Some(body) = self.bodies.get(text) {
-                        *value = crate::pipeline::to_value(body)?;
+                        *value = crate::run::pipeline::to_value(body)?;
                     }
                 }
                 Value::Array(items) => stack.extend(items),
@@ -95,8 +95,8 @@ pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<E
         value.and_then(Body::content_type).is_some_and(|own| covers(&body.content_type, own))
     });
     for body in fitting.into_iter().chain(others) {
-        let Some(value) = input.members.get(body.property.as_ref()) else { continue };
-        match write(body, &body.content_type, value, input) {
+        let Some(value) = value(body, input)? else { continue };
+        match write(body, &body.content_type, &value, input) {
             Ok(encoded) => return Ok(encoded),
             Err(error) => refused = refused.or(Some(error)),
         }
@@ -119,8 +119,39 @@ fn encode_as(
         let message = format!("the endpoint takes no body of that content type, but {}", known.join(", "));
         return Err(invalid(&pointer(property), message));
     };
-    let Some(value) = input.members.get(body.property.as_ref()) else { return Ok(None) };
-    write(body, text, value, input)
+    let Some(value) = value(body, input)? else { return Ok(None) };
+    write(body, text, &value, input)
+}
+
+/// The value of a body: what the input holds, and what the operation itself sets.
+///
+/// # Errors
+/// If the input holds a property that the operation sets, or if it is no object that could hold one.
+fn value<'a>(body: &HttpBody, input: Input<'a>) -> Result<Option<Cow<'a, Value>>, CallError> {
+    let property = body.property.as_ref();
+    let given = input.members.get(property);
+    let members = given.and_then(Value::as_object);
+    for fixed in body.fixed.iter() {
+        if members.is_some_and(|members| members.contains_key(fixed.name.as_ref())) {
+            let does = match &fixed.value {
+                Some(value) => format!("always sends `{}`", value.to_value()),
+                None => "never sends it".to_owned(),
+            };
+            let message = format!("`{}` is not in the input of `{}`, which {does}", fixed.name, input.spec.id);
+            return Err(invalid(&format!("{}{}", pointer(property), pointer(&fixed.name)), message));
+        }
+    }
+    let mut sent = body.fixed.iter().filter_map(|fixed| Some((&fixed.name, fixed.value.as_ref()?))).peekable();
+    if sent.peek().is_none() {
+        return Ok(given.map(Cow::Borrowed));
+    }
+    let mut members = match given {
+        Some(Value::Object(members)) => members.clone(),
+        None | Some(Value::Null) => Map::new(),
+        Some(_) => return Err(invalid(&pointer(property), "the body is not an object")),
+    };
+    members.extend(sent.map(|(name, value)| (name.clone().into_owned(), value.to_value())));
+    Ok(Some(Cow::Owned(Value::Object(members))))
 }
 
 /// Whether a described content type, which may be a range, stands for a content type.
@@ -166,13 +197,17 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
         invalid(&pointer(&body.property), message)
     };
     if essence.starts_with("multipart/") {
-        let (boundary, body) = multipart::encode(body, &essence, value, input)?.ok_or_else(|| unfit("an object"))?;
+        let (boundary, body) =
+            multipart::encode(body, &essence, value, input)?.ok_or_else(|| unfit("an object or a list"))?;
         // A document may name a boundary, which only the one who writes the body can.
         let own = |parameter: &&str| !parameter.is_empty() && !parameter.to_ascii_lowercase().starts_with("boundary=");
         let parameters = content_type.split(';').skip(1).map(str::trim).filter(own).map(|p| format!("; {p}"));
         return ready(&format!("{essence}{}; boundary={boundary}", parameters.collect::<String>()), body);
     }
     match (form(&essence), value) {
+        (Form::Text, value) if is_lines(&essence) && !value.is_string() => {
+            ready(content_type, lines(&*input.resolve(value)?, Media::of(&essence)).into())
+        }
         _ if essence == FORM => {
             let value = input.resolve(value)?;
             let fields = value.as_object().ok_or_else(|| unfit("an object"))?;
@@ -189,6 +224,24 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
         }
         _ => Err(unfit("a string of base64")),
     }
+}
+
+fn is_lines(essence: &str) -> bool {
+    matches!(Media::of(essence), Media::Lines | Media::Sequence)
+}
+
+/// Each item of a list on a line of its own; of a sequence (RFC 7464), behind a separator.
+fn lines(value: &Value, media: Media) -> Bytes {
+    let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let mut text = String::new();
+    for item in items {
+        if media == Media::Sequence {
+            text.push('\u{1e}');
+        }
+        text.push_str(&item.to_string());
+        text.push('\n');
+    }
+    text.into()
 }
 
 fn json(value: &Value) -> RequestBody {

@@ -2,23 +2,23 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use url::Url;
 
 use super::HttpConfig;
-use super::config::Settings;
+use super::config::Checked;
 use super::events::{self, Items};
-use super::exchange::{Exchange, Label};
+use super::exchange::Exchange;
 use super::media::Described;
 use super::request::encode;
 use super::response;
-use crate::body::handover::Parcels;
-use crate::context::{deadline_after, earlier};
-use crate::handler::BoxFuture;
+use super::send::{Label, limited};
+use crate::model::body::handover::Parcels;
+use crate::model::futures::BoxFuture;
+use crate::run::context::{deadline_after, earlier};
 use crate::{
-    CallError, Context, Endpoint, ErrorCode, Handler, OperationSpec, Payload, PayloadStream, Registration, Registry,
+    CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registration, Registry,
     RegistryError, ResponseEnvelope, SpecRef,
 };
 
@@ -51,7 +51,7 @@ impl HttpClient {
     /// or a header with a line break; an `EXECUTION_ERROR` if the built-in engine cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, CallError> {
         let registry = Registry::builder().policy(config.policy()).build();
-        Ok(Self { remote: Remote(Arc::new(Settings::new(config)?)), registry })
+        Ok(Self { remote: Remote(Arc::new(Checked::new(config)?)), registry })
     }
 
     /// The operations with this client as their handler, ready for `registry.register_all(..)`.
@@ -69,7 +69,7 @@ impl HttpClient {
     }
 
     #[cfg(feature = "openapi")]
-    pub(super) fn settings(&self) -> &Settings {
+    pub(super) fn checked(&self) -> &Checked {
         &self.remote.0
     }
 
@@ -81,14 +81,14 @@ impl HttpClient {
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let host = self.remote.0.base_url.as_ref().and_then(Url::host_str);
+        let host = self.remote.0.settings.base_url.as_ref().and_then(Url::host_str);
         f.debug_struct("HttpClient").field("host", &host).finish_non_exhaustive()
     }
 }
 
 /// The service as an endpoint: what a registration holds, without the client's own operations.
 #[derive(Clone)]
-pub(super) struct Remote(Arc<Settings>);
+pub(super) struct Remote(Arc<Checked>);
 
 impl Remote {
     /// The exchange of a call, ready to be run.
@@ -96,9 +96,9 @@ impl Remote {
         let binding = spec.http().ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))?;
         let none = Parcels::default();
         let bodies = context.extra.as_ref().map_or(&none, |extra| &extra.bodies);
-        let settings = self.0.clone();
+        let settings = self.0.settings.clone();
         let request = encode(spec, binding, &settings, input, bodies)?;
-        let plan = settings.credentials.plan(&spec.id, binding)?;
+        let plan = self.0.credentials.plan(&spec.id, binding)?;
         let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
         Ok(Exchange { settings, request, plan, label: Label::of(spec), deadline })
     }
@@ -120,7 +120,7 @@ impl Endpoint for Remote {
             limited(settings.timeout, async {
                 let response = exchange.run().await?;
                 if streams {
-                    return response::stream(response, settings.max_response).await;
+                    return response::stream(response, settings.max_response, settings.idle_timeout).await;
                 }
                 response::read(response, &described, settings.max_response).await
             })
@@ -174,19 +174,6 @@ impl Endpoint for HttpClient {
     fn streams_bodies(&self) -> bool {
         true
     }
-}
-
-/// Gives up after the service's timeout.
-pub(super) async fn limited<T>(
-    timeout: Option<Duration>,
-    work: impl Future<Output = Result<T, CallError>>,
-) -> Result<T, CallError> {
-    let Some(timeout) = timeout else { return work.await };
-    tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
-        let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let message = format!("the server did not answer within {timeout:?}");
-        Err(CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds })))
-    })
 }
 
 #[cfg(test)]

@@ -14,10 +14,18 @@ use tokio::sync::Semaphore;
 use tower_service::Service;
 use url::Url;
 
-use super::auth::Credentials;
-use super::engine::{Custom, Engine};
-use super::{Auth, HttpEngine, Reconnect, RequestBody, Retry, invalid};
+use super::address::is_http;
+use super::auth::{Credentials, take_credentials};
+use super::engine::{CONNECT, Custom, Engine, Led};
+use super::settings::Settings;
+use super::{Auth, Destinations, HttpEngine, Reconnect, RequestBody, Retry, invalid};
 use crate::{CallError, OutputPolicy};
+
+/// How long a call may take.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How long a stream may be silent.
+const IDLE: Duration = Duration::from_secs(300);
 
 /// What an HTTP client needs to know about a service.
 ///
@@ -41,11 +49,15 @@ pub struct HttpConfig {
     credentials: BTreeMap<String, Auth>,
     server_variables: BTreeMap<String, String>,
     timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+    connect_timeout: Option<Duration>,
     max_response: usize,
     max_line: Option<usize>,
     max_event: Option<usize>,
     max_in_flight: Option<usize>,
     redirects: usize,
+    bodies_to_other_origins: bool,
+    destinations: Destinations,
     retry: Option<Retry>,
     reconnect: Option<Reconnect>,
     policy: OutputPolicy,
@@ -62,12 +74,16 @@ impl HttpConfig {
             auth: None,
             credentials: BTreeMap::new(),
             server_variables: BTreeMap::new(),
-            timeout: None,
+            timeout: Some(TIMEOUT),
+            idle_timeout: Some(IDLE),
+            connect_timeout: Some(CONNECT),
             max_response: 64 * 1024 * 1024,
             max_line: None,
             max_event: None,
             max_in_flight: None,
             redirects: 10,
+            bodies_to_other_origins: false,
+            destinations: Destinations::default(),
             retry: None,
             reconnect: None,
             policy: OutputPolicy::default(),
@@ -162,10 +178,26 @@ impl HttpConfig {
     }
 
     /// Sets how long a call may take in all, retries included; of a subscription or a streamed body, until the response's
-    /// headers are there.
+    /// headers are there. Ten minutes by default; `None` for no limit.
     #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+    pub fn with_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeout = timeout.into();
+        self
+    }
+
+    /// Sets how long a subscription or a streamed body may be silent before it ends with an error; a comment of an event
+    /// stream breaks the silence. Five minutes by default; `None` for no limit.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.idle_timeout = timeout.into();
+        self
+    }
+
+    /// Sets how long connecting may take, TLS included: 30 seconds by default; `None` for no limit. A service of yours
+    /// ([`with_service`](Self::with_service)) has limits of its own.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.connect_timeout = timeout.into();
         self
     }
 
@@ -196,6 +228,22 @@ impl HttpConfig {
     #[must_use]
     pub fn with_redirects(mut self, count: usize) -> Self {
         self.redirects = count;
+        self
+    }
+
+    /// Lets redirects send the body of a request to another scheme, host or port, as 307 and 308 ask for. By default that
+    /// is an error: the body was meant for the service. From `http` to `https` of the same host is allowed.
+    #[must_use]
+    pub fn with_bodies_to_other_origins(mut self) -> Self {
+        self.bodies_to_other_origins = true;
+        self
+    }
+
+    /// Decides which addresses redirects may lead to. By default, those of private networks only from one of them: see
+    /// [`Destinations`].
+    #[must_use]
+    pub fn with_destinations(mut self, destinations: Destinations) -> Self {
+        self.destinations = destinations;
         self
     }
 
@@ -259,23 +307,12 @@ impl fmt::Debug for HttpConfig {
 }
 
 /// A configuration that was checked.
-pub(super) struct Settings {
-    pub(super) base_url: Option<Url>,
-    pub(super) headers: HeaderMap,
+pub(super) struct Checked {
+    pub(super) settings: Arc<Settings>,
     pub(super) credentials: Credentials,
-    pub(super) server_variables: BTreeMap<String, String>,
-    pub(super) timeout: Option<Duration>,
-    pub(super) max_response: usize,
-    pub(super) max_line: Option<usize>,
-    pub(super) max_event: Option<usize>,
-    pub(super) redirects: usize,
-    pub(super) retry: Option<Retry>,
-    pub(super) reconnect: Option<Reconnect>,
-    pub(super) in_flight: Option<Arc<Semaphore>>,
-    pub(super) engine: Arc<dyn Engine>,
 }
 
-impl Settings {
+impl Checked {
     pub(super) fn new(config: HttpConfig) -> Result<Self, CallError> {
         let mut auth = config.auth;
         let mut base_url = config.base_url.as_deref().map(parse_url).transpose()?;
@@ -298,26 +335,32 @@ impl Settings {
                 headers.append(name, value);
             }
         }
+        let led = config.engine.is_none().then(|| Led::new(config.destinations.clone(), config.connect_timeout));
         let engine = match config.engine {
             Some(engine) => engine,
-            None => Arc::new(Custom(Mutex::new(HttpEngine::new()?))),
+            None => Arc::new(Custom(Mutex::new(HttpEngine::with_timeout(config.connect_timeout)?))),
         };
-        Ok(Self {
+        let credentials = Credentials::new(auth, config.credentials)?;
+        let settings = Settings {
             base_url,
             headers,
-            credentials: Credentials::new(auth, config.credentials)?,
             server_variables: config.server_variables,
             timeout: config.timeout,
+            idle_timeout: config.idle_timeout,
             max_response: config.max_response,
             max_line: config.max_line,
             max_event: config.max_event,
             redirects: config.redirects,
+            bodies_to_other_origins: config.bodies_to_other_origins,
+            destinations: config.destinations,
+            led,
             retry: config.retry,
             reconnect: config.reconnect,
             // At least one, or nothing would ever be sent.
             in_flight: config.max_in_flight.map(|n| Arc::new(Semaphore::new(n.clamp(1, Semaphore::MAX_PERMITS)))),
             engine,
-        })
+        };
+        Ok(Self { settings: Arc::new(settings), credentials })
     }
 }
 
@@ -330,25 +373,4 @@ fn parse_url(text: &str) -> Result<Url, CallError> {
         return Err(invalid("/baseUrl", format!("the base URL has the scheme `{}`, not http or https", url.scheme())));
     }
     Ok(url)
-}
-
-/// Whether a request can be sent to the URL; such a URL always has a host.
-pub(super) fn is_http(url: &Url) -> bool {
-    matches!(url.scheme(), "http" | "https") && url.has_host()
-}
-
-/// Takes user and password out of the URL.
-pub(super) fn take_credentials(url: &mut Url) -> Result<Option<Auth>, CallError> {
-    let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let user = decode(url.username());
-    let password = url.password().map(decode);
-    if user.is_empty() && password.is_none() {
-        return Ok(None);
-    }
-    // They fail only for URLs without a host.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    let auth = Auth::basic(user, password.unwrap_or_default());
-    auth.to_header()?;
-    Ok(Some(auth))
 }

@@ -1,12 +1,13 @@
 //! What carries requests: the built-in engine, or a service of the user's.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -15,12 +16,18 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, Sleep, sleep};
 use tower_service::Service;
+use url::Url;
 
-use super::RequestBody;
-use crate::CallError;
+use super::destinations::{Home, Resolver};
+use super::{Destinations, RequestBody};
+use crate::{CallError, ErrorCode};
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// How long connecting may take.
+pub(super) const CONNECT: Duration = Duration::from_secs(30);
 
 /// A response of any engine.
 pub(super) type EngineResponse = Response<ResponseBody>;
@@ -31,7 +38,29 @@ pub struct ResponseBody {
     inner: UnsyncBoxBody<Bytes, BoxError>,
     /// Held until the body is read or dropped: so long the request counts as under way.
     permit: Option<OwnedSemaphorePermit>,
+    idle: Option<Idle>,
 }
+
+/// How long a body may be silent. The timer is made when nothing is there for the first time.
+#[derive(Debug)]
+struct Idle {
+    limit: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether the timer runs since the last piece.
+    runs: bool,
+}
+
+/// A stream was silent for too long.
+#[derive(Debug)]
+pub(super) struct Silent(Duration);
+
+impl fmt::Display for Silent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the server was silent for {:?}: raise `with_idle_timeout`", self.0)
+    }
+}
+
+impl Error for Silent {}
 
 impl ResponseBody {
     pub(super) fn new<B>(body: B) -> Self
@@ -39,12 +68,29 @@ impl ResponseBody {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        Self { inner: body.map_err(Into::into).boxed_unsync(), permit: None }
+        Self { inner: body.map_err(Into::into).boxed_unsync(), permit: None, idle: None }
     }
 
     pub(super) fn holding(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
         self.permit = permit;
         self
+    }
+
+    /// Ends the body with an error when it has been silent for so long.
+    pub(super) fn with_idle_timeout(mut self, limit: Option<Duration>) -> Self {
+        self.idle = limit.map(|limit| Idle { limit, timer: None, runs: false });
+        self
+    }
+
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<Silent> {
+        let Some(idle) = &mut self.idle else { return Poll::Pending };
+        let timer = idle.timer.get_or_insert_with(|| Box::pin(sleep(idle.limit)));
+        if !std::mem::replace(&mut idle.runs, true)
+            && let Some(end) = Instant::now().checked_add(idle.limit)
+        {
+            timer.as_mut().reset(end);
+        }
+        timer.as_mut().poll(cx).map(|()| Silent(idle.limit))
     }
 }
 
@@ -54,8 +100,19 @@ impl Body for ResponseBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let polled = Pin::new(&mut self.inner).poll_frame(cx);
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            self.permit = None;
+        match &polled {
+            Poll::Pending => {
+                if let Poll::Ready(silent) = self.poll_silence(cx) {
+                    self.permit = None;
+                    return Poll::Ready(Some(Err(silent.into())));
+                }
+            }
+            Poll::Ready(None | Some(Err(_))) => self.permit = None,
+            Poll::Ready(Some(Ok(_))) => {
+                if let Some(idle) = &mut self.idle {
+                    idle.runs = false;
+                }
+            }
         }
         polled
     }
@@ -133,7 +190,7 @@ pub(crate) fn builder() -> reqwest::ClientBuilder {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
-    reqwest::Client::builder().connect_timeout(Duration::from_secs(30))
+    reqwest::Client::builder().connect_timeout(CONNECT)
 }
 
 impl HttpEngine {
@@ -142,11 +199,59 @@ impl HttpEngine {
     /// # Errors
     /// If TLS cannot be set up.
     pub fn new() -> Result<Self, CallError> {
-        builder()
+        Self::with_timeout(Some(CONNECT))
+    }
+
+    pub(super) fn with_timeout(connect: Option<Duration>) -> Result<Self, CallError> {
+        Self::build(builder().connect_timeout(connect.unwrap_or(Duration::MAX)))
+    }
+
+    fn build(builder: reqwest::ClientBuilder) -> Result<Self, CallError> {
+        builder
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map(Self)
             .map_err(|error| failure("the HTTP client cannot be set up", &error.without_url()))
+    }
+}
+
+/// So many engines for hosts that servers led to are kept.
+const LED: usize = 16;
+
+/// The engines that ask hosts which servers lead to: they connect to allowed addresses only, one engine for each host that
+/// the program itself named.
+pub(super) struct Led {
+    destinations: Destinations,
+    connect: Option<Duration>,
+    engines: Mutex<BTreeMap<String, HttpEngine>>,
+}
+
+impl Led {
+    pub(super) fn new(destinations: Destinations, connect: Option<Duration>) -> Self {
+        Self { destinations, connect, engines: Mutex::default() }
+    }
+
+    /// Sends a request to where a server led, away from the URL that the program named.
+    pub(super) async fn send(&self, home: &Url, request: Request<RequestBody>) -> Result<EngineResponse, SendError> {
+        let engine = {
+            let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+            let host = home.host_str().unwrap_or_default();
+            match engines.get(host) {
+                Some(engine) => engine.clone(),
+                None => {
+                    let resolver = Resolver { destinations: self.destinations.clone(), home: Home::of(home) };
+                    let connect = self.connect.unwrap_or(Duration::MAX);
+                    let builder = builder().connect_timeout(connect).dns_resolver(Arc::new(resolver));
+                    let engine = HttpEngine::build(builder)?;
+                    if engines.len() >= LED {
+                        engines.clear();
+                    }
+                    engines.insert(host.to_owned(), engine.clone());
+                    engine
+                }
+            }
+        };
+        Custom(Mutex::new(engine)).send(request).await
     }
 }
 
@@ -223,6 +328,17 @@ fn is_transient(error: &(dyn Error + 'static)) -> bool {
 
 /// An error of the transport with its causes.
 pub(super) fn failure(what: &str, error: &(dyn Error + 'static)) -> CallError {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(silent) = error.downcast_ref::<Silent>() {
+            return CallError::new(ErrorCode::Timeout, format!("{what}: {silent}"));
+        }
+        if error.downcast_ref::<reqwest::Error>().is_some_and(|error| error.is_connect() && error.is_timeout()) {
+            let message = format!("{what}: no connection was made in time: raise `with_connect_timeout`");
+            return CallError::new(ErrorCode::Timeout, message);
+        }
+        next = error.source();
+    }
     let reason = CallError::from_error(error);
     CallError::execution(format!("{what}: {}", reason.message()))
 }

@@ -1,7 +1,7 @@
 //! Subscriptions: a response that is an event stream, as the items that it carries.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use http::{HeaderValue, Method};
@@ -9,16 +9,16 @@ use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::client::limited;
-use super::config::Settings;
 use super::engine::{EngineResponse, ResponseBody, failure};
 use super::exchange::Exchange;
 use super::lines::{self, Framing};
 use super::media::{self, Described, EVENT_STREAM};
-use super::response::{meta, read, status_error};
+use super::response::{meta, of_item, read, status_error};
 use super::retry::{Reconnect, may_pass};
-use crate::media::essence;
-use crate::sse::{SseEvent, SseParser};
+use super::send::limited;
+use super::settings::Settings;
+use crate::http::sse::{SseEvent, SseParser};
+use crate::model::media::essence;
 use crate::{CallError, Definitions, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ pub(super) async fn open(
     if response.status().is_success()
         && let Some(framing) = Framing::of(&essence)
     {
-        return Ok(lines::items(response, framing, settings.max_event));
+        return Ok(lines::items(response, framing, settings.max_event, settings.idle_timeout));
     }
     if response.status().is_success() && !media::is_json(&essence) && response.status() != 204 {
         let found = if essence.is_empty() { "no content type".to_owned() } else { format!("`{essence}`") };
@@ -211,6 +211,9 @@ fn parser(settings: &Settings) -> SseParser {
     parser
 }
 
+/// A connection that held for so long takes back what the delay had grown by.
+const STABLE: Duration = Duration::from_secs(10);
+
 /// The state of a subscription between two items.
 struct Source {
     body: ResponseBody,
@@ -228,6 +231,10 @@ struct Reopen {
     reconnect: Reconnect,
     /// How many tries in a row brought no event.
     in_vain: usize,
+    /// What the delay grows by. An event halves it, and only a connection that holds for a while takes it back: a server
+    /// that ends each connection after an event is not asked again and again.
+    backoff: usize,
+    opened: Instant,
     /// What the server asked for last.
     retry: Option<Duration>,
 }
@@ -240,9 +247,18 @@ fn stream_meta(response: &http::response::Parts) -> HttpMeta {
 
 fn events(response: EngineResponse, items: Items, exchange: Exchange) -> PayloadStream {
     let parser = parser(&exchange.settings);
+    let idle = exchange.settings.idle_timeout;
     let reconnect = exchange.settings.reconnect.clone().filter(|_| exchange.request.method() == Method::GET);
-    let reopen = reconnect.map(|reconnect| Reopen { exchange, reconnect, in_vain: 0, retry: None });
+    let reopen = reconnect.map(|reconnect| Reopen {
+        exchange,
+        reconnect,
+        in_vain: 0,
+        backoff: 0,
+        opened: Instant::now(),
+        retry: None,
+    });
     let (parts, body) = response.into_parts();
+    let body = body.with_idle_timeout(idle);
     let meta = stream_meta(&parts);
     let source = Source { body, parser, meta, items, error: None, ended: false, reopen };
     stream::unfold(source, |mut source| async move { source.next().await.map(|item| (item, source)) }).boxed()
@@ -252,8 +268,10 @@ impl Source {
     async fn next(&mut self) -> Option<Result<ResponseEnvelope<Payload>, CallError>> {
         loop {
             while let Some(event) = self.parser.next_event() {
-                if let Some(reopen) = &mut self.reopen {
-                    reopen.in_vain = 0;
+                if let Some(reopen) = &mut self.reopen
+                    && std::mem::take(&mut reopen.in_vain) > 0
+                {
+                    reopen.backoff /= 2;
                 }
                 if event.data.trim() == "[DONE]" {
                     return None;
@@ -283,17 +301,24 @@ impl Source {
     async fn reopened(&mut self, mut error: Option<CallError>) {
         let id = self.parser.last_event_id().to_owned();
         let retry = self.parser.retry();
+        if let Some(reopen) = &mut self.reopen
+            && reopen.opened.elapsed() >= STABLE
+        {
+            reopen.backoff = 0;
+        }
         while let Some(reopen) = self.reopen.as_mut().filter(|reopen| reopen.in_vain < reopen.reconnect.tries) {
             reopen.retry = retry.or(reopen.retry);
-            let delay = reopen.reconnect.delay(reopen.in_vain, reopen.retry);
-            reopen.in_vain += 1;
+            let delay = reopen.reconnect.delay(reopen.backoff, reopen.retry);
+            reopen.in_vain = reopen.in_vain.saturating_add(1);
+            reopen.backoff = reopen.backoff.saturating_add(1);
             tracing::debug!(?delay, tries = reopen.in_vain, "the event stream is opened again");
             tokio::time::sleep(delay).await;
             match reopen.open(&id).await {
                 Ok(response) if response.status().is_success() && essence_of(&response) == EVENT_STREAM => {
                     let (parts, body) = response.into_parts();
                     self.meta = stream_meta(&parts);
-                    self.body = body;
+                    self.body = body.with_idle_timeout(reopen.exchange.settings.idle_timeout);
+                    reopen.opened = Instant::now();
                     self.parser = parser(&reopen.exchange.settings).with_last_event_id(id);
                     return;
                 }
@@ -318,10 +343,10 @@ impl Source {
         self.error = error;
     }
 
-    fn item(&self, event: SseEvent) -> Option<ResponseEnvelope<Payload>> {
+    fn item(&mut self, event: SseEvent) -> Option<ResponseEnvelope<Payload>> {
         let meta = EventMeta::new(event.kind.clone(), event.id.clone());
         let payload = self.items.read(event)?;
-        let mut facts = self.meta.clone();
+        let mut facts = of_item(&mut self.meta);
         facts.event = Some(meta);
         Some(ResponseEnvelope::http(payload, facts))
     }

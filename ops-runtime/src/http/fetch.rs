@@ -1,18 +1,21 @@
 //! Documents by their URL.
 
+use std::time::Duration;
+
 use http::header::{ACCEPT, AUTHORIZATION};
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, Request};
 use url::Url;
 
 use super::HttpClient;
 use super::RequestBody;
-use super::auth::Applied;
-use super::client::limited;
-use super::config::{Settings, is_http, take_credentials};
-use super::exchange::{Label, Sent};
-use super::redirect::{harmless, same_origin, send};
-use super::request::request;
+use super::address::{is_http, same_origin};
+use super::auth::{Applied, take_credentials};
+use super::config::Checked;
+use super::engine::SendError;
+use super::redirect::{Answer, harmless, location, send, target};
 use super::response::{self, Collected, collect};
+use super::send::{Label, Sent, limited, request, send_one};
+use super::settings::Settings;
 use crate::CallError;
 
 impl HttpClient {
@@ -23,9 +26,37 @@ impl HttpClient {
     /// # Errors
     /// If the URL is not one of http or https, or if there is no document.
     pub(crate) async fn fetch(&self, url: &str) -> Result<Document, CallError> {
-        let settings = self.settings();
-        limited(settings.timeout, fetch(settings, url)).await
+        let checked = self.checked();
+        let settings = &checked.settings;
+        limited(timeout(settings), fetch(checked, url, Reach::Anywhere, settings.max_response)).await
     }
+
+    /// Fetches a document that another refers to, of at most so many bytes.
+    ///
+    /// A redirect is followed within the origin only: a document decides about no other host.
+    ///
+    /// # Errors
+    /// Those of [`fetch`](Self::fetch), and if a redirect leads to another origin.
+    pub(crate) async fn fetch_part(&self, url: &str, limit: usize) -> Result<Document, CallError> {
+        let checked = self.checked();
+        let limit = limit.min(checked.settings.max_response);
+        limited(timeout(&checked.settings), fetch(checked, url, Reach::Origin, limit)).await
+    }
+}
+
+/// How long one document may take where the configuration does not say.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a document may take; a service that needs no runtime has no clock either.
+fn timeout(settings: &Settings) -> Option<Duration> {
+    settings.timeout.or_else(|| tokio::runtime::Handle::try_current().is_ok().then_some(TIMEOUT))
+}
+
+/// Where redirects may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Anywhere,
+    Origin,
 }
 
 /// A document that was fetched.
@@ -37,7 +68,8 @@ pub(crate) struct Document {
     pub(crate) url: String,
 }
 
-async fn fetch(settings: &Settings, url: &str) -> Result<Document, CallError> {
+async fn fetch(checked: &Checked, url: &str, reach: Reach, limit: usize) -> Result<Document, CallError> {
+    let settings = &checked.settings;
     let mut url = Url::parse(url)
         .ok()
         .filter(is_http)
@@ -46,7 +78,7 @@ async fn fetch(settings: &Settings, url: &str) -> Result<Document, CallError> {
     let mut headers = settings.headers.clone();
     let mut credentials = Applied::default();
     if settings.base_url.as_ref().is_some_and(|base| same_origin(base, &url)) {
-        credentials = settings.credentials.of_documents().apply(settings, None).await?;
+        credentials = checked.credentials.of_documents().apply(settings, None).await?;
     } else {
         headers = harmless(&headers);
     }
@@ -56,7 +88,10 @@ async fn fetch(settings: &Settings, url: &str) -> Result<Document, CallError> {
     if let Some((_, value)) = own.map(|own| own.to_header()).transpose()?.flatten() {
         request.headers_mut().insert(AUTHORIZATION, value);
     }
-    let sent = send(settings, request, &credentials, &Label::default(), &mut Sent::default()).await;
+    let sent = match reach {
+        Reach::Anywhere => send(settings, request, &credentials, &Label::default(), &mut Sent::default()).await,
+        Reach::Origin => send_within(settings, request, &url, &credentials).await,
+    };
     let answer = sent.map_err(|failed| failed.error)?;
     let url = answer.url.unwrap_or(url).to_string();
     let (parts, body) = answer.response.into_parts();
@@ -64,12 +99,36 @@ async fn fetch(settings: &Settings, url: &str) -> Result<Document, CallError> {
     if !parts.status.is_success() {
         return Err(response::status_error(meta, body, settings.max_response).await);
     }
-    match collect(body, settings.max_response).await {
+    match collect(body, limit).await {
         Collected::Whole(bytes) => {
             let text = response::decode(&meta, &bytes);
             Ok(Document { text, url })
         }
-        Collected::Cut(_) => Err(response::too_large(settings.max_response)),
+        Collected::Cut(_) => Err(response::too_large(limit)),
         Collected::Broken(error) => Err(error),
     }
+}
+
+/// Sends a request, and the ones that redirects within its origin ask for.
+async fn send_within(
+    settings: &Settings,
+    first: Request<RequestBody>,
+    url: &Url,
+    credentials: &Applied,
+) -> Result<Answer, SendError> {
+    let headers = first.headers().clone();
+    let (mut next, mut at) = (first, url.clone());
+    for _ in 0..=settings.redirects {
+        let response = send_one(settings, next, &Label::default(), &mut Sent::default()).await?;
+        let Some(location) = location(&response) else { return Ok(Answer { response, url: Some(at) }) };
+        let mut to = target(&at, &location?)?;
+        if !same_origin(url, &to) {
+            let message = "the server redirected to another host, where documents are not fetched from by reference";
+            return Err(CallError::execution(message).into());
+        }
+        credentials.put_query(&mut to);
+        next = request(Method::GET, &to, headers.clone(), RequestBody::default())?;
+        at = to;
+    }
+    Err(CallError::execution(format!("the server redirected more than {} times", settings.redirects)).into())
 }

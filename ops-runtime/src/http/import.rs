@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use url::Url;
 
 use super::{HttpClient, HttpConfig};
-use crate::openapi::{self, ReadOptions};
-use crate::source::{FileSource, Source, SourceError};
+use crate::documents::openapi::{self, ReadOptions};
+use crate::documents::source::{FileSource, Source, SourceError};
 use crate::{Api, Binding, CallError, Diagnostic, Registration};
 
 /// How many times a document may lead to others that have to be fetched before it can be read.
@@ -78,6 +78,10 @@ pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConf
 
 /// Makes operations of the OpenAPI document at a URL, and of those on the same host that it refers to.
 ///
+/// References are followed within the origin of the document only, redirects included. As many as
+/// [`ReadOptions::max_documents`] are asked for, each within the configuration's timeout (60 seconds without one), and all
+/// documents together have no more bytes than one response may have ([`HttpConfig::with_max_response`], 64 MB).
+///
 /// Without a base URL in the configuration, operations are called at the servers that the document names; a relative
 /// one is below the document's own URL. So the document decides where credentials go; set a base URL for one that you
 /// do not trust.
@@ -89,6 +93,8 @@ pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported,
     let client = HttpClient::new(config)?;
     let document = client.fetch(url).await?;
     let root = document.url;
+    let mut left = options.max_bytes.min(client.checked().settings.max_response).saturating_sub(document.text.len());
+    let mut asked = 1;
     let mut fetched = Fetched { texts: BTreeMap::from([(root.clone(), Ok(document.text))]), wanted: Mutex::default() };
     let mut rounds = 0;
     let (mut api, diagnostics) = loop {
@@ -99,9 +105,18 @@ pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported,
             break read?;
         }
         for location in wanted {
-            // A reference that leads nowhere costs what needs it, not the document.
-            let text = client.fetch(&location).await.map(|document| document.text);
-            fetched.texts.insert(location, text.map_err(|error| error.message().to_owned()));
+            // A reference that leads nowhere costs what needs it, not the document; but it counts.
+            let text = if asked == options.max_documents {
+                Err(format!("the description has more than {asked} documents"))
+            } else if left == 0 {
+                Err("the documents are too large together: raise `HttpConfig::with_max_response`".to_owned())
+            } else {
+                asked += 1;
+                let fetched = client.fetch_part(&location, left).await.map(|document| document.text);
+                fetched.map_err(|error| error.message().to_owned())
+            };
+            left = left.saturating_sub(text.as_ref().map_or(0, String::len));
+            fetched.texts.insert(location, text);
         }
     };
     if let Ok(root) = Url::parse(&root) {

@@ -1,6 +1,7 @@
 //! Streams of JSON texts: one a line (JSON lines, NDJSON), or each after a record separator (RFC 7464).
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -8,8 +9,8 @@ use http_body_util::BodyExt;
 use serde_core::de::IgnoredAny;
 
 use super::engine::{EngineResponse, ResponseBody, failure};
-use super::response::meta;
-use crate::media::Media;
+use super::response::{meta, of_item};
+use crate::model::media::Media;
 use crate::{CallError, HttpMeta, Payload, PayloadStream, ResponseEnvelope};
 
 /// How many bytes an item may have, unless the configuration says so.
@@ -71,7 +72,10 @@ impl Splitter {
 
     fn add(&mut self, part: &[u8]) -> Result<(), CallError> {
         if self.text.len().saturating_add(part.len()) > self.max {
-            return Err(CallError::execution(format!("an item of the stream is larger than {} bytes", self.max)));
+            return Err(CallError::execution(format!(
+                "an item of the stream is larger than {} bytes: raise `with_max_event`",
+                self.max
+            )));
         }
         self.text.extend_from_slice(part);
         Ok(())
@@ -96,8 +100,14 @@ struct Source {
 }
 
 /// The items of a response that is a stream of JSON texts; one that is not JSON is an `Err` item when it gets its type.
-pub(super) fn items(response: EngineResponse, framing: Framing, max: Option<usize>) -> PayloadStream {
+pub(super) fn items(
+    response: EngineResponse,
+    framing: Framing,
+    max: Option<usize>,
+    idle: Option<Duration>,
+) -> PayloadStream {
     let (parts, body) = response.into_parts();
+    let body = body.with_idle_timeout(idle);
     let splitter = Splitter { framing, max: max.unwrap_or(MAX_ITEM), text: Vec::new(), ready: VecDeque::new() };
     let source = Source { body, splitter, meta: meta(&parts), error: None, ended: false };
     stream::unfold(source, |mut source| async move { source.next().await.map(|item| (item, source)) }).boxed()
@@ -107,7 +117,7 @@ impl Source {
     async fn next(&mut self) -> Option<Result<ResponseEnvelope<Payload>, CallError>> {
         loop {
             if let Some(text) = self.splitter.ready.pop_front() {
-                return Some(Ok(ResponseEnvelope::http(Payload::Json(text), self.meta.clone())));
+                return Some(Ok(ResponseEnvelope::http(Payload::Json(text), of_item(&mut self.meta))));
             }
             if let Some(error) = self.error.take() {
                 self.ended = true;

@@ -2,7 +2,7 @@
 
 use http::HeaderValue;
 
-use crate::media::{Media, essence};
+use crate::model::media::{Media, essence};
 use crate::{HttpBinding, HttpResponse, OperationKind, StatusRange};
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";

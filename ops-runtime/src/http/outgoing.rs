@@ -50,6 +50,11 @@ impl RequestBody {
         self.pieces.iter().all(|piece| !matches!(piece, Piece::Body(body, _) if body.is_stream()))
     }
 
+    /// Whether there is nothing to send.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
     /// Finds out how long files are, so that the server is told.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ use futures_core::Stream;
 use futures_util::stream;
 use serde_json::Value;
 
-use crate::body::handover;
+use crate::model::body::handover;
 use crate::{Call, CallError, Caller, ResponseEnvelope};
 
 /// How many pages a stream of [`pages`] gives at most.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::style::{self, COMPONENT};
 use super::{invalid, pointer};
-use crate::{CallError, HttpBinding, HttpParameter, ParameterLocation};
+use crate::{CallError, HttpBinding, HttpParameter, ParameterLocation, Text};
 
 /// What must be escaped in the literal parts of a path; escapes that are there stay (RFC 3986, section 3.3).
 const LITERAL: &AsciiSet = &COMPONENT
@@ -34,6 +34,8 @@ pub(super) struct Target {
     pub(super) path: String,
     /// The query that is written in the template itself.
     pub(super) query: String,
+    /// The query parameters that stand in the template.
+    pub(super) placed: Vec<Text>,
 }
 
 /// Fills the binding's template with the values of the input.
@@ -44,16 +46,26 @@ pub(super) struct Target {
 /// A `VALIDATION_ERROR` if a value is missing, or if a segment would be empty, `.` or `..`: servers read these as
 /// another path, and no escape prevents it.
 pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Result<Target, CallError> {
-    let mut target = Target { path: String::new(), query: String::new() };
+    let mut target = Target { path: String::new(), query: String::new(), placed: Vec::new() };
     let mut in_query = false;
     // The properties that stand in the path, each with the number of its segment.
     let mut places: Vec<(usize, Cow<'_, HttpParameter>)> = Vec::new();
     let mut rest = binding.path.as_ref();
-    while let Some(at) = rest.find(['{', '?', '#']) {
+    // Where the pair of the query that is written now begins, and whether a part of it has no value.
+    let (mut start, mut is_absent) = (0, false);
+    while let Some(at) = rest.find(['{', '?', '#', '&']) {
         let (literal, tail) = rest.split_at(at);
         let out = if in_query { &mut target.query } else { &mut target.path };
         out.extend(literal_text(literal, in_query));
-        if tail.starts_with('#') {
+        if let Some(tail) = tail.strip_prefix('&') {
+            // The first pairs may have been left out.
+            let is_first = in_query && end_pair(out, start, &mut is_absent) && out.is_empty();
+            if !is_first {
+                out.push('&');
+            }
+            start = if in_query { out.len() } else { 0 };
+            rest = tail;
+        } else if tail.starts_with('#') {
             rest = "";
         } else if let Some(tail) = tail.strip_prefix('?') {
             if in_query {
@@ -62,13 +74,21 @@ pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
             in_query = true;
             rest = tail;
         } else if let Some((name, tail)) = tail.strip_prefix('{').and_then(|tail| tail.split_once('}')) {
-            let parameter = parameter(binding, name);
+            let parameter = parameter(binding, name, in_query);
             let value = input.get(parameter.property.as_ref()).unwrap_or(&Value::Null);
             let Some(text) = style::path(&parameter, value) else {
+                if parameter.location == ParameterLocation::Query {
+                    is_absent = true;
+                    target.placed.push(parameter.name.clone());
+                    rest = tail;
+                    continue;
+                }
                 return Err(invalid(&pointer(&parameter.property), format!("the path needs a value for `{name}`")));
             };
             out.push_str(&text);
-            if !in_query {
+            if parameter.location == ParameterLocation::Query {
+                target.placed.push(parameter.name.clone());
+            } else if !in_query {
                 places.push((target.path.matches('/').count(), parameter));
             }
             rest = tail;
@@ -79,8 +99,22 @@ pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
     }
     let out = if in_query { &mut target.query } else { &mut target.path };
     out.extend(literal_text(rest, in_query));
+    if in_query {
+        end_pair(out, start, &mut is_absent);
+    }
     check_segments(&target.path, &places)?;
     Ok(target)
+}
+
+/// Ends a pair of the query. One whose parameter has no value is left out: true if it was.
+fn end_pair(query: &mut String, start: usize, is_absent: &mut bool) -> bool {
+    if *is_absent {
+        query.truncate(start);
+        if query.ends_with('&') {
+            query.pop();
+        }
+    }
+    std::mem::take(is_absent)
 }
 
 fn literal_text(text: &str, in_query: bool) -> impl Iterator<Item = &str> {
@@ -89,9 +123,12 @@ fn literal_text(text: &str, in_query: bool) -> impl Iterator<Item = &str> {
     std::iter::once(literal).chain(utf8_percent_encode(path, LITERAL))
 }
 
-/// The path parameter of that name; one that the document forgot to describe is a plain one.
-fn parameter<'a>(binding: &'a HttpBinding, name: &str) -> Cow<'a, HttpParameter> {
-    let described = binding.parameters.iter().find(|p| p.location == ParameterLocation::Path && p.name == name);
+/// The path parameter of that name, or in a query the query parameter; one that the document forgot to describe is a
+/// plain one.
+fn parameter<'a>(binding: &'a HttpBinding, name: &str, in_query: bool) -> Cow<'a, HttpParameter> {
+    let of = |location| binding.parameters.iter().find(|p| p.location == location && p.name == name);
+    let described = of(ParameterLocation::Path);
+    let described = described.or_else(|| of(ParameterLocation::Query).filter(|_| in_query));
     described.map_or_else(
         || {
             let mut plain = HttpParameter::path("");

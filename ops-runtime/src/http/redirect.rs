@@ -5,11 +5,12 @@ use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
 use url::Url;
 
 use super::RequestBody;
-use super::auth::Applied;
-use super::config::{Settings, is_http, take_credentials};
+use super::address::{is_http, same_origin};
+use super::auth::{Applied, take_credentials};
+use super::destinations::Home;
 use super::engine::{EngineResponse, SendError};
-use super::exchange::{Label, Sent, send_one};
-use super::request::request;
+use super::send::{Label, Sent, request, send_led, send_one};
+use super::settings::Settings;
 use crate::CallError;
 
 /// All that another host gets to see beside the body.
@@ -40,7 +41,8 @@ impl Answer {
 ///
 /// Like a browser, it turns a POST into a GET after 301 and 302, and anything but HEAD after 303; 307 and 308 keep
 /// method and body. Once a redirect has left scheme, host or port, nothing but harmless headers is sent, and a key in the
-/// query is taken out.
+/// query is taken out. A body goes to no other origin unless the configuration allows it, and the configuration's
+/// [`Destinations`](super::Destinations) decide about other hosts.
 ///
 /// # Errors
 /// If the transport fails, if a redirect leads nowhere or too far, or if it asks for a stream that was sent already.
@@ -55,12 +57,14 @@ pub(super) async fn send(
         return Ok(Answer { response: send_one(settings, first, label, sent).await?, url: None });
     }
     let mut next = first;
-    let mut url = None;
+    let mut url: Option<Url> = None;
+    let mut home: Option<Url> = None;
     let mut at_home = true;
     for _ in 0..=settings.redirects {
         let uri = next.uri().clone();
         let (method, headers, body) = (next.method().clone(), next.headers().clone(), next.body().clone());
-        let response = send_one(settings, next, label, sent).await?;
+        let led = home.as_ref().filter(|home| url.as_ref().is_some_and(|url| url.host() != home.host()));
+        let response = send_led(settings, led, next, label, sent).await?;
         let Some(location) = location(&response) else { return Ok(Answer { response, url }) };
         let from = match url {
             Some(url) => url,
@@ -70,6 +74,17 @@ pub(super) async fn send(
         let (method, mut headers, body) = rewrite(response.status(), method, headers, body);
         if !body.is_repeatable() {
             let message = "the server redirected a body that is a stream, which can be sent once only";
+            return Err(CallError::execution(message).into());
+        }
+        let home = home.get_or_insert_with(|| from.clone());
+        settings.destinations.check(&Home::of(home), &to).await?;
+        if !settings.bodies_to_other_origins && !body.is_empty() && !same_origin(&from, &to) && !is_upgrade(&from, &to)
+        {
+            let host = crate::model::text::readable(to.host_str().unwrap_or_default(), 200);
+            let message = format!(
+                "the server redirected a request with a body to another origin (`{host}`): allow it by \
+                 `with_bodies_to_other_origins`"
+            );
             return Err(CallError::execution(message).into());
         }
         at_home = at_home && same_origin(&from, &to);
@@ -86,7 +101,7 @@ pub(super) async fn send(
 }
 
 /// Where the response redirects to; `None` for any other response.
-fn location(response: &EngineResponse) -> Option<Result<String, CallError>> {
+pub(super) fn location(response: &EngineResponse) -> Option<Result<String, CallError>> {
     let redirects = [
         StatusCode::MOVED_PERMANENTLY,
         StatusCode::FOUND,
@@ -98,7 +113,7 @@ fn location(response: &EngineResponse) -> Option<Result<String, CallError>> {
     Some(std::str::from_utf8(value.as_bytes()).map(str::to_owned).map_err(|_| leads_nowhere()))
 }
 
-fn target(from: &Url, location: &str) -> Result<Url, CallError> {
+pub(super) fn target(from: &Url, location: &str) -> Result<Url, CallError> {
     let mut to = from.join(location).map_err(|_| leads_nowhere())?;
     if !is_http(&to) {
         return Err(CallError::execution(format!("the server redirected to a URL of scheme `{}`", to.scheme())));
@@ -133,8 +148,10 @@ fn rewrite(
     (Method::GET, headers, RequestBody::default())
 }
 
-pub(super) fn same_origin(a: &Url, b: &Url) -> bool {
-    a.scheme() == b.scheme() && a.host() == b.host() && a.port_or_known_default() == b.port_or_known_default()
+/// Whether a URL is the other by `https`.
+fn is_upgrade(from: &Url, to: &Url) -> bool {
+    let default = |url: &Url| url.port().is_none();
+    (from.scheme(), to.scheme()) == ("http", "https") && from.host() == to.host() && default(from) && default(to)
 }
 
 pub(super) fn harmless(headers: &HeaderMap) -> HeaderMap {

@@ -8,38 +8,19 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::address::is_http;
+use super::auth::take_credentials;
 use super::body::{self, Input};
-use super::config::{Settings, is_http, take_credentials};
 use super::path::{Target, target};
+use super::send::request;
+use super::settings::Settings;
 use super::{RequestBody, invalid, media, pointer, server, style};
-use crate::body::handover::Parcels;
+use crate::model::binding::is_reserved_header;
+use crate::model::body::handover::Parcels;
 use crate::{CallError, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
 
 #[cfg(test)]
 mod tests;
-
-/// Headers that the client writes itself; OpenAPI (3.1, section 4.8.12.2) and RFC 9110 leave them to no parameter.
-const OWN: &[&str] = &[
-    "accept",
-    "authorization",
-    "connection",
-    "content-length",
-    "content-type",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
-/// Whether no parameter may be this header.
-pub(super) fn is_own(name: &str) -> bool {
-    OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
-}
 
 /// What a query cannot hold as it is.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'').add(b'\\').add(b'^');
@@ -62,6 +43,7 @@ pub(super) fn encode(
         Value::Null => &empty,
         _ => return Err(invalid("", "the input is not an object")),
     };
+    refuse_others(spec, binding, members)?;
     let input = Input { spec, members, bodies };
     let parameters = parameters(binding, input)?;
     let url = url(binding, settings, &parameters)?;
@@ -86,6 +68,24 @@ pub(super) fn encode(
     request(method, &url, headers, body)
 }
 
+/// Refuses an input with a member that has no place in the request: what a caller sets is not dropped silently.
+fn refuse_others(spec: &OperationSpec, binding: &HttpBinding, members: &Map<String, Value>) -> Result<(), CallError> {
+    let is_known = |name: &str| {
+        let is_parameter = |parameter: &HttpParameter| parameter.property == name && parameter.fixed.is_none();
+        binding.parameters.iter().any(is_parameter)
+            || binding.bodies.iter().any(|body| body.property == name)
+            || binding.content_type.as_deref() == Some(name)
+            || binding.path.contains(&format!("{{{name}}}"))
+    };
+    match members.keys().find(|name| !is_known(name)) {
+        Some(name) => {
+            let message = format!("`{}` is not in the input of `{}`", name.escape_debug(), spec.id);
+            Err(invalid(&pointer(name), message))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The input as parameters see it: with the JSON of bodies, which only a request body can stream.
 fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map<String, Value>>, CallError> {
     if input.bodies.is_empty() {
@@ -100,24 +100,9 @@ fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map
     Ok(Cow::Owned(resolved))
 }
 
-/// A request from its parts.
-pub(super) fn request(
-    method: Method,
-    url: &Url,
-    headers: HeaderMap,
-    body: RequestBody,
-) -> Result<Request<RequestBody>, CallError> {
-    let mut request = Request::new(body);
-    *request.method_mut() = method;
-    *request.uri_mut() =
-        url.as_str().parse().map_err(|error| CallError::execution(format!("the URL cannot be requested: {error}")))?;
-    *request.headers_mut() = headers;
-    Ok(request)
-}
-
 fn url(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -> Result<Url, CallError> {
     let mut url = base(binding, settings)?;
-    let Target { path, query: fixed } = target(binding, input)?;
+    let Target { path, query: fixed, placed } = target(binding, input)?;
     let base_path = url.path().trim_end_matches('/');
     let path = match path.as_str() {
         "" if !base_path.is_empty() => url.path().to_owned(),
@@ -134,11 +119,12 @@ fn url(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -
     if !fixed.is_empty() {
         pairs.push(escape(&fixed));
     }
-    for (parameter, value) in given(binding, ParameterLocation::Query, input) {
-        pairs.extend(style::query(parameter, value));
+    let queries = given(binding, ParameterLocation::Query, input);
+    for (parameter, value) in queries.filter(|(parameter, _)| !placed.contains(&parameter.name)) {
+        pairs.extend(style::query(parameter, &value));
     }
     for (parameter, value) in given(binding, ParameterLocation::QueryString, input) {
-        pairs.extend(style::query_string(parameter, value).iter().map(|text| escape(text)));
+        pairs.extend(style::query_string(parameter, &value).iter().map(|text| escape(text)));
     }
     url.set_query((!pairs.is_empty()).then(|| pairs.join("&")).as_deref());
     url.set_fragment(None);
@@ -174,10 +160,10 @@ fn base(binding: &HttpBinding, settings: &Settings) -> Result<Url, CallError> {
 fn headers(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -> Result<HeaderMap, CallError> {
     let mut headers = settings.headers.clone();
     for (parameter, value) in given(binding, ParameterLocation::Header, input) {
-        if is_own(&parameter.name) {
+        if is_reserved_header(&parameter.name) {
             continue;
         }
-        let Some(text) = style::header(parameter, value) else { continue };
+        let Some(text) = style::header(parameter, &value) else { continue };
         let name = HeaderName::from_bytes(parameter.name.as_bytes())
             .map_err(|_| CallError::execution(format!("`{}` is no header name", parameter.name.escape_debug())))?;
         let value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
@@ -188,7 +174,7 @@ fn headers(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value
     }
     let mut cookies = Vec::new();
     for (parameter, value) in given(binding, ParameterLocation::Cookie, input) {
-        cookies.extend(style::cookie(parameter, value));
+        cookies.extend(style::cookie(parameter, &value));
     }
     if !cookies.is_empty() {
         let own = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok().map(str::to_owned));
@@ -201,12 +187,15 @@ fn headers(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value
     Ok(headers)
 }
 
-/// The parameters of a location that the input has a value for.
+/// The parameters of a location that the input, or the binding itself, has a value for.
 fn given<'a>(
     binding: &'a HttpBinding,
     location: ParameterLocation,
     input: &'a Map<String, Value>,
-) -> impl Iterator<Item = (&'a HttpParameter, &'a Value)> {
+) -> impl Iterator<Item = (&'a HttpParameter, Cow<'a, Value>)> {
     let here = binding.parameters.iter().filter(move |parameter| parameter.location == location);
-    here.filter_map(|parameter| input.get(parameter.property.as_ref()).map(|value| (parameter, value)))
+    here.filter_map(|parameter| match &parameter.fixed {
+        Some(fixed) => Some((parameter, Cow::Owned(fixed.to_value()))),
+        None => input.get(parameter.property.as_ref()).map(|value| (parameter, Cow::Borrowed(value))),
+    })
 }

@@ -1,6 +1,7 @@
 //! From a response to an envelope or an error.
 
 use std::io;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::engine::{EngineResponse, failure};
 use super::media::{self, Described, Form, charset};
-use crate::media::essence;
+use crate::model::media::{Media, essence};
 use crate::{Body as Streamed, CallError, HttpMeta, Payload, ResponseEnvelope};
 
 #[cfg(test)]
@@ -24,6 +25,10 @@ mod tests;
 
 /// How much of the body of an error is kept.
 const MAX_ERROR: usize = 1024 * 1024;
+
+/// How much of a stream that was not asked for is read, and for how long, so that an error can show it.
+const MAX_BEGINNING: usize = 4 * 1024;
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The facts of a response.
 pub(super) fn meta(parts: &Parts) -> HttpMeta {
@@ -45,6 +50,21 @@ pub(super) fn meta(parts: &Parts) -> HttpMeta {
     meta
 }
 
+/// So many bytes of headers come with every item of a stream; more come with the first only, for each item has a copy.
+const MAX_HEADERS: usize = 16 * 1024;
+
+/// What an item of a stream says of the response that it came in.
+pub(super) fn of_item(meta: &mut HttpMeta) -> HttpMeta {
+    let facts = meta.clone();
+    let length = |text: &String| text.len();
+    let headers = meta.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    if headers + meta.set_cookie.iter().map(length).sum::<usize>() > MAX_HEADERS {
+        meta.headers.clear();
+        meta.set_cookie.clear();
+    }
+    facts
+}
+
 /// Reads a response that is not a stream.
 ///
 /// # Errors
@@ -58,6 +78,10 @@ pub(super) async fn read(
     let meta = meta(&parts);
     if !parts.status.is_success() {
         return Err(status_error(meta, body, limit).await);
+    }
+    if Media::of(&meta.content_type) == Media::Events {
+        let text = Value::String(decode(&meta, &beginning(body).await));
+        return Ok(ResponseEnvelope::http(Payload::Value(text), meta));
     }
     match collect(body, limit).await {
         Collected::Whole(bytes) => {
@@ -73,12 +97,17 @@ pub(super) async fn read(
 ///
 /// # Errors
 /// If its status is not a success.
-pub(super) async fn stream(response: EngineResponse, limit: usize) -> Result<ResponseEnvelope<Payload>, CallError> {
+pub(super) async fn stream(
+    response: EngineResponse,
+    limit: usize,
+    idle: Option<Duration>,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
     let (parts, body) = response.into_parts();
     let meta = meta(&parts);
     if !parts.status.is_success() {
         return Err(status_error(meta, body, limit).await);
     }
+    let body = body.with_idle_timeout(idle);
     let length = body.size_hint().exact();
     let data = body.into_data_stream().map_err(io::Error::other);
     let data = data.try_filter(|piece| future::ready(!piece.is_empty()));
@@ -116,7 +145,7 @@ fn file_name(disposition: &[u8]) -> Option<String> {
 }
 
 pub(super) fn too_large(limit: usize) -> CallError {
-    CallError::execution(format!("the response is larger than {limit} bytes"))
+    CallError::execution(format!("the response is larger than {limit} bytes: raise `with_max_response`"))
 }
 
 /// What became of a body.
@@ -211,6 +240,23 @@ pub(super) fn decode(meta: &HttpMeta, bytes: &[u8]) -> String {
 
 fn encoding(meta: &HttpMeta) -> &'static Encoding {
     charset(&meta.content_type).and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8)
+}
+
+/// What comes first of a stream that was not asked for, and may never end.
+async fn beginning<B>(mut body: B) -> Vec<u8>
+where
+    B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Unpin,
+{
+    let mut read = Vec::new();
+    let until = tokio::time::Instant::now() + PATIENCE;
+    while read.len() < MAX_BEGINNING {
+        let Ok(Some(Ok(frame))) = tokio::time::timeout_at(until, body.frame()).await else { break };
+        if let Ok(data) = frame.into_data() {
+            read.extend_from_slice(&data);
+        }
+    }
+    read.truncate(MAX_BEGINNING);
+    read
 }
 
 /// JSON as a parser reads it: UTF-8 without a byte order mark (RFC 8259, section 8.1).

@@ -141,20 +141,28 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 /// How a subscription goes on after its connection has ended.
 ///
 /// Only queries (GET) are opened again, and only streams of server-sent events: with the last event's id as
-/// `Last-Event-ID`, after the time that the server asked for with `retry:` or else a back-off. A stream ends for good when
+/// `Last-Event-ID`, after the time that the server asked for with `retry:` or else a back-off, and never faster than
+/// [`with_min_delay`](Self::with_min_delay) says. The back-off grows with connections that end soon, even if an event came
+/// over them. A stream ends for good when
 /// it says `[DONE]`, when the server answers 204 or with an error that will not pass, or after too many tries in a row
 /// that brought no event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {
     pub(super) tries: usize,
     first_delay: Duration,
+    min_delay: Duration,
     max_delay: Duration,
 }
 
 impl Reconnect {
     /// Five tries in a row, after half a second to 30 seconds.
     pub const fn new() -> Self {
-        Self { tries: 5, first_delay: Duration::from_millis(500), max_delay: Duration::from_secs(30) }
+        Self {
+            tries: 5,
+            first_delay: Duration::from_millis(500),
+            min_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(30),
+        }
     }
 
     /// Sets how many tries in a row may bring no event.
@@ -168,6 +176,13 @@ impl Reconnect {
     #[must_use]
     pub const fn with_first_delay(mut self, delay: Duration) -> Self {
         self.first_delay = delay;
+        self
+    }
+
+    /// Sets the shortest delay before any try, whatever the server asks for: half a second by default.
+    #[must_use]
+    pub const fn with_min_delay(mut self, delay: Duration) -> Self {
+        self.min_delay = delay;
         self
     }
 
@@ -187,7 +202,7 @@ impl Reconnect {
             Some(asked) => asked.max(jitter(doubled)),
             None => doubled / 2 + jitter(doubled / 2),
         };
-        delay.min(self.max_delay)
+        delay.max(self.min_delay).min(self.max_delay)
     }
 }
 
@@ -262,6 +277,8 @@ mod tests {
         assert_eq!(schedule.next(None), None);
 
         let reconnect = Reconnect::new().with_max_delay(Duration::from_secs(3));
+        assert_eq!(reconnect.delay(0, Some(Duration::ZERO)), Duration::from_millis(500));
+        let reconnect = reconnect.with_min_delay(Duration::ZERO);
         assert_eq!(reconnect.delay(0, Some(Duration::from_millis(7))), Duration::from_millis(7));
         assert_eq!(reconnect.delay(0, Some(Duration::MAX)), Duration::from_secs(3));
         assert!(reconnect.delay(usize::MAX, None) <= Duration::from_secs(3));

@@ -37,12 +37,17 @@ const RESERVED: &AsciiSet = &COMPONENT
 /// A deep object is nested no deeper than this; what lies below is written as JSON.
 const MAX_DEPTH: usize = 16;
 
+/// What no cookie can hold (RFC 6265, section 4.1.1).
+const COOKIE: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\');
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Escape {
     /// Nothing, in headers.
     None,
     Component,
     Reserved,
+    /// Only what would end a cookie, or could not stand in one.
+    Cookie,
 }
 
 impl Escape {
@@ -51,6 +56,7 @@ impl Escape {
             Self::None => Cow::Borrowed(text),
             Self::Component => utf8_percent_encode(text, COMPONENT).into(),
             Self::Reserved => reserved(text),
+            Self::Cookie => utf8_percent_encode(text, COOKIE).into(),
         }
     }
 }
@@ -122,7 +128,8 @@ pub(super) fn header(parameter: &HttpParameter, value: &Value) -> Option<String>
 
 /// The pairs `name=value` that a cookie parameter adds to the `Cookie` header.
 pub(super) fn cookie(parameter: &HttpParameter, value: &Value) -> Vec<String> {
-    Writer { parameter, named: true, escape: Escape::Component }.pieces(value)
+    let escape = if parameter.allow_reserved { Escape::Cookie } else { Escape::Component };
+    Writer { parameter, named: true, escape }.pieces(value)
 }
 
 /// The parameter that stands for a field of a form that nothing more is said about.
@@ -134,7 +141,7 @@ pub(super) fn form_field(name: &str, value: &Value) -> HttpParameter {
     let style = if nested { ParameterStyle::DeepObject } else { ParameterStyle::Form };
     let name: crate::Text = Cow::Owned(name.to_owned());
     let location = ParameterLocation::Query;
-    HttpParameter { property: name.clone(), name, location, style, explode: true, allow_reserved: false }
+    HttpParameter { property: name.clone(), name, location, style, explode: true, allow_reserved: false, fixed: None }
 }
 
 struct Writer<'a> {

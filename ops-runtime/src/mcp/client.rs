@@ -1,6 +1,5 @@
 //! The client: an endpoint of the registry, and a caller on its own.
 
-pub(super) mod ask;
 mod caller;
 mod catalog;
 mod link;
@@ -10,13 +9,9 @@ mod stdio;
 mod wire;
 
 #[cfg(feature = "mcp-auth")]
-pub(super) mod auth;
+mod auth;
 #[cfg(feature = "mcp-http")]
 mod http;
-#[cfg(feature = "mcp-auth")]
-mod redirect;
-#[cfg(feature = "mcp-auth")]
-pub(super) mod tokens;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -28,8 +23,9 @@ use tokio_util::task::AbortOnDropHandle;
 pub use session::McpServerInfo;
 
 use super::config::McpServerConfig;
-use crate::handler::BoxFuture;
-use crate::registry::WeakRegistry;
+use crate::mcp::Snapshot;
+use crate::model::futures::BoxFuture;
+use crate::run::registry::WeakRegistry;
 use crate::{
     CallError, Context, Diagnostic, Endpoint, Handler, OperationSpec, OutputPolicy, Payload, Registration, Registry,
     RegistryError, ResponseEnvelope, SpecRef,
@@ -37,6 +33,9 @@ use crate::{
 use catalog::Catalog;
 use link::Link;
 use session::Session;
+
+/// How long after one refresh of the tools the next may begin.
+const REFRESH: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A client of one MCP server, whose tools it runs as operations.
 ///
@@ -102,7 +101,7 @@ impl McpClient {
     /// [`with_operations`](McpServerConfig::with_operations), or has it otherwise.
     pub async fn connect(config: McpServerConfig) -> Result<Self, CallError> {
         let name = config.namespace.clone().unwrap_or_else(|| match &config.target {
-            super::config::Target::Stdio(stdio) => stdio.command.clone(),
+            super::config::Target::Stdio(stdio) => stdio.shown().to_owned(),
             super::config::Target::Http(http) => http.host().to_owned(),
         });
         Self::connect_named(&name, None, config).await
@@ -139,6 +138,9 @@ impl McpClient {
                 changed.notified().await;
                 let Some(inner) = weak.upgrade() else { return };
                 inner.refresh().await;
+                drop(inner);
+                // A server that says it all the time is asked now and then.
+                tokio::time::sleep(REFRESH).await;
             }
         });
         let _ = inner.refresher.set(AbortOnDropHandle::new(refresher));
@@ -148,6 +150,12 @@ impl McpClient {
     /// The server's name in errors and logs.
     pub fn name(&self) -> &str {
         &self.remote.0.name
+    }
+
+    /// The tools of the server as they are now, to be written to a file.
+    pub fn snapshot(&self) -> Snapshot {
+        let info = self.server_info();
+        Snapshot::new(&info.name, &info.version, &info.protocol_version, self.tools())
     }
 
     /// What the server said about itself when the client last connected.
@@ -205,7 +213,7 @@ impl McpClient {
     pub async fn refresh(&self) -> Result<(), CallError> {
         let inner = &self.remote.0;
         let session = inner.session().await?;
-        inner.take_over(Catalog::load(&session, inner.namespace.as_deref()).await?)
+        inner.take_over(inner.load(&session).await?)
     }
 
     /// How many requests the server has not answered yet.
@@ -253,23 +261,25 @@ impl Inner {
         #[cfg(not(feature = "mcp-auth"))]
         let authorization = None;
         let session = Session::connect(&self.config, &self.name, self.changed.clone(), authorization).await?;
-        let loading = Catalog::load(&session, self.namespace.as_deref());
-        let taken = match tokio::time::timeout(self.config.connect_timeout, loading).await {
-            Ok(catalog) => catalog.and_then(|catalog| self.take_over(catalog)),
-            Err(_) => {
-                let message = format!(
-                    "the MCP server `{}` did not list its tools within {:?}",
-                    self.name, self.config.connect_timeout
-                );
-                Err(CallError::new(crate::ErrorCode::Timeout, message))
-            }
-        };
-        if let Err(error) = taken {
+        let loaded = self.load(&session).await;
+        if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             session.close().await;
             return Err(error);
         }
         session.listen(self.changed.clone());
         Ok(Arc::new(session))
+    }
+
+    /// Lists the tools, in the time that connecting may take.
+    async fn load(&self, session: &Session) -> Result<Arc<Catalog>, CallError> {
+        let loading = Catalog::load(session, self.namespace.as_deref());
+        tokio::time::timeout(self.config.connect_timeout, loading).await.unwrap_or_else(|_| {
+            let message = format!(
+                "the MCP server `{}` did not list its tools within {:?}: raise `with_connect_timeout`",
+                self.name, self.config.connect_timeout
+            );
+            Err(CallError::new(crate::ErrorCode::Timeout, message))
+        })
     }
 
     #[cfg(feature = "mcp-auth")]
@@ -289,7 +299,7 @@ impl Inner {
     /// Lists the tools again, because the server says that they have changed.
     async fn refresh(self: &Arc<Self>) {
         let Some(session) = lock(&self.link).session() else { return };
-        let loaded = Catalog::load(&session, self.namespace.as_deref()).await;
+        let loaded = self.load(&session).await;
         if let Err(error) = loaded.and_then(|catalog| self.take_over(catalog)) {
             tracing::warn!(server = %self.name, %error, "the tools have changed, and can't be taken over");
         }
@@ -401,7 +411,10 @@ fn breaks(known: &OperationSpec, live: &OperationSpec) -> Option<String> {
     let mut changes = super::tool_changes(known, live);
     // An operation that was written by hand need not say what it takes.
     changes.retain(|change| change.breaks && !(known.input.is_any() && change.pointer.starts_with("/inputSchema")));
-    let said = changes.iter().map(|change| format!("{}: {}", change.pointer, change.message));
+    let said = changes.iter().map(|change| match change.pointer.as_str() {
+        "" => change.message.clone(),
+        pointer => format!("{pointer}: {}", change.message),
+    });
     (!changes.is_empty()).then(|| said.collect::<Vec<_>>().join("; "))
 }
 
@@ -410,10 +423,9 @@ fn arguments(spec: &OperationSpec, input: Value) -> Result<Map<String, Value>, C
     match input {
         Value::Object(arguments) => Ok(arguments),
         Value::Null => Ok(Map::new()),
-        _ => Err(super::config::invalid(format!(
-            "the input of `{}` is not an object, as the arguments of a tool are",
-            spec.id
-        ))),
+        _ => {
+            Err(super::invalid(format!("the input of `{}` is not an object, as the arguments of a tool are", spec.id)))
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl McpClients {
     pub fn client(&self, name: &str) -> Result<McpClient, CallError> {
         let missing = || match self.0.errors.get(name) {
             Some(error) => error.clone(),
-            None => super::config::invalid(format!("there is no client of an MCP server `{name}`")),
+            None => super::invalid(format!("there is no client of an MCP server `{name}`")),
         };
         self.all().remove(name).ok_or_else(missing)
     }

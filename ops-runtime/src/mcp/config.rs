@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::client::ask::{Answerer, Asks, Elicitation, ElicitationAnswer};
+use super::ask::{Answerer, Asks, Elicitation, ElicitationAnswer};
+use crate::mcp::invalid;
 use crate::{CallError, OutputPolicy, SpecRef};
 
 /// The servers of a configuration file, by name.
@@ -35,7 +36,8 @@ use crate::{CallError, OutputPolicy, SpecRef};
 ///
 /// Of a server it knows `command`, `args`, `env`, `cwd`; `url` (`serverUrl`, `baseUrl`), `headers`, `auth`; `type` or
 /// `transport`, `timeout` (milliseconds) and `disabled`. Other keys are kept: [`McpServerConfig::extra`]. In every string
-/// `${NAME}` and `${env:NAME}` are variables of the environment, and `${NAME:-default}` need not be set.
+/// `${NAME}` and `${env:NAME}` are variables of the environment, and `${NAME:-default}` need not be set. Errors and `Debug`
+/// show the name of a variable, never its value.
 #[derive(Debug, Clone, Default)]
 pub struct McpConfig {
     pub(super) servers: BTreeMap<String, Result<McpServerConfig, CallError>>,
@@ -132,13 +134,15 @@ pub struct McpServerConfig {
     pub(super) total_timeout: Option<Duration>,
     pub(super) connect_timeout: Duration,
     pub(super) max_message: usize,
+    pub(super) max_list: usize,
+    pub(super) max_waiting: usize,
     pub(super) policy: OutputPolicy,
     pub(super) disabled: bool,
     pub(super) operations: Vec<SpecRef>,
     pub(super) asks: Asks,
     pub(super) extra: Map<String, Value>,
     #[cfg(feature = "mcp-auth")]
-    pub(super) oauth: Option<super::McpOAuth>,
+    pub(super) oauth: Option<super::oauth::McpOAuth>,
 }
 
 /// Where a server is.
@@ -152,6 +156,9 @@ pub(super) enum Target {
 #[derive(Clone, Default)]
 pub(super) struct Stdio {
     pub(super) command: String,
+    /// What is shown in place of the command, if variables were put into it; of the directory, too.
+    pub(super) shown_command: Option<String>,
+    pub(super) shown_cwd: Option<String>,
     pub(super) args: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
     pub(super) inherit_env: bool,
@@ -162,6 +169,8 @@ pub(super) struct Stdio {
 #[derive(Clone, Default)]
 pub(super) struct Http {
     pub(super) url: String,
+    /// What is shown in place of the URL, if variables were put into it.
+    pub(super) shown_url: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) bearer: Option<String>,
     /// The file asks for OAuth.
@@ -174,10 +183,12 @@ impl McpServerConfig {
         Self {
             target,
             namespace: None,
-            timeout: None,
-            total_timeout: None,
+            timeout: Some(Duration::from_secs(300)),
+            total_timeout: Some(Duration::from_secs(3600)),
             connect_timeout: Duration::from_secs(60),
             max_message: 64 * 1024 * 1024,
+            max_list: 16 * 1024 * 1024,
+            max_waiting: 16 * 1024 * 1024,
             policy: OutputPolicy::default(),
             disabled: false,
             operations: Vec::new(),
@@ -250,7 +261,7 @@ impl McpServerConfig {
     /// Gets tokens by OAuth 2.1.
     #[cfg(feature = "mcp-auth")]
     #[must_use]
-    pub fn with_oauth(mut self, oauth: super::McpOAuth) -> Self {
+    pub fn with_oauth(mut self, oauth: super::oauth::McpOAuth) -> Self {
         self.oauth = Some(oauth);
         self
     }
@@ -263,21 +274,22 @@ impl McpServerConfig {
         self
     }
 
-    /// Gives up a call when the server has neither answered nor reported progress for that long; by default, never.
+    /// Gives up a call when the server has neither answered nor reported progress for that long: five minutes by default,
+    /// `None` for no limit. Time that the user takes to answer the server does not count.
     #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+    pub fn with_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeout = timeout.into();
         self
     }
 
-    /// Gives up a call after that long, whatever progress it reports; by default, never.
+    /// Gives up a call after that long, whatever progress it reports: an hour by default, `None` for no limit.
     #[must_use]
-    pub fn with_total_timeout(mut self, timeout: Duration) -> Self {
-        self.total_timeout = Some(timeout);
+    pub fn with_total_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.total_timeout = timeout.into();
         self
     }
 
-    /// Sets how long connecting and listing the tools may take; a minute by default.
+    /// Sets how long connecting may take, and listing the tools, then and later; a minute each by default.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -288,6 +300,22 @@ impl McpServerConfig {
     #[must_use]
     pub fn with_max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
+        self
+    }
+
+    /// Sets how many bytes all pages of the list of tools may have together; 16 MiB by default. A value of JSON
+    /// counts for 32 bytes at least.
+    #[must_use]
+    pub fn with_max_list(mut self, bytes: usize) -> Self {
+        self.max_list = bytes;
+        self
+    }
+
+    /// Sets how many bytes may wait to be read by a child process; 16 MiB by default. Calls wait while there is no room.
+    /// A child that sends pings meanwhile is not listened to, and one that then reads nothing for ten seconds is ended.
+    #[must_use]
+    pub fn with_max_waiting(mut self, bytes: usize) -> Self {
+        self.max_waiting = bytes;
         self
     }
 
@@ -360,10 +388,10 @@ impl fmt::Debug for McpServerConfig {
         let mut debug = f.debug_struct("McpServerConfig");
         match &self.target {
             Target::Stdio(stdio) => debug
-                .field("command", &stdio.command)
+                .field("command", &stdio.shown())
                 .field("args", &stdio.args.len())
                 .field("env", &stdio.env.keys().collect::<Vec<_>>())
-                .field("cwd", &stdio.cwd),
+                .field("cwd", &stdio.shown_cwd.as_ref().map(PathBuf::from).or_else(|| stdio.cwd.clone())),
             Target::Http(http) => {
                 debug.field("host", &http.host()).field("headers", &http.headers.keys().collect::<Vec<_>>())
             }
@@ -377,18 +405,21 @@ impl fmt::Debug for McpServerConfig {
     }
 }
 
-impl Http {
-    /// The host of the URL, with its port: what may be shown of it.
-    pub(super) fn host(&self) -> &str {
-        let after = self.url.split_once("://").map_or(self.url.as_str(), |(_, after)| after);
-        let authority = after.split(['/', '?', '#']).next().unwrap_or_default();
-        authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+impl Stdio {
+    /// What may be shown of the command.
+    pub(super) fn shown(&self) -> &str {
+        self.shown_command.as_deref().unwrap_or(&self.command)
     }
 }
 
-/// The error of a configuration that cannot be.
-pub(super) fn invalid(message: impl Into<String>) -> CallError {
-    CallError::new(crate::ErrorCode::ValidationError, message.into())
+impl Http {
+    /// The host of the URL, with its port: what may be shown of it. Variables stay as they are written.
+    pub(super) fn host(&self) -> &str {
+        let url = self.shown_url.as_deref().unwrap_or(&self.url);
+        let after = url.split_once("://").map_or(url, |(_, after)| after);
+        let authority = after.split(['/', '?', '#']).next().unwrap_or_default();
+        authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+    }
 }
 
 #[cfg(test)]

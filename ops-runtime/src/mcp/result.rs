@@ -20,7 +20,8 @@ use crate::{CallError, ContentBlock, McpMeta, McpOutput, OperationSpec, Payload,
 /// ```
 ///
 /// A result that says `isError` has its content blocks as data, as has that of a tool without an output schema, and that
-/// of one which left out what its schema promises: the pipeline looks into the text then. A member of another kind than
+/// of one which left out what its schema promises: the pipeline looks into the text then. Of a tool without an output
+/// schema that sent structured content, the pipeline gives this to calls by id, and the blocks to typed calls. A member of another kind than
 /// the protocol's is taken for what it can mean: content that is no list is the only block.
 ///
 /// # Errors

@@ -26,6 +26,10 @@
 //! [`max_bytes`](McpServerOptions::max_bytes); where it stops short of the end it says so, in its text and by
 //! `ops/truncated` in its `_meta`.
 //!
+//! An item that fails does not end the subscription: its text is a progress notification, and the items after it are
+//! collected. The answer is an error then (`isError`), with the text of each failure, followed by the items.
+//! `ops/errors` in its `_meta` holds the failures, each with its `index` among all items.
+//!
 //! # Asking the client
 //!
 //! A handler reaches the client that called its tool by [`McpPeer::of`]: it can ask the user (elicitation) or the model
@@ -54,10 +58,13 @@ mod caller;
 mod catalogue;
 mod handler;
 mod http;
+mod limits;
+mod listen;
 mod name;
 mod peer;
 mod result;
 mod schema;
+mod sessions;
 mod tool;
 
 use std::fmt;
@@ -102,6 +109,30 @@ pub struct McpServerOptions {
     pub max_items: usize,
     /// How long the JSON of the items of a subscription may be, in bytes; 1 MiB by default.
     pub max_bytes: usize,
+    /// How long a client may take to answer what a handler asks it ([`McpPeer`]), before 2026-07-28; 10 minutes by default.
+    pub ask_timeout: Duration,
+    /// How many sessions there may be over HTTP; 1,000 by default. A new one then ends the one that was not used for longest.
+    pub max_sessions: usize,
+    /// How long a session over HTTP may be without a message; 5 minutes by default.
+    pub session_idle: Duration,
+    /// How many requests over HTTP may be in work; 2,000 by default.
+    pub max_requests: usize,
+    /// How many requests and streams a session over HTTP may have at a time; 200 by default.
+    pub max_session_requests: usize,
+    /// How many bytes the requests in work over HTTP may take in memory together; 128 MiB by default. A value of JSON counts
+    /// with 256 bytes beside its text, so a request can have half a million of them.
+    pub max_request_bytes: usize,
+    /// How many bytes of results may wait for their clients to read them, before new requests over HTTP are refused; 64
+    /// MiB by default.
+    pub max_unread_bytes: usize,
+    /// How long the body of a request over HTTP may take; 30 seconds by default.
+    pub read_timeout: Duration,
+    /// How many connections [`McpService::serve`] has at a time; 1,000 by default. More wait to be accepted.
+    pub max_connections: usize,
+    /// How long [`McpService::serve`] waits for the head of a request, and keeps an idle connection; 30 seconds by default.
+    pub head_timeout: Duration,
+    /// After what time [`McpService::serve`] ends the connection of a client that reads nothing; a minute by default.
+    pub stall_timeout: Duration,
     /// Whether callers see the messages of failures that have no code of their own, such as those of `io::Error`.
     pub expose_errors: bool,
 }
@@ -131,6 +162,17 @@ impl Default for McpServerOptions {
             timeout: None,
             max_items: 1_000,
             max_bytes: 1 << 20,
+            ask_timeout: Duration::from_secs(600),
+            max_sessions: 1_000,
+            session_idle: Duration::from_secs(300),
+            max_requests: 2_000,
+            max_session_requests: 200,
+            max_request_bytes: 128 << 20,
+            max_unread_bytes: 64 << 20,
+            read_timeout: Duration::from_secs(30),
+            max_connections: 1_000,
+            head_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(60),
             expose_errors: false,
         }
     }

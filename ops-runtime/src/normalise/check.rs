@@ -1,30 +1,43 @@
 //! Whether a value conforms: the fast answer, without saying why not.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use serde_json::{Map, Value};
 
 use super::Reading;
+use super::budget::Budget;
 use super::definitions::CompiledDefinitions;
 use super::equal::{copy, equal, repeated, weight};
 use super::node::{
-    Additional, ArrayRules, At, Intersect, Kind, Node, ObjectRules, Shape, Tag, Target, Typed, Types, Union,
+    Additional, ArrayRules, At, Intersect, Kind, Literals, Node, ObjectRules, Shape, Tag, Target, Typed, Types, Union,
 };
 
 /// How deep a value is followed, schemas that combine others counted in. JSON is parsed to 128 levels.
 pub(super) const MAX_DEPTH: u32 = 288;
 /// How many references may lead to references.
 const MAX_HOPS: u32 = 32;
-/// How many combined schemas one call tries: some schemas make that exponential in the depth of the value.
-const MAX_STEPS: u32 = 1 << 25;
 /// How many combinations may lie inside each other where schemas are only compared, not followed into a value.
 pub(super) const MAX_COMBINED: u32 = 8;
+/// How many results are remembered at a time, and how many at most keep their room for the next value.
+const MAX_REMEMBERED: usize = 1 << 20;
+const FEW_REMEMBERED: usize = 1 << 10;
+
+/// Results by the addresses of schema and node, which nobody chooses: a hasher without a key costs a call nothing.
+type Known = HashMap<(usize, usize), bool, BuildHasherDefault<DefaultHasher>>;
 
 /// Everything that working on one value shares.
 pub(super) struct Checker<'a> {
     pub(super) definitions: &'a CompiledDefinitions,
     pub(super) compat: bool,
-    steps: Cell<u32>,
+    pub(super) budget: Budget,
+    /// What is known of nodes of the value, by the addresses of schema and node, while the value does not change.
+    known: RefCell<Known>,
+    /// The value stays as it is, so that what is known stays, too.
+    keeps: Cell<bool>,
+    /// The depth of the outermost schema that a result takes for granted, for it is being checked.
+    granted: Cell<u32>,
     /// A limit was reached, or the original would have thrown: a `false` may say nothing about the value.
     pub(super) gave_up: Cell<bool>,
     /// How much may still be created, and filled in from defaults.
@@ -37,7 +50,10 @@ impl<'a> Checker<'a> {
         Checker {
             definitions,
             compat: definitions.reading() == Reading::Compat,
-            steps: Cell::new(MAX_STEPS),
+            budget: Budget::new(),
+            known: RefCell::default(),
+            keeps: Cell::new(false),
+            granted: Cell::new(u32::MAX),
             gave_up: Cell::new(false),
             creations: Cell::new(1 << 18),
             fillings: Cell::new(1 << 23),
@@ -46,9 +62,7 @@ impl<'a> Checker<'a> {
 
     /// Takes one step down or sideways; `false` if the limits forbid it.
     pub(super) fn enter(&self, depth: u32) -> bool {
-        let steps = self.steps.get();
-        self.steps.set(steps.saturating_sub(1));
-        let enter = depth < MAX_DEPTH && steps > 0;
+        let enter = depth < MAX_DEPTH && self.budget.spend(1);
         if !enter {
             self.gave_up.set(true);
         }
@@ -67,36 +81,107 @@ impl<'a> Checker<'a> {
         copy(default)
     }
 
+    /// Checks a value; `false`, too, if the check was ended.
     pub(super) fn check(&self, at: At<'a>, value: &Value, depth: u32) -> bool {
-        self.check_within(at, value, depth, None)
+        let before = self.gave_up.get();
+        loop {
+            let conforms = self.part(at, value, depth, None);
+            if self.budget.remembers() {
+                self.granted.set(u32::MAX);
+                self.forget();
+            }
+            if !self.budget.is_dry() {
+                return conforms;
+            }
+            if !self.budget.refill(Some(value)) {
+                return false;
+            }
+            self.gave_up.set(before);
+        }
+    }
+
+    /// Does something with a value that does not change.
+    pub(super) fn keeping<T>(&self, run: impl FnOnce() -> T) -> T {
+        let outer = self.keeps.replace(true);
+        let result = run();
+        self.keeps.set(outer);
+        self.forget();
+        result
+    }
+
+    /// Forgets what is known: the value may change, and others may take the place of what was freed.
+    fn forget(&self) {
+        if self.keeps.get() {
+            return;
+        }
+        let mut known = self.known.borrow_mut();
+        if known.len() > FEW_REMEMBERED {
+            *known = Known::default();
+        } else {
+            known.clear();
+        }
+    }
+
+    /// Does with a schema and a value what is to be done once, and remembers the result.
+    #[inline(never)]
+    fn once(&self, at: At<'a>, value: &Value, depth: u32, check: impl FnOnce() -> bool) -> bool {
+        let key = (std::ptr::from_ref(at.node).addr(), std::ptr::from_ref(value).addr());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return *known;
+        }
+        let conforms = check();
+        if self.granted.get() >= depth {
+            self.granted.set(u32::MAX);
+            if !self.budget.is_dry() {
+                let mut known = self.known.borrow_mut();
+                if known.len() >= MAX_REMEMBERED {
+                    known.clear();
+                }
+                known.insert(key, conforms);
+            }
+        }
+        conforms
     }
 
     /// Checks a value against a schema that is part of those in `trail`.
-    fn check_within(&self, at: At<'a>, value: &Value, depth: u32, trail: Option<&Trail<'_>>) -> bool {
+    fn part(&self, at: At<'a>, value: &Value, depth: u32, trail: Option<&Trail<'_>>) -> bool {
         match &at.node.kind {
             Kind::Any => true,
             Kind::Never => false,
             Kind::Plain(types) => types.admits(value),
+            Kind::Typed(typed) if self.budget.remembers() && (value.is_array() || value.is_object()) => {
+                self.once(at, value, depth, || self.typed(at, typed, value, depth))
+            }
             Kind::Typed(typed) => self.typed(at, typed, value, depth),
             Kind::Literals(values) => self.is_one_of(values, value),
-            // A union does not fit because it is one of its own variants; of an intersection that goes without saying.
-            Kind::Union(_) if Trail::holds(trail, at.node) => false,
-            Kind::Intersect(_) if Trail::holds(trail, at.node) => true,
-            Kind::Union(union) => self.enter(depth) && self.union(at, union, value, depth, trail),
-            Kind::Intersect(all) => self.enter(depth) && self.intersect(at, all, value, depth, trail),
+            Kind::Union(_) | Kind::Intersect(_) => self.combined(at, value, depth, trail),
             Kind::Ref(_) => match self.follow(at) {
-                Some(at) => self.check_within(at, value, depth, trail),
+                Some(at) => self.part(at, value, depth, trail),
                 None => self.lost(),
             },
         }
     }
 
-    pub(super) fn is_one_of(&self, values: &[Value], value: &Value) -> bool {
+    fn combined(&self, at: At<'a>, value: &Value, depth: u32, trail: Option<&Trail<'_>>) -> bool {
+        if let Some(level) = Trail::level(trail, at.node) {
+            self.granted.set(self.granted.get().min(level));
+            // A union does not fit because it is one of its own variants; of an intersection that goes without saying.
+            return matches!(at.node.kind, Kind::Intersect(_));
+        }
+        let check = || match &at.node.kind {
+            Kind::Union(union) => self.union(at, union, value, depth, trail),
+            Kind::Intersect(all) => self.intersect(at, all, value, depth, trail),
+            _ => true,
+        };
+        self.enter(depth) && if self.budget.remembers() { self.once(at, value, depth, check) } else { check() }
+    }
+
+    pub(super) fn is_one_of(&self, values: &Literals, value: &Value) -> bool {
         match value {
-            Value::String(text) => values.iter().any(|other| other.as_str() == Some(text)),
+            Value::String(text) => values.has_text(text),
             // To the original, two objects are never the same.
             Value::Array(_) | Value::Object(_) if self.compat => false,
-            value => values.iter().any(|other| equal(other, value)),
+            value => self.budget.spend(values.len() as u64 / 8) && values.iter().any(|other| equal(other, value)),
         }
     }
 
@@ -125,7 +210,7 @@ impl<'a> Checker<'a> {
             && match value {
                 Value::Null | Value::Bool(_) => true,
                 Value::Number(number) => typed.number.as_ref().is_none_or(|rules| rules.check(number)),
-                Value::String(text) => typed.string.as_ref().is_none_or(|rules| rules.check(text)),
+                Value::String(text) => typed.string.as_ref().is_none_or(|rules| rules.check(text, &self.budget)),
                 Value::Array(items) => typed.array.as_ref().is_none_or(|rules| self.array(at, rules, items, depth)),
                 Value::Object(map) => typed.object.as_ref().is_none_or(|rules| self.object(at, rules, map, depth)),
             }
@@ -137,18 +222,19 @@ impl<'a> Checker<'a> {
             || rules.min.is_some_and(|min| length < min)
             || rules.limit().is_some_and(|limit| length > limit)
             || !self.enter(depth)
+            || !self.budget.spend(length / 4)
         {
             return false;
         }
         let conform = items
             .iter()
             .enumerate()
-            .all(|(index, item)| rules.item(index).is_none_or(|node| self.check(at.to(node), item, depth + 1)));
+            .all(|(index, item)| rules.item(index).is_none_or(|node| self.part(at.to(node), item, depth + 1, None)));
         conform && (!rules.unique || repeated(items, false).is_empty())
     }
 
     fn object(&self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, depth: u32) -> bool {
-        if !rules.counts(map) || !self.enter(depth) {
+        if !rules.counts(map) || !self.enter(depth) || !self.budget.spend(map.len() as u64 / 4) {
             return false;
         }
         let mut required = 0;
@@ -156,7 +242,7 @@ impl<'a> Checker<'a> {
         for (name, value) in map {
             let property = rules.find(name, &mut cursor);
             if let Some(property) = property {
-                if !self.check(at.to(&property.node), value, depth + 1) {
+                if !self.part(at.to(&property.node), value, depth + 1, None) {
                     return false;
                 }
                 required += usize::from(property.required);
@@ -180,9 +266,9 @@ impl<'a> Checker<'a> {
         depth: u32,
     ) -> bool {
         for (pattern, node) in &rules.patterns {
-            if pattern.matches(name) {
+            if pattern.is_in(name, &self.budget) {
                 listed = true;
-                if !self.check(at.to(node), value, depth + 1) {
+                if !self.part(at.to(node), value, depth + 1, None) {
                     return false;
                 }
             }
@@ -191,7 +277,7 @@ impl<'a> Checker<'a> {
             || match &rules.additional {
                 Additional::Unspecified | Additional::True => true,
                 Additional::False => rules.counts_keys && count == rules.properties.len(),
-                Additional::Each(node) => self.check(at.to(node), value, depth + 1),
+                Additional::Each(node) => self.part(at.to(node), value, depth + 1, None),
                 Additional::Broken => self.lost(),
             }
     }
@@ -207,6 +293,9 @@ impl<'a> Checker<'a> {
 
     /// Whether no value at all conforms, as far as the original is concerned.
     pub(super) fn admits_absence(&self, at: At<'a>, depth: u32) -> bool {
+        if !self.budget.spend(1) {
+            return false;
+        }
         match &at.node.kind {
             Kind::Any => true,
             Kind::Union(union) => {
@@ -226,8 +315,8 @@ impl<'a> Checker<'a> {
         if !union.types.admits(value) {
             return false;
         }
-        let trail = Some(&Trail { node: at.node, parent });
-        let check = |node| self.check_within(at.to(node), value, depth + 1, trail);
+        let trail = Some(&Trail { node: at.node, depth, parent });
+        let check = |node| self.part(at.to(node), value, depth + 1, trail);
         match self.tagged(at, union, value) {
             Tagged::Variant(node) => check(node),
             Tagged::Unknown => false,
@@ -263,6 +352,22 @@ impl<'a> Checker<'a> {
         })
     }
 
+    /// The kinds of value that might conform, what references lead to included.
+    pub(super) fn types(&self, at: At<'a>, depth: u32) -> Types {
+        let affords = || depth < MAX_COMBINED && self.budget.spend(1);
+        let Some(at) = self.follow(at).filter(|_| affords()) else { return Types::ALL };
+        match &at.node.kind {
+            Kind::Union(union) => {
+                let variants = union.variants.iter().map(|node| self.types(at.to(node), depth + 1));
+                variants.fold(Types::NONE, Types::or).and(union.types)
+            }
+            Kind::Intersect(all) => {
+                all.members.iter().fold(Types::ALL, |types, node| types.and(self.types(at.to(node), depth + 1)))
+            }
+            _ => at.node.types(),
+        }
+    }
+
     /// The variants that a value can be of: all, unless the union was narrowed to some types.
     pub(super) fn possible(&self, at: At<'a>, union: &'a Union) -> impl Iterator<Item = &'a Node> + use<'a> {
         let types = if self.compat { None } else { Some(&self.shape(at, union).types) };
@@ -287,12 +392,13 @@ impl<'a> Checker<'a> {
         let (_, _, first) = objects.first().filter(|_| objects.len() > 1)?;
         first.properties.iter().find_map(|candidate| {
             let mut values: Vec<(Box<str>, u32)> = Vec::new();
+            let mut seen = HashSet::new();
             for (index, at, rules) in &objects {
                 let property = rules.find(&candidate.name, &mut 0)?;
                 let Kind::Literals(literals) = &self.follow(at.to(&property.node))?.node.kind else { return None };
-                for literal in literals {
+                for literal in literals.iter() {
                     let text = literal.as_str()?;
-                    if values.iter().any(|(known, _)| **known == *text) {
+                    if !seen.insert(text) {
                         return None;
                     }
                     values.push((text.into(), *index));
@@ -307,8 +413,8 @@ impl<'a> Checker<'a> {
         if all.sealed && value.is_null() {
             return self.lost();
         }
-        let trail = Some(&Trail { node: at.node, parent });
-        all.members.iter().all(|node| self.check_within(at.to(node), value, depth + 1, trail))
+        let trail = Some(&Trail { node: at.node, depth, parent });
+        all.members.iter().all(|node| self.part(at.to(node), value, depth + 1, trail))
             && (!all.sealed || self.unsealed(at, all, value).is_empty())
     }
 
@@ -322,6 +428,7 @@ impl<'a> Checker<'a> {
     /// Whether a schema lists a property in every case.
     fn lists(&self, at: At<'a>, name: &str, depth: u32) -> bool {
         depth < MAX_COMBINED
+            && self.budget.spend(1)
             && match &at.node.kind {
                 Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| rules.find(name, &mut 0).is_some()),
                 Kind::Intersect(all) => all.members.iter().any(|node| self.lists(at.to(node), name, depth + 1)),
@@ -335,18 +442,20 @@ impl<'a> Checker<'a> {
 /// The combined schemas that are being checked against one value, innermost first.
 struct Trail<'t> {
     node: &'t Node,
+    depth: u32,
     parent: Option<&'t Trail<'t>>,
 }
 
 impl Trail<'_> {
-    fn holds(mut trail: Option<&Self>, node: &Node) -> bool {
+    /// How deep it is that a node is being checked already.
+    fn level(mut trail: Option<&Self>, node: &Node) -> Option<u32> {
         while let Some(at) = trail {
             if std::ptr::eq(at.node, node) {
-                return true;
+                return Some(at.depth);
             }
             trail = at.parent;
         }
-        false
+        None
     }
 }
 

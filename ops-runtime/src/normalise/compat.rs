@@ -118,7 +118,11 @@ impl<'s> Conversion<'s> {
         if let Some(values) = list("enum")
             && !values.iter().any(|value| value.is_array() || value.is_object())
         {
-            return bare(if values.is_empty() { Kind::Never } else { Kind::Literals(values.into()) });
+            return bare(if values.is_empty() {
+                Kind::Never
+            } else {
+                Kind::Literals(values.iter().cloned().collect())
+            });
         }
         match (named, own.get("properties"), own.get("items")) {
             (Some("object"), Some(Value::Object(properties)), _) if listed(own.get("required")) => {

@@ -239,7 +239,7 @@ pub(super) fn count(map: &Map<String, Value>, keyword: &str) -> Option<u64> {
     number.as_u64().or_else(|| number.as_f64().filter(|float| *float >= 0.0).map(|float| float.ceil() as u64))
 }
 
-fn types(map: &Map<String, Value>) -> Option<Types> {
+pub(super) fn types(map: &Map<String, Value>) -> Option<Types> {
     match map.get("type")? {
         Value::String(name) => Types::named(name),
         Value::Array(names) => names
@@ -273,7 +273,7 @@ fn literals(map: &Map<String, Value>) -> Option<Vec<Value>> {
     }
 }
 
-fn numbers(map: &Map<String, Value>) -> NumberRules {
+pub(super) fn numbers(map: &Map<String, Value>) -> NumberRules {
     let number = |keyword: &str| map.get(keyword).and_then(Num::from_value);
     let flag = |keyword: &str| map.get(keyword) == Some(&Value::Bool(true));
     let mut rules = NumberRules {

@@ -359,7 +359,7 @@ impl<'s> Lowering<'s, '_> {
             if values.iter().any(|value| types.admits(value)) {
                 values.retain(|value| types.admits(value));
             }
-            if values.is_empty() { Kind::Never } else { Kind::Literals(values.into()) }
+            if values.is_empty() { Kind::Never } else { Kind::Literals(values.into_iter().collect()) }
         } else if types.is_none() {
             Kind::Never
         } else {
@@ -408,7 +408,8 @@ impl<'s> Lowering<'s, '_> {
             properties.push(Property {
                 name: (*name).into(),
                 node: self.each(schemas, depth),
-                required: required.remove(name),
+                // What only requests hold is not missing from a response (OpenAPI 3.0, section 4.7.24.2).
+                required: required.remove(name) && !schemas.iter().any(|raw| is_write_only(raw.schema)),
             });
         }
         // Required without being declared: it may be anything, but must be there.
@@ -438,6 +439,10 @@ impl<'s> Lowering<'s, '_> {
         }
         .indexed()
     }
+}
+
+fn is_write_only(schema: &Value) -> bool {
+    schema.get("writeOnly") == Some(&Value::Bool(true))
 }
 
 impl Node {

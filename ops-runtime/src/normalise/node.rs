@@ -1,5 +1,7 @@
 //! The compiled form of a schema: a tree of nodes whose only cycles run through [`Target`]s.
 
+use std::collections::HashSet;
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
@@ -88,12 +90,46 @@ pub(super) enum Kind {
     /// Values of some kinds, with rules for each kind.
     Typed(Box<Typed>),
     /// One of these values.
-    Literals(Box<[Value]>),
+    Literals(Literals),
     /// At least one of several schemas.
     Union(Box<Union>),
     /// All of several schemas that could not be merged into one.
     Intersect(Box<Intersect>),
     Ref(Target),
+}
+
+/// The values of an enum. Texts are found by their hash if there are many.
+#[derive(Debug)]
+pub(super) struct Literals {
+    values: Box<[Value]>,
+    texts: OnceLock<HashSet<Box<str>>>,
+}
+
+impl Literals {
+    /// So many texts are compared one by one.
+    const FEW: usize = 16;
+
+    pub(super) fn has_text(&self, text: &str) -> bool {
+        if self.values.len() <= Self::FEW {
+            return self.values.iter().any(|value| value.as_str() == Some(text));
+        }
+        let texts = || self.values.iter().filter_map(Value::as_str).map(Box::from).collect();
+        self.texts.get_or_init(texts).contains(text)
+    }
+}
+
+impl FromIterator<Value> for Literals {
+    fn from_iter<T: IntoIterator<Item = Value>>(values: T) -> Self {
+        Literals { values: values.into_iter().collect(), texts: OnceLock::new() }
+    }
+}
+
+impl Deref for Literals {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.values
+    }
 }
 
 /// Where a reference leads.

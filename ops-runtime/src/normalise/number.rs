@@ -71,7 +71,10 @@ impl Num {
         }
         // 0.3 is a multiple of 0.1 to everybody but a double.
         let quotient = value / unit;
-        !quotient.is_finite() || (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
+        if !quotient.is_finite() {
+            return value % unit == 0.0;
+        }
+        (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
     }
 
     /// This number and a whole one.

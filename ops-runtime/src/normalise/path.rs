@@ -1,5 +1,12 @@
 //! Where in a value something is: a chain on the stack, written out only when it has to be told.
 
+use std::hash::{Hash, Hasher};
+
+use super::report::{MAX_NAME, cut};
+
+/// The longest pointer that is told, in bytes: what lies deeper is left out.
+const MAX_POINTER: usize = 1024;
+
 /// A place in a value.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'p> {
@@ -24,7 +31,29 @@ impl<'p> Path<'p> {
         Path { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// The place as a JSON pointer.
+    /// Whether this is the whole value.
+    pub(super) fn is_root(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    /// True if it is a property.
+    pub(super) fn is_key(&self) -> bool {
+        self.parent.is_some() && matches!(self.step, Step::Key(_))
+    }
+
+    /// Hashes the keys on the way, so that the items of a list are one place.
+    pub(super) fn hash_keys(&self, hasher: &mut impl Hasher) {
+        let mut at = self;
+        while let Some(parent) = at.parent {
+            match at.step {
+                Step::Key(key) => key.hash(hasher),
+                Step::Index(_) => 0u8.hash(hasher),
+            }
+            at = parent;
+        }
+    }
+
+    /// The place as a JSON pointer. Names and pointers that are too long to be told end in `..`.
     pub(super) fn pointer(&self) -> String {
         let mut steps = Vec::new();
         let mut at = self;
@@ -35,8 +64,12 @@ impl<'p> Path<'p> {
         let mut pointer = String::new();
         for step in steps.iter().rev() {
             pointer.push('/');
+            if pointer.len() > MAX_POINTER {
+                pointer.push_str("..");
+                break;
+            }
             match step {
-                Step::Key(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                Step::Key(key) => pointer.push_str(&cut(key, MAX_NAME).replace('~', "~0").replace('/', "~1")),
                 Step::Index(index) => pointer.push_str(&index.to_string()),
             }
         }

@@ -135,7 +135,7 @@ pub(super) fn name(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-fn percent_decode(text: &str) -> String {
+pub(super) fn percent_decode(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }

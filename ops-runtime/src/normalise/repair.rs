@@ -1,30 +1,38 @@
 //! Bringing a value into the shape of its schema, in place and in one pass.
 //!
 //! [`Fixer::fix`] does the three steps of normalising together on the way through a value: what is not declared
-//! goes, what has a default comes, what still does not conform is replaced. A node that needs none of this is
-//! looked at once and left alone. Only where it is not clear what a node should be (unions of several objects,
+//! goes, what has a default comes, what still does not conform is written as the schema asks, replaced, or kept: the
+//! [`Mode`] decides. A node that needs none of this is looked at once and left alone. Only where it is not clear what a node should be (unions of several objects,
 //! intersections that could not be merged, unique items) is it checked first, or copied to be able to go back.
 
 mod array;
+mod convert;
 mod object;
+mod told;
 mod union;
+mod variants;
 
 use serde_json::Value;
 
-use super::Repair;
+use super::Change;
 use super::check::Checker;
 use super::create::as_object;
 use super::equal::{copy, discard};
 use super::node::{At, Kind, OBJECT, Property, Typed, Types};
 use super::number::integer;
 use super::path::Path;
+use told::{Mark, Repairs, Told};
+
+pub(super) use object::{closes, may_declare};
 
 /// Which of the steps are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Undeclared properties go and defaults come; nothing is repaired.
     Clean,
-    /// As `Clean`, and what does not conform is repaired as locally as possible.
+    /// As `Clean`, and what can be written as the schema asks without losing anything is; all else stays as it came.
+    Repair,
+    /// As `Clean`, and what does not conform is replaced as locally as possible.
     Normalise,
     /// Repairs alone, exactly as the original makes them.
     Cast,
@@ -42,18 +50,41 @@ pub(super) enum Strip<'a> {
 pub(super) struct Fixer<'c, 'a> {
     pub(super) checker: &'c Checker<'a>,
     pub(super) mode: Mode,
-    pub(super) repairs: Vec<Repair>,
+    pub(super) repairs: Repairs,
     /// How often the original would have thrown.
     throws: usize,
     /// The properties being filled with defaults.
     filling: Vec<*const Property>,
     /// The one among them whose default would hold itself without end, so that it is none.
     endless: Option<*const Property>,
+    /// The places where undeclared properties were removed; `None` if they go without a word.
+    told: Option<Told>,
+    /// How many unions are being tried inside each other.
+    trials: u32,
+    /// The value was looked at before, so that its nodes are counted already.
+    is_again: bool,
 }
 
 impl<'c, 'a> Fixer<'c, 'a> {
     pub(super) fn new(checker: &'c Checker<'a>, mode: Mode) -> Self {
-        Fixer { checker, mode, repairs: Vec::new(), throws: 0, filling: Vec::new(), endless: None }
+        Fixer {
+            checker,
+            mode,
+            repairs: Repairs::default(),
+            throws: 0,
+            filling: Vec::new(),
+            endless: None,
+            told: None,
+            trials: 0,
+            is_again: false,
+        }
+    }
+
+    /// Begins a pass through the value in a mode.
+    pub(super) fn begin(&mut self, mode: Mode, is_again: bool) {
+        self.mode = mode;
+        self.is_again = is_again;
+        self.told = matches!(mode, Mode::Repair | Mode::Normalise).then(Told::default).filter(|_| !self.compat());
     }
 
     fn compat(&self) -> bool {
@@ -62,6 +93,9 @@ impl<'c, 'a> Fixer<'c, 'a> {
 
     /// Fixes a value; whether it conformed, undeclared properties and defaults aside.
     pub(super) fn fix(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> bool {
+        if !self.goes_on() {
+            return false;
+        }
         match &at.node.kind {
             Kind::Any => true,
             Kind::Never => self.keep(path, "nothing", Some(value)),
@@ -70,10 +104,12 @@ impl<'c, 'a> Fixer<'c, 'a> {
                     self.write_integer(*types, value);
                     return true;
                 }
-                self.replace(at, value, path, depth)
+                self.misfit(at, value, path, strip, depth)
             }
             Kind::Typed(typed) => self.typed(at, typed, value, path, strip, depth),
-            Kind::Literals(values) => self.checker.is_one_of(values, value) || self.replace(at, value, path, depth),
+            Kind::Literals(values) => {
+                self.checker.is_one_of(values, value) || self.misfit(at, value, path, strip, depth)
+            }
             Kind::Union(_) | Kind::Intersect(_) if !self.checker.enter(depth) => self.too_deep(path, value),
             Kind::Union(union) => self.union(at, union, value, path, strip, depth),
             Kind::Intersect(all) => self.intersect(at, all, value, path, strip, depth),
@@ -100,31 +136,35 @@ impl<'c, 'a> Fixer<'c, 'a> {
     ) -> bool {
         if !typed.types.admits(value) {
             if !(self.mode == Mode::Cast && self.compat() && typed.types.has(OBJECT) && value.is_array()) {
-                return self.replace(at, value, path, depth);
+                return self.misfit(at, value, path, strip, depth);
             }
             return self.array_as_object(at, typed, value, path, depth);
         }
         match value {
             Value::Null | Value::Bool(_) => true,
             Value::Number(number) => match &typed.number {
-                Some(rules) if !rules.check(number) => self.replace(at, value, path, depth),
+                Some(rules) if !rules.check(number) => {
+                    // Written as an integer where it is one, be it out of bounds.
+                    self.write_integer(typed.types, value);
+                    self.misfit(at, value, path, strip, depth)
+                }
                 _ => {
                     self.write_integer(typed.types, value);
                     true
                 }
             },
             Value::String(text) => match &typed.string {
-                Some(rules) if !rules.check(text) => self.replace(at, value, path, depth),
+                Some(rules) if !rules.check(text, &self.checker.budget) => self.misfit(at, value, path, strip, depth),
                 _ => true,
             },
             Value::Array(items) => match &typed.array {
                 None => true,
-                Some(_) if !self.checker.enter(depth) => self.too_deep(path, value),
+                Some(_) if !self.enters(items.len(), depth) => self.too_deep(path, value),
                 Some(rules) => self.array(at, rules, items, path, strip, depth),
             },
             Value::Object(map) => match &typed.object {
                 None => true,
-                Some(_) if !self.checker.enter(depth) => self.too_deep(path, value),
+                Some(_) if !self.enters(map.len(), depth) => self.too_deep(path, value),
                 Some(rules) => self.object(at, rules, map, path, strip, depth),
             },
         }
@@ -143,12 +183,12 @@ impl<'c, 'a> Fixer<'c, 'a> {
         let mut map = as_object(object.take());
         map.insert("length".to_owned(), value.as_array().map_or(0, Vec::len).into());
         object = Value::Object(map);
-        let (mark, throws) = (self.repairs.len(), self.throws);
+        let (mark, throws) = (self.mark(), self.throws);
         self.typed(at, typed, &mut object, path, Strip::None, depth);
         if let (Value::Object(map), Some(rules)) = (&mut object, &typed.object) {
             self.drop_undeclared(rules, map, path);
         }
-        self.repairs.truncate(mark);
+        self.rollback(mark);
         if self.throws != throws {
             return self.keep(path, "object", Some(value));
         }
@@ -166,6 +206,14 @@ impl<'c, 'a> Fixer<'c, 'a> {
             && let Some(integer) = integer(number)
         {
             *number = integer;
+        }
+    }
+
+    /// Does with a value that does not conform what the mode says.
+    fn misfit(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> bool {
+        match self.mode {
+            Mode::Repair => self.convert(at, value, path, strip, depth),
+            _ => self.replace(at, value, path, depth),
         }
     }
 
@@ -196,7 +244,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
             }
             _ => None,
         };
-        let (mark, throws) = (self.repairs.len(), self.throws);
+        let (mark, throws) = (self.mark(), self.throws);
         if array.is_some() && self.compat() {
             // The items of a created array are cast in turn, and so is a default; one that is no array throws.
             created.as_array()?;
@@ -205,7 +253,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
             // What was made up gets its optional defaults as any other value does.
             self.within(Mode::Clean, |fixer| fixer.fix(at, &mut created, path_of_created(), Strip::All, depth + 1));
         }
-        self.repairs.truncate(mark);
+        self.rollback(mark);
         // Where nothing that fits is found, what came is as good, and nothing is made up. The original does.
         let fits = self.throws == throws && (self.compat() || self.checker.check(at, &created, depth));
         fits.then_some(created)
@@ -227,7 +275,8 @@ impl<'c, 'a> Fixer<'c, 'a> {
             Kind::Plain(_) | Kind::Literals(_) => true,
             _ => false,
         };
-        if creates && self.mode != Mode::Clean && !self.checker.check(target, value, depth) {
+        let replaces = !matches!(self.mode, Mode::Clean | Mode::Repair);
+        if creates && replaces && !self.checker.check(target, value, depth) {
             return self.replace(at, value, path, depth);
         }
         self.fix(target, value, path, strip, depth)
@@ -250,16 +299,54 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// Does something in another mode.
+    /// Does something in another mode, with a value that will be looked at again or was before.
     fn within<T>(&mut self, mode: Mode, run: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.mode, mode);
-        let result = run(self);
+        let result = self.again(run);
         self.mode = outer;
         result
     }
 
+    /// Does something with nodes that are counted already, or never are.
+    fn again<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.is_again, true);
+        let result = run(self);
+        self.is_again = outer;
+        result
+    }
+
+    /// Goes on after the steps ran out, if what is known of the value's size allows more.
+    #[inline]
+    fn goes_on(&self) -> bool {
+        !self.checker.budget.is_dry() || self.checker.budget.refill(None)
+    }
+
+    /// Enters a list or an object with so many parts.
+    fn enters(&self, parts: usize, depth: u32) -> bool {
+        let budget = &self.checker.budget;
+        if !self.is_again {
+            budget.grow(parts);
+        }
+        self.checker.enter(depth) && budget.spend(parts as u64 / 2)
+    }
+
+    /// Where the lists of what was told end now.
+    fn mark(&self) -> Mark {
+        Mark { repairs: self.repairs.mark(), told: self.told.as_ref().map_or(0, Told::mark) }
+    }
+
+    /// Takes back what was told since.
+    fn rollback(&mut self, mark: Mark) {
+        self.repairs.undo(mark.repairs);
+        if let Some(told) = &mut self.told {
+            told.undo(mark.told);
+        }
+    }
+
     fn too_deep(&mut self, path: &Path<'_>, value: &Value) -> bool {
-        if self.mode == Mode::Clean { false } else { self.keep(path, "less nesting", Some(value)) }
+        // That the steps ran out is told once, for the whole value.
+        let is_told = self.mode == Mode::Clean || self.checker.budget.is_dry();
+        if is_told { false } else { self.keep(path, "less nesting", Some(value)) }
     }
 
     /// Records what could not be repaired, for the original throws here.
@@ -270,16 +357,18 @@ impl<'c, 'a> Fixer<'c, 'a> {
 
     /// Records what remains wrong though nothing is thrown.
     fn remain(&mut self, path: &Path<'_>, expected: String, found: &'static str) -> bool {
-        self.record(path, expected, found);
-        if let Some(repair) = self.repairs.last_mut().filter(|_| self.mode != Mode::Clean) {
-            repair.kept = true;
-        }
+        self.note(path, expected, found, Change::Kept);
         false
     }
 
+    /// Records what was made up.
     fn record(&mut self, path: &Path<'_>, expected: String, found: &'static str) {
+        self.note(path, expected, found, Change::MadeUp);
+    }
+
+    fn note(&mut self, path: &Path<'_>, expected: String, found: &'static str, change: Change) {
         if self.mode != Mode::Clean {
-            self.repairs.push(Repair { pointer: path.pointer(), expected, found, kept: false });
+            self.repairs.tell(path, expected, found, change);
         }
     }
 

@@ -2,6 +2,9 @@
 
 use std::sync::{LazyLock, OnceLock};
 
+use super::budget::Budget;
+use super::report::{MAX_NAME, cut};
+
 /// The rules of a string.
 #[derive(Debug, Default)]
 pub(super) struct StringRules {
@@ -31,8 +34,10 @@ pub(super) enum Matcher {
 }
 
 impl StringRules {
-    pub(super) fn check(&self, text: &str) -> bool {
-        self.length(text) && self.patterns.iter().all(|pattern| pattern.matches(text)) && self.format_matches(text)
+    pub(super) fn check(&self, text: &str, budget: &Budget) -> bool {
+        self.length(text)
+            && self.patterns.iter().all(|pattern| pattern.is_in(text, budget))
+            && self.format_matches(text)
     }
 
     fn length(&self, text: &str) -> bool {
@@ -58,25 +63,31 @@ impl StringRules {
     fn format_matches(&self, text: &str) -> bool {
         match self.format.as_ref().map(|format| &format.matcher) {
             None | Some(Matcher::Annotation) => true,
+            // These go through a text once.
             Some(Matcher::Known(pattern)) => pattern.matches(text),
             Some(Matcher::Unknown) => false,
         }
     }
 
     /// A message for each rule that the string breaks.
-    pub(super) fn violations(&self, text: &str, mut say: impl FnMut(String)) {
+    pub(super) fn violations(&self, text: &str, budget: &Budget, mut say: impl FnMut(String)) {
         if let Some(min) = self.min.filter(|_| !self.longer(text)) {
             say(format!("Expected string length greater or equal to {min}"));
         }
         if let Some(max) = self.max.filter(|_| !self.shorter(text)) {
             say(format!("Expected string length less or equal to {max}"));
         }
-        for pattern in self.patterns.iter().filter(|pattern| !pattern.matches(text)) {
-            say(format!("Expected string to match '{}'", pattern.source));
+        for pattern in &self.patterns {
+            let source = cut(&pattern.source, MAX_NAME);
+            match pattern.look(text, budget) {
+                Found::Yes => {}
+                Found::No => say(format!("Expected string to match '{source}'")),
+                Found::TooLong => say(format!("Expected string to match '{source}', which takes too long to find out")),
+            }
         }
         if let Some(format) = self.format.as_ref().filter(|_| !self.format_matches(text)) {
             say(match format.matcher {
-                Matcher::Unknown => format!("Unknown format '{}'", format.name),
+                Matcher::Unknown => format!("Unknown format '{}'", cut(&format.name, MAX_NAME)),
                 _ => format!("Expected string to match '{}' format", format.name),
             });
         }
@@ -155,18 +166,53 @@ enum Engine {
     Unchecked,
 }
 
+/// Whether a pattern is in a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Yes,
+    No,
+    /// The search was ended, for it might have taken for ever.
+    TooLong,
+}
+
+/// How often a search may go back and try another way.
+const MAX_BACKTRACKS: usize = 20_000;
+/// How many steps a search counts for that goes back that often.
+const BACKTRACKING: u64 = 4096;
+
 impl Pattern {
     pub(super) fn new(source: &str, strict: bool) -> Self {
         Pattern { source: source.into(), strict, compiled: OnceLock::new() }
     }
 
+    /// Whether the pattern is in a text; what takes too long to find out is not.
+    pub(super) fn is_in(&self, text: &str, budget: &Budget) -> bool {
+        self.look(text, budget) == Found::Yes
+    }
+
+    /// The same for a name of a schema, of which there are few.
     pub(super) fn matches(&self, text: &str) -> bool {
-        match self.compiled.get_or_init(|| self.compile()) {
-            Engine::Linear(regex) => regex.is_match(text),
-            // An error is a match given up because it takes too long.
-            Engine::Backtracking(regex) => regex.is_match(text).unwrap_or(true),
-            Engine::Unchecked => true,
+        self.search(text) == Found::Yes
+    }
+
+    fn look(&self, text: &str, budget: &Budget) -> Found {
+        let found = if budget.spend(text.len() as u64 / 64) { self.search(text) } else { Found::No };
+        if found == Found::TooLong {
+            budget.spend(BACKTRACKING);
         }
+        found
+    }
+
+    fn search(&self, text: &str) -> Found {
+        let found = match self.compiled.get_or_init(|| self.compile()) {
+            Engine::Linear(regex) => regex.is_match(text),
+            Engine::Backtracking(regex) => match regex.is_match(text) {
+                Ok(found) => found,
+                Err(_) => return Found::TooLong,
+            },
+            Engine::Unchecked => true,
+        };
+        if found { Found::Yes } else { Found::No }
     }
 
     fn compile(&self) -> Engine {
@@ -174,7 +220,11 @@ impl Pattern {
         if let Ok(regex) = regex::RegexBuilder::new(&source).size_limit(SIZE_LIMIT).build() {
             return Engine::Linear(regex);
         }
-        match fancy_regex::RegexBuilder::new(&source).delegate_size_limit(SIZE_LIMIT).backtrack_limit(100_000).build() {
+        match fancy_regex::RegexBuilder::new(&source)
+            .delegate_size_limit(SIZE_LIMIT)
+            .backtrack_limit(MAX_BACKTRACKS)
+            .build()
+        {
             Ok(regex) => Engine::Backtracking(Box::new(regex)),
             Err(_) => Engine::Unchecked,
         }

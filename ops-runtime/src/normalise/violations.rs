@@ -1,67 +1,93 @@
 //! Everything that is wrong with a value, each with its place.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
-use super::Violation;
+use super::budget::ended;
 use super::check::{Checker, Tagged};
 use super::equal::repeated;
 use super::node::{Additional, ArrayRules, At, FRACTION, Intersect, Kind, Node, ObjectRules, Typed, Types, Union};
 use super::path::Path;
+use super::report::{MAX_NAME, Report, Violations, cut};
 
 /// Lists violations; the order and, in the compatible reading, the words are the original's.
 pub(super) struct Lister<'c, 'a> {
     checker: &'c Checker<'a>,
-    violations: Vec<Violation>,
-    /// How many may be listed.
-    limit: usize,
+    /// The value as a whole.
+    whole: Option<&'c Value>,
+    report: Report,
+    /// Whether one violation is enough.
+    stops: bool,
+    /// The nodes that were looked at, by the addresses of schema and node: several schemas may lead to one.
+    listed: HashSet<(usize, usize)>,
 }
 
 impl<'c, 'a> Lister<'c, 'a> {
-    pub(super) fn list(checker: &'c Checker<'a>, at: At<'a>, value: Option<&Value>, limit: usize) -> Vec<Violation> {
-        let mut lister = Lister { checker, violations: Vec::new(), limit };
-        lister.visit(at, value, &Path::ROOT, 0);
-        lister.violations
+    pub(super) fn list(checker: &'c Checker<'a>, at: At<'a>, value: Option<&'c Value>, limit: usize) -> Violations {
+        let (report, listed) = (Report::new(limit), HashSet::new());
+        let mut lister = Lister { checker, whole: value, report, stops: limit == 1, listed };
+        if !lister.stops {
+            // Each level is checked before what is inside it is listed.
+            checker.budget.remember();
+        }
+        checker.keeping(|| lister.visit(at, value, &Path::ROOT, 0));
+        if lister.report.count() == 0 && !lister.stops && value.is_some() {
+            // A schema that leads back to itself, for the same value.
+            lister.report.say(&Path::ROOT, || format!("Expected {}", describe(at.node)));
+        }
+        if checker.budget.has_ended() { lister.report.ended(ended()) } else { lister.report.finish() }
     }
 
-    fn say(&mut self, path: &Path<'_>, message: impl Into<String>) {
-        if self.violations.len() < self.limit {
-            self.violations.push(Violation { pointer: path.pointer(), message: message.into() });
-        }
+    fn say(&mut self, path: &Path<'_>, message: &'static str) {
+        self.report.say(path, || message);
+    }
+
+    /// Goes on after the steps ran out, if the value is large enough for more.
+    fn goes_on(&self) -> bool {
+        !self.checker.budget.is_dry() || self.checker.budget.refill(self.whole)
     }
 
     fn visit(&mut self, at: At<'a>, value: Option<&Value>, path: &Path<'_>, depth: u32) {
-        if self.violations.len() >= self.limit {
+        if self.stops && self.report.count() > 0 || !self.goes_on() {
             return;
         }
         if !self.checker.enter(depth) {
-            self.say(path, "Expected less nesting");
+            if !self.checker.budget.is_dry() {
+                self.say(path, "Expected less nesting");
+            }
             return;
+        }
+        if let (Kind::Union(_) | Kind::Intersect(_) | Kind::Typed(_), Some(value)) = (&at.node.kind, value) {
+            let is_scalar = matches!(at.node.kind, Kind::Typed(_)) && !value.is_array() && !value.is_object();
+            // The original lists what it finds as often as it finds it.
+            let key = (std::ptr::from_ref(at.node).addr(), std::ptr::from_ref(value).addr());
+            if !is_scalar && !self.checker.compat && !self.listed.insert(key) {
+                return;
+            }
         }
         match &at.node.kind {
             Kind::Any => {}
             Kind::Never => self.say(path, "Never"),
             Kind::Plain(types) => {
                 if !value.is_some_and(|value| types.admits(value)) {
-                    self.say(path, format!("Expected {}", types.describe()));
+                    self.report.say(path, || format!("Expected {}", types.describe()));
                 }
             }
             Kind::Typed(typed) => match value.filter(|value| typed.types.admits(value)) {
                 Some(value) => self.typed(at, typed, value, path, depth),
                 None => {
                     let tuple = typed.array.as_ref().is_some_and(|rules| rules.exact);
-                    self.say(
-                        path,
-                        if tuple {
-                            "Expected tuple".to_owned()
-                        } else {
-                            format!("Expected {}", typed.types.describe())
-                        },
-                    );
+                    self.report.say(path, || match tuple {
+                        true => "Expected tuple".to_owned(),
+                        false => format!("Expected {}", typed.types.describe()),
+                    });
                 }
             },
             Kind::Literals(values) => {
                 if !value.is_some_and(|value| self.checker.is_one_of(values, value)) {
-                    self.say(path, self.literals(values));
+                    let compat = self.checker.compat;
+                    self.report.say(path, || literals(values, compat));
                 }
             }
             Kind::Union(union) => self.union(at, union, value, path, depth),
@@ -74,28 +100,18 @@ impl<'c, 'a> Lister<'c, 'a> {
         }
     }
 
-    fn literals(&self, values: &[Value]) -> String {
-        match values {
-            [Value::String(text)] => format!("Expected '{text}'"),
-            [value] if self.checker.compat => format!("Expected {}", interpolated(value, 0)),
-            [value] => format!("Expected {value}"),
-            _ if self.checker.compat => "Expected union value".to_owned(),
-            values => format!("Expected {}", one_of(values)),
-        }
-    }
-
     fn typed(&mut self, at: At<'a>, typed: &'a Typed, value: &Value, path: &Path<'_>, depth: u32) {
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
                 if let Some(rules) = &typed.number {
                     let name = if typed.types.has(FRACTION) { "number" } else { "integer" };
-                    rules.violations(number, name, |message| self.say(path, message));
+                    rules.violations(number, name, |message| self.report.say(path, || message));
                 }
             }
             Value::String(text) => {
                 if let Some(rules) = &typed.string {
-                    rules.violations(text, |message| self.say(path, message));
+                    rules.violations(text, &self.checker.budget, |message| self.report.say(path, || message));
                 }
             }
             Value::Array(items) => {
@@ -114,14 +130,14 @@ impl<'c, 'a> Lister<'c, 'a> {
     fn array(&mut self, at: At<'a>, rules: &'a ArrayRules, items: &[Value], path: &Path<'_>, depth: u32) {
         let length = items.len() as u64;
         if rules.exact && length != rules.prefix.len() as u64 {
-            self.say(path, format!("Expected tuple to have {} elements", rules.prefix.len()));
+            self.report.say(path, || format!("Expected tuple to have {} elements", rules.prefix.len()));
             return;
         }
         if let Some(min) = rules.min.filter(|min| length < *min) {
-            self.say(path, format!("Expected array length to be greater or equal to {min}"));
+            self.report.say(path, || format!("Expected array length to be greater or equal to {min}"));
         }
         if let Some(max) = rules.limit().filter(|max| length > *max) {
-            self.say(path, format!("Expected array length to be less or equal to {max}"));
+            self.report.say(path, || format!("Expected array length to be less or equal to {max}"));
         }
         for (index, item) in items.iter().enumerate() {
             if let Some(node) = rules.item(index) {
@@ -136,10 +152,10 @@ impl<'c, 'a> Lister<'c, 'a> {
     fn object(&mut self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, path: &Path<'_>, depth: u32) {
         let count = map.len() as u64;
         if let Some(min) = rules.min.filter(|min| count < *min) {
-            self.say(path, format!("Expected object to have at least {min} properties"));
+            self.report.say(path, || format!("Expected object to have at least {min} properties"));
         }
         if let Some(max) = rules.max.filter(|max| count > *max) {
-            self.say(path, format!("Expected object to have no more than {max} properties"));
+            self.report.say(path, || format!("Expected object to have no more than {max} properties"));
         }
         let required = rules.properties.iter().filter(|property| property.required).map(|property| &property.name);
         for name in required.chain(&rules.ghosts) {
@@ -164,7 +180,7 @@ impl<'c, 'a> Lister<'c, 'a> {
     fn unlisted(&mut self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>, path: &Path<'_>, depth: u32) {
         for (name, value) in map {
             let mut listed = rules.find(name, &mut 0).is_some();
-            for (_, node) in rules.patterns.iter().filter(|(pattern, _)| pattern.matches(name)) {
+            for (_, node) in rules.patterns.iter().filter(|(pattern, _)| pattern.is_in(name, &self.checker.budget)) {
                 listed = true;
                 self.visit(at.to(node), Some(value), &path.key(name), depth + 1);
             }
@@ -185,7 +201,7 @@ impl<'c, 'a> Lister<'c, 'a> {
             }
             return;
         };
-        if self.checker.check(at, value, depth) {
+        if self.checker.check(at, value, depth) || self.checker.budget.is_dry() {
             return;
         }
         // Where it is clear which variant is meant, say what is wrong with that.
@@ -206,11 +222,11 @@ impl<'c, 'a> Lister<'c, 'a> {
     }
 
     fn intersect(&mut self, at: At<'a>, all: &'a Intersect, value: Option<&Value>, path: &Path<'_>, depth: u32) {
-        let before = self.violations.len();
+        let before = self.report.count();
         for member in &all.members {
             self.visit(at.to(member), value, path, depth + 1);
         }
-        let failed = self.violations.len() > before;
+        let failed = self.report.count() > before;
         if failed && self.checker.compat {
             self.say(path, "Expected all values to match");
         }
@@ -222,9 +238,25 @@ impl<'c, 'a> Lister<'c, 'a> {
     }
 }
 
+fn literals(values: &[Value], compat: bool) -> String {
+    match values {
+        [Value::String(text)] => format!("Expected '{}'", cut(text, MAX_NAME)),
+        [value] if compat => format!("Expected {}", interpolated(value, 0)),
+        [value] => format!("Expected {}", cut(&value.to_string(), MAX_NAME)),
+        _ if compat => "Expected union value".to_owned(),
+        values => format!("Expected {}", one_of(values)),
+    }
+}
+
 /// The first few of the values that are allowed.
-fn one_of(values: &[Value]) -> String {
+pub(super) fn one_of(values: &[Value]) -> String {
     const SHOWN: usize = 8;
+    if let [value] = values {
+        return match value {
+            Value::String(text) => format!("'{}'", cut(text, MAX_NAME)),
+            value => cut(&value.to_string(), MAX_NAME).into_owned(),
+        };
+    }
     let mut text = String::from("one of ");
     for (index, value) in values.iter().take(SHOWN).enumerate() {
         if index > 0 {
@@ -263,7 +295,7 @@ impl<'a> Checker<'a> {
         if let (Kind::Typed(typed), Some(value)) = (&at.node.kind, value)
             && typed.types.admits(value)
             && !value.is_object()
-            && let Some(violation) = Lister::list(self, at, Some(value), 1).into_iter().next()
+            && let Some(violation) = Lister::list(self, at, Some(value), 1).list.into_iter().next()
             && violation.pointer.is_empty()
             && let Some(expected) = violation.message.strip_prefix("Expected ")
         {
@@ -275,11 +307,7 @@ impl<'a> Checker<'a> {
 
 fn describe(node: &Node) -> String {
     match &node.kind {
-        Kind::Literals(values) if values.len() == 1 => match values.first() {
-            Some(Value::String(text)) => format!("'{text}'"),
-            Some(value) => value.to_string(),
-            None => "nothing".to_owned(),
-        },
+        Kind::Literals(values) if values.is_empty() => "nothing".to_owned(),
         Kind::Literals(values) => one_of(values),
         Kind::Any => "any value".to_owned(),
         Kind::Ref(_) => "a schema".to_owned(),

@@ -9,8 +9,10 @@ use serde_json::error::Category;
 
 use super::pointer;
 
-/// The characters of a message that are kept on the way out of a buffer.
+/// The characters of a message that are kept.
 const MESSAGE: usize = 500;
+/// The characters of a pointer that are kept.
+const POINTER: usize = 1024;
 
 /// Why a JSON text or value is not one of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,12 +92,19 @@ fn locate(text: &[u8], error: &serde_json::Error) -> DecodeError {
         // A syntax error points behind the byte that is wrong, which closes or separates nothing.
         offset = offset.saturating_sub(1);
     }
-    match split_below(&message) {
-        Some((below, message)) => {
-            let pointer = pointer::of_container(text, offset) + &below.replace("~2", ":");
-            DecodeError { pointer, message: message.to_owned() }
-        }
-        None => DecodeError { pointer: pointer::of_value(text, offset), message },
+    let (pointer, message) = match split_below(&message) {
+        Some((below, message)) => (pointer::of_container(text, offset) + &below.replace("~2", ":"), message),
+        None => (pointer::of_value(text, offset), message.as_str()),
+    };
+    // Names and texts of the input are in both.
+    DecodeError { pointer: cut(&pointer, POINTER), message: cut(message, MESSAGE) }
+}
+
+/// The beginning of a text that is too long to be told.
+fn cut(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}..", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

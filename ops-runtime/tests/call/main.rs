@@ -38,7 +38,7 @@ macro_rules! conformance {
                     a_cancelled_call_is_aborted, an_abort_drops_nested_calls, a_worker_that_stops_finishes;
                 subscriptions: finite, endless_until_the_caller_stops, ended_by_the_worker, failing_midway,
                     in_order, slow_readers_hold_up_nobody, nobody_reads, silent_ones_time_out, many_at_once,
-                    refused_before_the_first_item;
+                    refused_before_the_first_item, errors_among_the_items, errors_among_the_items_and_an_abort;
                 workers: each_request_is_started_once, killed_with_calls_in_flight, announced_later, one_of_two_stops;
             );
         }

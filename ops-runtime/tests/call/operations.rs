@@ -13,7 +13,7 @@ use ops_runtime::{
 use serde_json::{Value, json};
 
 /// How many operations [`registry`] has.
-pub(crate) const COUNT: usize = 18;
+pub(crate) const COUNT: usize = 19;
 
 /// What happens in the handlers of one worker.
 #[derive(Default)]
@@ -166,12 +166,42 @@ pub(crate) async fn silent_after(items: u64, context: Context) -> Result<impl St
     }))
 }
 
+/// Gives the items of a script, those that are not there being errors; between any two it pauses, if it is told to. At the
+/// end it stays silent, if it is told to.
+#[operation(namespace = "test")]
+pub(crate) async fn script(
+    items: Vec<Option<u64>>,
+    pauses: bool,
+    stays: bool,
+    context: Context,
+) -> Result<impl Stream<Item = Result<u64, CallError>>, CallError> {
+    let alive = probe(&context)?.enter();
+    let items = stream::iter(items).then(move |item| async move {
+        if pauses {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        item.ok_or_else(|| CallError::new("OUT_OF_STOCK", "no such item").with_details(json!({ "raw": "{\"n\":" })))
+    });
+    let end = stream::once(async move {
+        match (stays, pauses) {
+            (true, _) => std::future::pending().await,
+            (_, true) => tokio::time::sleep(Duration::from_millis(2)).await,
+            _ => {}
+        }
+        Ok(0)
+    });
+    Ok(items.chain(end.filter(|_| std::future::ready(false))).map(move |item| {
+        let _ = &alive;
+        item
+    }))
+}
+
 /// The operations, with a probe that tells of this worker's handlers.
 pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     let registry = Registry::builder().state(probe.clone()).build();
     registry.register_all([Registration::from(Add), Echo.into(), Fail.into(), Panics.into(), Wait.into()]).unwrap();
     registry.register_all([Registration::from(Outer), About.into(), AboutNested.into(), Secret.into()]).unwrap();
-    registry.register_all([Registration::from(Count), FailAfter.into(), SilentAfter.into()]).unwrap();
+    registry.register_all([Registration::from(Count), FailAfter.into(), SilentAfter.into(), Script.into()]).unwrap();
     registry.register_all([Big.into(), Sealed.into(), declares(), tool(), passes(), shabby()]).unwrap();
     assert_eq!(registry.list().len(), COUNT);
     registry

@@ -21,7 +21,7 @@ async fn a_program_in_python() {
     let python = format!("{root}/tests/peers/.venv/bin/python");
     assert!(std::path::Path::new(&python).exists(), "no Python environment: run tests/peers/install");
     let probe = Arc::new(Probe::default());
-    let hub = Hub::new(CallHandler::new(registry(&probe)));
+    let hub = Hub::new(CallHandler::new(registry(&probe))).with_anonymous_serving();
     let server = hub.listen("127.0.0.1:0").await.unwrap();
     let mut child = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/call/peer.py"))

@@ -5,43 +5,58 @@ use std::time::Duration;
 
 use ops_runtime::record::{from_value, to_value};
 use ops_runtime::{
-    AccessControl, Binding, Definition, ErrorDefinition, HttpBinding, HttpBody, HttpParameter, HttpResponse,
-    McpBinding, McpOutput, OperationKind, OperationSpec, ParameterStyle, Schema, StatusRange, wire,
+    AccessControl, Binding, Definition, ErrorDefinition, HttpBinding, HttpBody, HttpFixed, HttpParameter, HttpResponse,
+    Literal, McpBinding, McpOutput, OperationKind, OperationSpec, ParameterStyle, Schema, StatusRange, wire,
 };
 use serde_json::json;
 
 use super::golden::{check, refused};
 
-const LIST: HttpBinding = HttpBinding::new("POST", "/pets/{petId}/toys")
-    .with_server("https://pets.example/v1")
-    .with_parameters(
-        const {
-            &[
-                HttpParameter::path("petId"),
-                HttpParameter::path("label").with_style(ParameterStyle::Label, true),
-                HttpParameter::path("matrix").with_style(ParameterStyle::Matrix, false),
-                HttpParameter::query("tags"),
-                HttpParameter::query("csv").with_style(ParameterStyle::Form, false).with_reserved(),
-                HttpParameter::query("space").with_style(ParameterStyle::SpaceDelimited, false),
-                HttpParameter::query("pipe").with_style(ParameterStyle::PipeDelimited, true),
-                HttpParameter::query("deep").with_style(ParameterStyle::DeepObject, true),
-                HttpParameter::query("filter").with_style(ParameterStyle::Json, false),
-                HttpParameter::header("X-Trace").with_property("trace"),
-                HttpParameter::cookie("session"),
-            ]
-        },
-    )
-    .with_bodies(const { &[HttpBody::new("application/json"), HttpBody::new("text/plain").with_property("text")] })
-    .with_responses(
-        const {
-            &[
-                HttpResponse::new(StatusRange::Exact(200), "application/json"),
-                HttpResponse::empty(StatusRange::Exact(204)),
-                HttpResponse::new(StatusRange::Class(4), "application/problem+json"),
-                HttpResponse::empty(StatusRange::Default),
-            ]
-        },
-    );
+const FIXED: &[HttpFixed] = &[
+    HttpFixed::new("stream", Literal::text("on")),
+    HttpFixed::new("raw", Literal::Bool(false)),
+    HttpFixed::absent("no"),
+];
+
+const LIST: HttpBinding =
+    HttpBinding::new("POST", "/pets/{petId}/toys")
+        .with_server("https://pets.example/v1")
+        .with_parameters(
+            const {
+                &[
+                    HttpParameter::path("petId"),
+                    HttpParameter::path("label").with_style(ParameterStyle::Label, true),
+                    HttpParameter::path("matrix").with_style(ParameterStyle::Matrix, false),
+                    HttpParameter::query("tags"),
+                    HttpParameter::query("csv").with_style(ParameterStyle::Form, false).with_reserved(),
+                    HttpParameter::query("space").with_style(ParameterStyle::SpaceDelimited, false),
+                    HttpParameter::query("pipe").with_style(ParameterStyle::PipeDelimited, true),
+                    HttpParameter::query("deep").with_style(ParameterStyle::DeepObject, true),
+                    HttpParameter::query("filter").with_style(ParameterStyle::Json, false),
+                    HttpParameter::header("X-Trace").with_property("trace"),
+                    HttpParameter::cookie("session"),
+                    HttpParameter::query("watch").with_fixed(Literal::Bool(true)),
+                ]
+            },
+        )
+        .with_bodies(
+            const {
+                &[
+                    HttpBody::new("application/json"),
+                    HttpBody::new("text/plain").with_property("text").with_fixed(FIXED),
+                ]
+            },
+        )
+        .with_responses(
+            const {
+                &[
+                    HttpResponse::new(StatusRange::Exact(200), "application/json"),
+                    HttpResponse::empty(StatusRange::Exact(204)),
+                    HttpResponse::new(StatusRange::Class(4), "application/problem+json"),
+                    HttpResponse::empty(StatusRange::Default),
+                ]
+            },
+        );
 
 static DEFINITIONS: &[Definition] = &[
     Definition::new("Pet", r##"{"type":"object","properties":{"parent":{"$ref":"#/$defs/Pet"}}}"##),

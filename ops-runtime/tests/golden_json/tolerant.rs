@@ -30,19 +30,76 @@ fn refused<T: DeserializeOwned + Debug>(json: Value, pointer: &str, message: &st
 #[test]
 fn whatever_is_detected_as_an_envelope_is_read_as_one() {
     let metas = [
-        json!({ "source": "local", "operationId": "a.b", "timestamp": 1.5 }),
-        json!({ "source": "local", "operationId": "a.b", "timestamp": -1 }),
+        json!({ "source": "local", "operationId": "a.b", "timestamp": 15 }),
+        json!({ "source": "local", "operationId": "a.b", "timestamp": 1e3 }),
+        json!({ "timestamp": 0, "operationId": "", "source": "local" }),
         json!({ "source": "http", "statusCode": 200 }),
         json!({ "source": "http", "statusCode": 200.0, "headers": null, "contentType": null, "setCookie": null }),
-        json!({ "source": "mcp", "isError": false, "content": [1, null, "x", {}, { "type": 7 }] }),
+        json!({ "source": "http", "statusCode": 200, "headers": { "A": "1", "a": "2" }, "setCookie": [] }),
+        json!({ "source": "http", "statusCode": 200, "event": { "type": "tick" } }),
+        json!({ "source": "mcp", "isError": false, "content": [], "structuredContent": null, "_meta": null }),
+        json!({ "source": "mcp", "isError": true, "content": [
+            { "type": "text", "text": "a", "annotations": { "priority": 1.0, "new": null }, "new": { "a": [] } },
+            { "type": "audio" },
+            { "type": "resource", "resource": { "uri": "a:b", "text": null, "size": 3 } },
+        ], "_meta": { "a": [null, 1.50] } }),
     ];
     for meta in metas {
-        let envelope = json!({ "data": null, "meta": meta, "warnings": null, "version": 2 });
+        let envelope = json!({ "data": null, "meta": meta, "warnings": null });
         assert!(is_response_envelope(&envelope), "{envelope}");
         from_value::<ResponseEnvelope<()>>(&envelope).unwrap();
         from_value::<ResponseEnvelope<Option<u8>>>(&envelope).unwrap();
         from_value::<ResponseEnvelope<Value>>(&envelope).unwrap();
     }
+}
+
+#[test]
+fn what_would_lose_a_member_is_no_envelope() {
+    let local = || json!({ "source": "local", "operationId": "a.b", "timestamp": 1 });
+    let http = || json!({ "source": "http", "statusCode": 200 });
+    let mcp =
+        |block: Value| json!({ "source": "mcp", "isError": false, "content": [{ "type": "text", "text": "" }, block] });
+    let with = |mut meta: Value, name: &str, value: Value| {
+        meta[name] = value;
+        meta
+    };
+    let metas = [
+        with(local(), "timestamp", json!(1.5)),
+        with(local(), "timestamp", json!(-1)),
+        with(local(), "page", json!(2)),
+        with(local(), "page", json!(null)),
+        with(local(), "statusCode", json!(200)),
+        with(http(), "statusCode", json!(200.5)),
+        with(http(), "statusCode", json!(70_000)),
+        with(http(), "headers", json!({ "a": ["1", "2"] })),
+        with(http(), "headers", json!({ "a": null })),
+        with(http(), "contentType", json!(["a"])),
+        with(http(), "reason", json!("OK")),
+        with(http(), "event", json!({ "type": "tick", "id": "", "retry": null })),
+        with(http(), "setCookie", json!("a=b")),
+        mcp(json!(1)),
+        mcp(json!({ "type": "hologram" })),
+        mcp(json!({ "type": "text", "text": 7 })),
+        with(mcp(json!({ "type": "text" })), "resultType", json!("complete")),
+        with(mcp(json!({ "type": "text" })), "_meta", json!([])),
+    ];
+    for meta in metas {
+        let value = json!({ "data": null, "meta": meta });
+        assert!(!is_response_envelope(&value), "{value}");
+    }
+    let warning = json!({ "pointer": "", "expected": "a", "found": "b" });
+    for (name, member) in [
+        ("page", json!(2)),
+        ("page", json!(null)),
+        ("warnings", json!({})),
+        ("warnings", json!([with(warning.clone(), "at", json!(null))])),
+        ("warnings", json!([warning, { "pointer": "" }])),
+    ] {
+        let value = with(json!({ "data": 1, "meta": local() }), name, member);
+        assert!(!is_response_envelope(&value), "{value}");
+    }
+    assert!(is_response_envelope(&json!({ "data": 1, "meta": local(), "warnings": [warning, warning] })));
+    assert!(is_response_envelope(&json!({ "data": 1, "meta": local(), "warnings": [] })));
 }
 
 #[test]

@@ -39,8 +39,13 @@ fn any_of(path: &'static str, requirements: Vec<SecurityRequirement>) -> HttpBin
 
 async fn seen(config: HttpConfig, binding: HttpBinding) -> Result<Value, ops_runtime::CallError> {
     let client = HttpClient::new(config)?;
+    // What the binding does not declare cannot be given.
+    let declares = |name: &str| binding.parameters.iter().any(|parameter| parameter.property == name);
+    let all = [("k", json!("theirs")), ("sid", json!("theirs")), ("q", json!(1))];
+    let input = all.into_iter().filter(|(name, _)| declares(name)).map(|(name, value)| (name.to_owned(), value));
+    let input = Value::Object(input.collect());
     client.add([spec(OperationKind::Query, "x", binding)]).unwrap();
-    Ok(client.call("t.x", json!({ "k": "theirs", "sid": "theirs", "q": 1 })).await?.data)
+    Ok(client.call("t.x", input).await?.data)
 }
 
 #[tokio::test]

@@ -144,5 +144,47 @@ async fn a_service_of_the_users() {
     client.add([get("hello"), get("fails")]).unwrap();
     assert_eq!(client.call("t.hello", json!({})).await.unwrap().data, "GET /hello");
     let error = client.call("t.fails", json!({})).await.unwrap_err();
-    assert_eq!(error.to_string(), "EXECUTION_ERROR: the request failed: the cable is cut");
+    assert_eq!(error.to_string(), "t.fails: EXECUTION_ERROR: the request failed: the cable is cut");
+}
+
+/// Two versions of an API in one namespace.
+macro_rules! get_pet {
+    ($name:ident, $path:literal, $parameter:literal) => {
+        struct $name;
+        impl Operation for $name {
+            type Input = Value;
+            type Output = Value;
+            const SPEC: &'static OperationSpec = &OperationSpec::query("t.pet").with_http(
+                HttpBinding::new("GET", $path).with_parameters(const { &[HttpParameter::query($parameter)] }),
+            );
+        }
+        impl Call for $name {}
+    };
+}
+
+get_pet!(FirstPet, "/echo/v1/pet", "id");
+get_pet!(SecondPet, "/echo/v2/pet", "key");
+
+#[tokio::test]
+async fn a_client_runs_each_type_by_its_own_spec() {
+    let server = Server::start().await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(server.url())).unwrap();
+    for _ in 0..2 {
+        let first = client.execute::<FirstPet>(json!({ "id": 1 })).await.unwrap().data;
+        let second = client.execute::<SecondPet>(json!({ "key": 2 })).await.unwrap().data;
+        assert_eq!((&first["uri"], &second["uri"]), (&json!("/echo/v1/pet?id=1"), &json!("/echo/v2/pet?key=2")));
+    }
+    // An id is of one operation: here, of the one that came first.
+    assert_eq!(client.call("t.pet", json!({ "id": 3 })).await.unwrap().data["uri"], "/echo/v1/pet?id=3");
+    assert_eq!(client.list().len(), 1);
+    let error = client.add([SecondPet::SPEC]).unwrap_err().to_string();
+    assert!(error.contains("`GET /echo/v1/pet`") && error.contains("`GET /echo/v2/pet`"), "{error}");
+
+    // A registry has one of the two, and runs the other by neither.
+    let registry = Registry::new();
+    registry.register_all(client.bind([FirstPet::SPEC])).unwrap();
+    assert_eq!(registry.execute::<FirstPet>(json!({ "id": 1 })).await.unwrap().data["uri"], "/echo/v1/pet?id=1");
+    let error = registry.execute::<SecondPet>(json!({ "key": 2 })).await.unwrap_err();
+    assert!(error.message().contains("`GET /echo/v1/pet`") && error.message().contains("SecondPet`"), "{error}");
+    assert!(registry.register_all(client.bind([SecondPet::SPEC])).is_err());
 }

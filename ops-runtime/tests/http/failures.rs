@@ -23,7 +23,7 @@ async fn a_status_that_is_no_success() {
     let server = Server::start().await;
     let config = HttpConfig::new().with_base_url(server.url());
     let error = call(config.clone(), "conflict").await.unwrap_err();
-    assert_eq!(error.to_string(), "EXECUTION_ERROR: HTTP 409: Conflict");
+    assert_eq!(error.to_string(), "t.conflict: HTTP 409: Conflict");
     assert_eq!((error_status(&error), &error.details()["contentType"]), (Some(409), &json!("application/json")));
     assert_eq!(error_body::<Value>(&error).unwrap(), json!({ "by": "ann" }));
 
@@ -54,7 +54,10 @@ async fn a_response_without_end() {
     let server = Server::start().await;
     let config = HttpConfig::new().with_base_url(server.url()).with_max_response(100_000);
     let error = call(config, "large").await.unwrap_err();
-    assert_eq!(error.to_string(), "EXECUTION_ERROR: the response is larger than 100000 bytes");
+    assert_eq!(
+        error.to_string(),
+        "t.large: EXECUTION_ERROR: the response is larger than 100000 bytes: raise `with_max_response`"
+    );
 }
 
 #[tokio::test]

@@ -106,6 +106,43 @@ async fn no_child_is_left_behind() {
     gone(pid).await;
 }
 
+/// What a script of a shell says, that is a server which exits at once.
+#[cfg(unix)]
+async fn last_words(script: &str) -> String {
+    let started = std::time::Instant::now();
+    let error = McpClient::connect(McpServerConfig::stdio("sh", ["-c", script])).await.unwrap_err();
+    assert!(started.elapsed() < Duration::from_secs(20), "it does not wait for its end: {script}: {error}");
+    error.message().to_owned()
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_server_that_exits_at_once_says_why() {
+    // Often: what it writes, its exit and our first message come in any order.
+    for _ in 0..20 {
+        assert_eq!(
+            last_words("echo boom >&2; exit 3").await,
+            "cannot connect to the MCP server `sh`: it exited (exit status: 3); the last lines that it wrote to standard \
+             error are:\nboom"
+        );
+    }
+    for (script, parts) in [
+        ("echo bye >&2; kill -9 $$", &["(signal: 9", "\nbye"][..]),
+        // It reads nothing, and goes on for a while.
+        ("exec <&-; echo deaf >&2; sleep 30", &["it reads no more", "\ndeaf"]),
+        // A process that it leaves behind holds its standard error.
+        ("echo last >&2; sleep 30 >&2 & exit 4", &["exit status: 4", "\nlast"]),
+        ("printf 'a\\033[31mb\\n' >&2; exit 1", &["\na\\u{1b}[31mb"]),
+        ("head -c 3000 /dev/zero | tr '\\0' x >&2; exit 1", &["\nxxx", "x..."]),
+    ] {
+        let message = last_words(script).await;
+        assert!(parts.iter().all(|part| message.contains(part)), "{script}: {message}");
+        assert!(message.len() < 1000, "{message}");
+    }
+    let many = last_words("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $i >&2; done; exit 1").await;
+    assert!(many.contains("are:\nline 3\n") && many.ends_with("line 12"), "the last ten: {many}");
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_start_says_why() {
     let error = McpClient::connect(faulty("dead")).await.unwrap_err();

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use ops_runtime::mcp::{McpServer, McpServerOptions};
-use ops_runtime::{CallError, Handler, OperationKind, OperationSpec, Registration, Registry};
+use ops_runtime::mcp::{self, McpServer, McpServerOptions};
+use ops_runtime::{
+    BoxFuture, CallError, Context, Endpoint, Handler, OperationKind, OperationSpec, Payload, Registration, Registry,
+    ResponseEnvelope,
+};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};
@@ -52,6 +55,47 @@ async fn results_are_structured_as_the_revision_allows() {
     }
 }
 
+/// A tool of another server, which has no output schema.
+struct Undeclared(Value);
+
+impl Endpoint for Undeclared {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        _: Value,
+        _: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let answer = mcp::decode(spec, self.0.clone());
+        Box::pin(async move { answer })
+    }
+}
+
+#[tokio::test]
+async fn a_tool_without_an_output_schema_is_served_as_it_is() {
+    let text = json!({ "type": "text", "text": "hello" });
+    for structured in [Some(json!({ "a": 1 })), Some(json!([1])), None] {
+        let mut answer = json!({ "content": [text] });
+        answer.as_object_mut().unwrap().extend(structured.clone().map(|value| ("structuredContent".to_owned(), value)));
+        for revision in REVISIONS {
+            let list = json!({ "tools": [{ "name": "show", "inputSchema": { "type": "object" } }] });
+            let (api, _) = mcp::read(&list, &mcp::ReadOptions::new()).unwrap();
+            let registry = Registry::new();
+            for spec in api.operations {
+                registry.register(Registration::new(spec, Handler::endpoint(Undeclared(answer.clone())))).unwrap();
+            }
+            let name = registry.list()[0].id.replace('.', "_");
+            let mut client = Client::connect(McpServer::new(registry), revision).await;
+            let listed = client.request("tools/list", json!({})).await["result"]["tools"][0].clone();
+            assert_eq!((&listed["name"], listed.get("outputSchema")), (&json!(name), None));
+            let result = client.call(&name, json!({})).await;
+            assert_eq!(result["content"], json!([text]));
+            // What the revision has no room for is in the text alone.
+            let fits = |value: &Value| revision >= "2026" || value.is_object();
+            assert_eq!(result.get("structuredContent"), structured.as_ref().filter(|value| fits(value)));
+        }
+    }
+}
+
 #[tokio::test]
 async fn structured_content_conforms_to_the_schema() {
     for revision in REVISIONS {
@@ -76,9 +120,10 @@ async fn structured_content_conforms_to_the_schema() {
 async fn an_input_that_is_no_object_is_wrapped() {
     let mut client = Client::connect(server(), REVISIONS[0]).await;
     let result = client.call("odd_pets_list_all", json!({ "input": 7 })).await;
-    // The handler gives back a number where an object is promised, so it was repaired, and that is said.
-    assert_eq!(result["structuredContent"], json!({ "result": {} }), "{result}");
-    assert_eq!(result["_meta"]["ops/warnings"][0]["found"], "integer", "{result}");
+    // The handler gives back a number where an object is promised: nothing is made up in its place.
+    let error = &result["_meta"]["ops/error"];
+    assert_eq!((&error["code"], &result["isError"]), (&json!("VALIDATION_ERROR"), &json!(true)), "{result}");
+    assert_eq!(error["details"]["violations"][0]["found"], "number", "{result}");
     for arguments in [json!({}), json!({ "input": "7" })] {
         let result = client.call("odd_pets_list_all", arguments).await;
         assert_eq!(result["_meta"]["ops/error"]["code"], "VALIDATION_ERROR", "{result}");

@@ -8,5 +8,6 @@ mod conformance;
 mod document;
 mod fixture;
 mod http;
+mod same;
 mod streams;
 mod tools;

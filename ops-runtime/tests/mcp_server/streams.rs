@@ -84,6 +84,55 @@ async fn errors_among_the_items_hide_none_of_them() {
     assert_eq!(texts, ["BAD: no item", "BAD: no item", "[1,2]"]);
 }
 
+#[tokio::test]
+async fn items_that_fail_are_told_in_their_place() {
+    let items = |_, _| async {
+        let failed = || Err(CallError::new("BAD", "no item").with_details(json!({ "raw": "{" })));
+        let secret = Err(CallError::execution("the password is 1234"));
+        Ok(stream::iter([failed(), Ok(json!("one")), failed(), secret, Ok(json!({ "n": 2 })), failed()]))
+    };
+    let serve = || with(OperationKind::Subscription, Handler::dynamic_stream(items));
+    for revision in REVISIONS {
+        let mut client = Client::connect(serve(), revision).await;
+        let params = json!({ "name": "demo_run", "arguments": {}, "_meta": { "progressToken": "p" } });
+        let result = client.request("tools/call", params).await["result"].clone();
+        let bad = "BAD: no item\n{\"raw\":\"{\"}";
+        let told: Vec<_> = client.notifications.drain(..).map(|message| message["params"].clone()).collect();
+        assert_eq!(told.iter().map(|told| &told["progress"]).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let said: Vec<_> = told.iter().map(|told| told["message"].as_str().unwrap()).collect();
+        assert_eq!([said[0], said[1], said[2], said[4], said[5]], [bad, "one", bad, "{\"n\":2}", bad]);
+        assert_eq!((&result["isError"], result.get("structuredContent")), (&json!(true), None));
+        let errors = result["_meta"]["ops/errors"].as_array().unwrap();
+        let places: Vec<_> = errors.iter().map(|error| error["index"].as_u64().unwrap()).collect();
+        assert_eq!(places, [0, 2, 3, 5]);
+        assert_eq!(errors[1], json!({ "code": "BAD", "message": "no item", "details": { "raw": "{" }, "index": 2 }));
+        assert_eq!(result["_meta"]["ops/error"]["code"], "BAD");
+        let texts: Vec<_> = result["content"].as_array().unwrap().iter().map(|block| &block["text"]).collect();
+        assert_eq!((texts.len(), texts[0], texts[4]), (5, &json!(bad), &json!(r#"["one",{"n":2}]"#)));
+        assert!(!format!("{told:?}{result}").contains("1234"), "what is not for callers is told to nobody");
+    }
+}
+
+#[tokio::test]
+async fn what_is_collected_is_bounded_with_items_that_fail() {
+    let failing = |_, _| async {
+        let item = |n: u64| if n.is_multiple_of(2) { Err(CallError::new("BAD", "x".repeat(20))) } else { Ok(json!(n)) };
+        Ok(stream::iter((0..).map(item)))
+    };
+    for (items, bytes, places) in [(5, usize::MAX, vec![0, 2, 4]), (usize::MAX, 60, vec![0, 2]), (9, 5, vec![0])] {
+        let mut options = McpServerOptions::default();
+        (options.max_items, options.max_bytes) = (items, bytes);
+        let server = with(OperationKind::Subscription, Handler::dynamic_stream(failing)).with_options(options);
+        let mut client = Client::connect(server, REVISIONS[1]).await;
+        let result = client.call("demo_run", json!({})).await;
+        let errors = result["_meta"]["ops/errors"].as_array().unwrap();
+        assert_eq!(errors.iter().map(|error| error["index"].as_u64().unwrap()).collect::<Vec<_>>(), places);
+        assert_eq!(result["_meta"]["ops/truncated"], true);
+        let last = result["content"].as_array().unwrap().last().unwrap();
+        assert!(last["text"].as_str().unwrap().starts_with("Stopped after "), "{last}");
+    }
+}
+
 /// Tells when it is dropped.
 struct Tell(Arc<Notify>);
 

@@ -69,12 +69,7 @@ impl Run {
         let result = call["result"].clone();
         self.made += 1;
         let schema = Op::SPEC.input.self_contained(&Op::SPEC.definitions).unwrap();
-        let one = |policy| One::<Op> {
-            policy,
-            result: result.clone(),
-            schema: schema.clone(),
-            operation: std::marker::PhantomData,
-        };
+        let one = |policy| One::<Op> { policy, result: result.clone(), operation: std::marker::PhantomData };
         let is_refused = one(OutputPolicy::Repair).is_refused(&arguments);
         self.refused += usize::from(is_refused);
         let arguments = if is_refused { sample::fitting(&schema) } else { arguments };
@@ -110,7 +105,6 @@ impl Run {
 struct One<Op> {
     policy: OutputPolicy,
     result: Value,
-    schema: Value,
     operation: std::marker::PhantomData<Op>,
 }
 
@@ -127,7 +121,7 @@ impl<Op: Call> One<Op> {
             from_value::<Op::Input>(arguments).map_err(|error| format!("the type refuses the request: {error}"))?;
         let (typed, sent) = self.typed(input);
         match sent {
-            Some(sent) => is_request(&sent, arguments, &self.schema)?,
+            Some(sent) => is_request(&sent, arguments)?,
             None => return Err(format!("the typed request was not sent: {:?}", typed.err())),
         }
         self.judge_typed(typed)?;
@@ -163,7 +157,7 @@ impl<Op: Call> One<Op> {
         if self.result["isError"] != true {
             let envelope = outcome.map_err(|error| format!("the type refuses the result: {error}"))?;
             let data = to_value(&envelope.data).map_err(|error| error.to_string())?;
-            return self.judge(&envelope.map(|_| data));
+            return self.judge(&envelope.map(|_| data), true);
         }
         let error = outcome.map(|_| "the typed call gave a result").map_err(Box::new);
         let error = match error {
@@ -185,11 +179,11 @@ impl<Op: Call> One<Op> {
             let blocks = serde_json::to_value(&meta.content).unwrap();
             return if envelope.data == blocks { Ok(()) } else { Err(format!("the data are {}", envelope.data)) };
         }
-        self.judge(&envelope)
+        self.judge(&envelope, false)
     }
 
     /// Nothing was repaired, and what was recorded is there.
-    fn judge(&self, envelope: &ResponseEnvelope<Value>) -> Result<(), String> {
+    fn judge(&self, envelope: &ResponseEnvelope<Value>, by_type: bool) -> Result<(), String> {
         if !envelope.warnings.is_empty() {
             return Err(format!("the result was repaired: {:?}", envelope.warnings));
         }
@@ -199,6 +193,8 @@ impl<Op: Call> One<Op> {
         let blocks = serde_json::to_value(&meta.content).unwrap();
         let text = meta.content.first().and_then(|block| serde_json::from_str(block.as_text()?).ok());
         let expected = match (Op::SPEC.mcp().unwrap().output, structured) {
+            // By type, a tool without a schema gives its blocks; by id, what it says beside them.
+            (McpOutput::Content, Some(structured)) if !by_type && !structured.is_null() => structured.clone(),
             (McpOutput::Content, _) => blocks,
             (McpOutput::Wrapped, Some(structured)) => structured["result"].clone(),
             (_, Some(structured)) => structured.clone(),
@@ -240,24 +236,24 @@ fn block_on<T>(call: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(call)
 }
 
-/// What is sent is what was recorded, but for defaults, which a type may write out, and `null` where it may be absent.
-fn is_request(sent: &Value, recorded: &Value, schema: &Value) -> Result<(), String> {
+/// What is sent is what was recorded, but for `null` where it may be absent.
+fn is_request(sent: &Value, recorded: &Value) -> Result<(), String> {
     let empty = Map::new();
     let (sent, recorded) = (sent.as_object().ok_or("it is no object")?, recorded.as_object().unwrap_or(&empty));
     for (name, value) in recorded {
         match sent.get(name) {
-            Some(own) => holds(own, value, name)?,
+            Some(own) => {
+                holds(own, value, name)?;
+                holds(value, own, name)?;
+            }
             None if value.is_null() => {}
             None => return Err(format!("the request lacks `{name}`")),
         }
     }
-    for (name, value) in sent.iter().filter(|(name, _)| !recorded.contains_key(*name)) {
-        let default = schema["properties"][name].get("default");
-        if default.is_none_or(|default| holds(value, default, name).is_err()) {
-            return Err(format!("the request has `{name}`: {value}"));
-        }
+    match sent.iter().find(|(name, _)| !recorded.contains_key(*name)) {
+        Some((name, value)) => Err(format!("the request has `{name}`, which nobody set: {value}")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// A value holds all that another does: more members at most, and numbers that are equal.

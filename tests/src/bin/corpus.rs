@@ -2,19 +2,16 @@
 //! operation is lost in silence, compiles what was generated, and says what it cost.
 //!
 //! A document is an API's or the list of an MCP server's tools. The directories are those of `OPS_SPECS` and `OPS_MCP`
-//! by default, else our own documents. With `--only`, only the documents that the file names are compiled; if a
-//! directory has none of them, the small ones are.
+//! by default, else our own documents. With `--only`, only the documents that the file names are compiled; each of its
+//! entries must name one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use ops_tests::corpus;
 use ops_tests::measure::{self, Measured};
-
-/// A document that is no larger is small.
-const SMALL: u64 = 200_000;
 
 /// So much of a compiler's output is shown.
 const SHOWN: usize = 3_000;
@@ -87,8 +84,9 @@ impl Row {
 
 fn main() -> ExitCode {
     let run = |arguments: Arguments| {
+        let chosen = chosen(&arguments)?;
         let generator = generator()?;
-        let good = arguments.directories.iter().map(|directory| run(directory, &arguments, &generator));
+        let good = arguments.directories.iter().map(|directory| run(directory, &chosen, &generator));
         good.collect::<Result<Vec<bool>, String>>().map(|good| !good.contains(&false))
     };
     match arguments().and_then(run) {
@@ -101,13 +99,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(directory: &Path, arguments: &Arguments, generator: &Path) -> Result<bool, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
-    let files = corpus::below(directory).map_err(failed)?;
+fn run(directory: &Path, chosen: &Chosen, generator: &Path) -> Result<bool, String> {
+    let files = files(directory)?;
     let work = corpus::root().join("target/corpus");
-    fs::create_dir_all(&work).map_err(failed)?;
-    let chosen = chosen(arguments, &files)?;
-    if !chosen.is_empty() {
+    fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
+    if files.iter().any(|file| chosen.has(file)) {
         prepare(&work)?;
     }
     println!("{}:", directory.display());
@@ -115,26 +111,22 @@ fn run(directory: &Path, arguments: &Arguments, generator: &Path) -> Result<bool
         "{:44} {:10} {:>6} {:>6} {:>8} {:>8} {:>7} {:>8} {:>7}",
         "document", "outcome", "ops", "diag.", "lines", "gen. s", "MB", "check s", "MB"
     );
-    let (mut total, mut wrong, mut count) = (Row::default(), 0, 0);
+    let (mut total, mut count, mut to_compile) = (Row::default(), 0, 0);
+    let (mut wrong, mut failed, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for file in &files {
+        let name = name(directory, file);
         // What is neither JSON nor YAML is still given to the generator: its reader may know better.
         let document = corpus::try_parse(file);
         if document.as_ref().is_ok_and(|value| !corpus::is_document(value) && corpus::tools(value).is_none()) {
+            if matches!(chosen, Chosen::Named(_)) && chosen.has(file) {
+                wrong.push(name.clone());
+            }
+            others.push(name);
             continue;
         }
         count += 1;
-        let name = name(directory, file);
-        let mut row = Row::default();
-        let mut problems = Vec::new();
-        if let Some(source) = generate(generator, file, &work, &mut row, &mut problems) {
-            match &document {
-                Ok(document) => lost(document, &source.0, &source.1, &mut row, &mut problems),
-                Err(error) => problems.push(format!("its operations cannot be checked: {error}")),
-            }
-            if chosen.contains(file) {
-                compile(&name, &source.0, &work, &mut row, &mut problems);
-            }
-        }
+        to_compile += usize::from(chosen.has(file));
+        let (row, problems) = one(file, &name, document, chosen.has(file), generator, &work);
         let outcome = match (problems.is_empty(), row.compiled) {
             (false, _) => "WRONG",
             (true, 0) => "generated",
@@ -142,15 +134,49 @@ fn run(directory: &Path, arguments: &Arguments, generator: &Path) -> Result<bool
         };
         row.print(&name, outcome);
         problems.iter().for_each(|problem| println!("    {}", problem.replace('\n', "\n    ")));
-        wrong += usize::from(!problems.is_empty());
+        failed.extend((row.generated == 0).then(|| name.clone()));
+        wrong.extend((!problems.is_empty()).then_some(name));
         total.add(&row);
     }
     if count == 0 {
         return Err(format!("no documents in {}", directory.display()));
     }
-    total.print(&format!("total: {count} documents"), if wrong == 0 { "good" } else { "WRONG" });
-    println!("{} generated, {} compiled, {wrong} wrong", total.generated, total.compiled);
-    Ok(wrong == 0)
+    total.print(&format!("total: {count} documents"), if wrong.is_empty() { "good" } else { "WRONG" });
+    for (what, names) in [("no document of an API or of tools", &others), ("NOT GENERATED", &failed), ("WRONG", &wrong)]
+    {
+        if !names.is_empty() {
+            println!("{what}: {}", names.join(", "));
+        }
+    }
+    let (generated, compiled) = (total.generated, total.compiled);
+    println!("{generated} of {count} generated, {compiled} of {to_compile} compiled, {} wrong", wrong.len());
+    Ok(wrong.is_empty() && generated == count && compiled == to_compile)
+}
+
+/// What becomes of one document, and what is wrong with it.
+fn one(
+    file: &Path,
+    name: &str,
+    document: Result<serde_json::Value, String>,
+    is_compiled: bool,
+    generator: &Path,
+    work: &Path,
+) -> (Row, Vec<String>) {
+    let (mut row, mut problems) = (Row::default(), Vec::new());
+    if let Some((source, told)) = generate(generator, file, work, &mut row, &mut problems) {
+        match document {
+            Ok(document) => lost(&document, &source, &told, &mut row, &mut problems),
+            Err(error) => problems.push(format!("its operations cannot be checked: {error}")),
+        }
+        if is_compiled {
+            compile(name, &source, work, &mut row, &mut problems);
+        }
+    }
+    (row, problems)
+}
+
+fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    corpus::below(directory).map_err(|error| format!("{}: {error}", directory.display()))
 }
 
 /// The path below the directory.
@@ -159,13 +185,32 @@ fn name(directory: &Path, file: &Path) -> String {
 }
 
 /// The documents to compile.
-fn chosen(arguments: &Arguments, files: &[PathBuf]) -> Result<BTreeSet<PathBuf>, String> {
-    if arguments.generate_only {
-        return Ok(BTreeSet::new());
+enum Chosen {
+    None,
+    All,
+    Named(BTreeSet<PathBuf>),
+}
+
+impl Chosen {
+    fn has(&self, file: &Path) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Named(names) => names.contains(file),
+        }
     }
-    let Some(only) = &arguments.only else { return Ok(files.iter().cloned().collect()) };
-    let list = fs::read_to_string(only).map_err(|error| format!("{}: {error}", only.display()))?;
-    Ok(corpus::named(&list, files, SMALL).into_iter().collect())
+}
+
+fn chosen(arguments: &Arguments) -> Result<Chosen, String> {
+    let Some(only) = &arguments.only else {
+        return Ok(if arguments.generate_only { Chosen::None } else { Chosen::All });
+    };
+    let failed = |error: String| format!("{}: {error}", only.display());
+    let list = fs::read_to_string(only).map_err(|error| failed(error.to_string()))?;
+    let files: Vec<Vec<PathBuf>> =
+        arguments.directories.iter().map(|directory| files(directory)).collect::<Result<_, String>>()?;
+    let named = corpus::named(&list, &files.concat()).map_err(failed)?;
+    Ok(if arguments.generate_only { Chosen::None } else { Chosen::Named(named.into_iter().collect()) })
 }
 
 fn cargo() -> PathBuf {
@@ -214,13 +259,12 @@ fn generate(
     }
 }
 
-/// Counts the operations of a document, and names those that are neither in the source nor in a diagnostic.
+/// Counts the operations of a document, and names those that are neither in the source nor told to be left out.
 fn lost(document: &serde_json::Value, source: &str, told: &str, row: &mut Row, problems: &mut Vec<String>) {
-    // Long calls are broken over lines.
-    let source: String = source.chars().filter(|c| !c.is_whitespace()).collect();
-    let places: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("  at ")).collect();
     if let Some(tools) = corpus::tools(document) {
         row.operations = tools.len();
+        // Long calls are broken over lines.
+        let source: String = source.chars().filter(|c| !c.is_whitespace()).collect();
         let is_printed = |tool: &&serde_json::Value| {
             let binding = format!("McpBinding::new({}", tool["name"]);
             source.contains(&binding.split_whitespace().collect::<String>())
@@ -231,25 +275,8 @@ fn lost(document: &serde_json::Value, source: &str, told: &str, row: &mut Row, p
     }
     let operations = corpus::operations(document);
     row.operations = operations.len();
-    let mut wanted: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for operation in &operations {
-        let path = operation.pointer.rsplit_once('/').map_or("", |(path, _)| path);
-        let is_named = |place: &&str| {
-            let within = format!("{}/", operation.pointer);
-            place.ends_with(&operation.pointer) || place.contains(&within) || place.ends_with(path)
-        };
-        if !places.iter().any(is_named) {
-            // A fragment tells operations apart in the document, and is no part of a request.
-            let sent = operation.path.split('#').next().unwrap_or_default();
-            let request = format!("HttpBinding::new({:?},{sent:?}", operation.method);
-            let request = request.chars().filter(|c| !c.is_whitespace()).collect();
-            wanted.entry(request).or_default().push(&operation.pointer);
-        }
-    }
-    for (request, pointers) in wanted {
-        if source.matches(&request).count() < pointers.len() {
-            problems.push(format!("{} is neither generated nor named in a diagnostic", pointers.join(", ")));
-        }
+    for lost in corpus::lost(&operations, source, told) {
+        problems.push(format!("{} is neither generated nor told to be left out", lost.pointer));
     }
 }
 

@@ -1,14 +1,15 @@
-//! `tests/wire [DIR] [--only FILE]`: sends a request of every operation of every document of a directory to a mock
-//! server that knows the document, and says what the server did not like.
+//! `tests/wire [DIR] [--only FILE] [--record]`: sends a request of every operation of every document of a directory to a
+//! mock server that knows the document, and says what the server did not like.
 //!
-//! The directory is the one of `OPS_SPECS` by default, else our own documents. With `--only`, only the documents that
-//! the file names are run, or the small ones if the directory has none of them. `tests/wire.txt` lists the exceptions:
-//! `document | operation | cause`, where `*` in the name of an operation stands for anything.
+//! The directory is the one of `OPS_SPECS` by default, else our own documents. With `--only`, only the documents that the
+//! file names are run; each entry must name one, of the directory or of ours. `tests/wire.txt` lists the exceptions:
+//! `document | operation | what the server says | cause`. With `--record`, the lines that it needs are printed at the end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ops_tests::wire::{Exceptions, Verdict};
 use ops_tests::{corpus, wire};
 
 /// The share of the operations that must be accepted.
@@ -20,62 +21,55 @@ const MANY: usize = 60;
 /// ...at least so many must run: the server loads not all that people write.
 const ENOUGH: usize = 40;
 
-/// A document that is no larger is small.
-const SMALL: u64 = 100_000;
+const USAGE: &str = "usage: tests/wire [DIR] [--only FILE] [--record]";
 
-struct Exception {
-    document: String,
-    operation: String,
-    cause: String,
-}
-
-fn exceptions() -> Result<Vec<Exception>, String> {
+fn exceptions() -> Result<Exceptions, String> {
     let path = corpus::root().join("tests/wire.txt");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let exception = |line: &str| match line.split('|').map(str::trim).collect::<Vec<_>>()[..] {
-        [document, operation, cause] if !cause.is_empty() => {
-            Ok(Exception { document: document.to_owned(), operation: operation.to_owned(), cause: cause.to_owned() })
-        }
-        _ => Err(format!("{}: `{line}` is not `document | operation | cause`", path.display())),
-    };
-    lines.map(exception).collect()
+    Exceptions::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Whether a name fits a pattern, in which `*` stands for anything.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
-            rest.is_empty() || name.char_indices().any(|(at, _)| matches(rest, name.split_at(at).1))
-        }),
-    }
+/// What to run.
+struct Arguments {
+    directory: PathBuf,
+    files: Vec<PathBuf>,
+    /// Whether the lines that the list needs are printed.
+    record: bool,
 }
 
-fn documents() -> Result<(PathBuf, Vec<PathBuf>), String> {
-    let mut directory = corpus::directory("OPS_SPECS", "openapi");
-    let mut only = None;
+fn arguments() -> Result<Arguments, String> {
+    let (mut directory, mut only, mut record) = (None, None, false);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--only" => only = Some(arguments.next().ok_or("`--only` needs a file")?),
-            _ if argument.starts_with('-') => return Err("usage: tests/wire [DIR] [--only FILE]".to_owned()),
-            _ => directory = argument.into(),
+            "--record" => record = true,
+            _ if argument.starts_with('-') || directory.is_some() => return Err(USAGE.to_owned()),
+            _ => directory = Some(PathBuf::from(argument)),
         }
     }
+    let directory = directory.unwrap_or_else(|| corpus::directory("OPS_SPECS", "openapi"));
     let below = |folder: &Path| corpus::below(folder).map_err(|error| format!("{}: {error}", folder.display()));
     let mut files = below(&directory)?;
     if let Some(only) = only {
         let list = fs::read_to_string(&only).map_err(|error| format!("{only}: {error}"))?;
         // Lists name documents of ours as well.
         let own = corpus::root().join("tests/fixtures/openapi");
-        if directory.canonicalize().is_ok_and(|directory| directory != own) {
+        let is_own = directory.canonicalize().is_ok_and(|directory| directory == own);
+        if !is_own {
             files.extend(below(&own)?);
         }
-        files = corpus::named(&list, &files, SMALL);
+        let (named, missing) = corpus::matched(&list, &files);
+        // Without a directory of other people's documents, these are not asked for.
+        let missing = if is_own && !named.is_empty() { Vec::new() } else { missing };
+        if named.is_empty() || !missing.is_empty() {
+            return Err(format!("{only} names documents that are not there: {}", missing.join(", ")));
+        }
+        files = named;
     }
-    files.retain(|file| corpus::try_parse(file).is_ok_and(|value| corpus::is_document(&value)));
-    Ok((directory, files))
+    // What cannot be read at all is run as well, so that it is told.
+    files.retain(|file| corpus::try_parse(file).map_or(true, |value| corpus::is_document(&value)));
+    Ok(Arguments { directory, files, record })
 }
 
 #[tokio::main]
@@ -119,53 +113,105 @@ async fn signalled() -> &'static str {
     }
 }
 
-async fn run() -> Result<bool, String> {
-    let exceptions = exceptions()?;
-    let (directory, files) = documents()?;
-    if files.is_empty() {
-        return Err(format!("no documents in {}", directory.display()));
-    }
-    let (mut ran, mut operations, mut accepted, mut bad, mut judged, mut unexplained) = (0, 0, 0, 0, 0, 0);
-    for file in &files {
-        let name = file.strip_prefix(&directory).or_else(|_| file.strip_prefix(corpus::root())).unwrap_or(file);
-        let name = name.display().to_string();
-        let report = wire::exchange(file).await;
+/// The sums over all documents.
+#[derive(Default)]
+struct Total {
+    operations: usize,
+    accepted: usize,
+    bad: usize,
+    judged: usize,
+    /// The documents that were run.
+    ran: usize,
+    /// Those that were not, with the reason.
+    not_run: Vec<String>,
+    /// The operations whose answers could not be judged, with the reason.
+    unjudged: Vec<String>,
+    /// What no line of the list explains, and the lines that explain nothing.
+    faults: Vec<String>,
+}
+
+impl Total {
+    /// Adds what became of a document, and prints it.
+    fn add(&mut self, name: &str, document: &str, report: &wire::Report, exceptions: &Exceptions) {
+        let stale = exceptions.stale(document, report);
+        self.faults.extend(stale.into_iter().map(|fault| format!("{name}: {fault}")));
         if let Some(why) = &report.not_run {
             println!("{name}: not run: {why}");
-            continue;
+            self.not_run.push(format!("{name}: {why}"));
+            return;
         }
         if let Some(why) = &report.failure {
             println!("{name}: FAILED: {why}");
-            unexplained += 1;
+            self.faults.push(format!("{name}: {why}"));
         }
-        ran += 1;
-        operations += report.operations;
-        accepted += report.accepted;
-        bad += report.bad_answers;
-        judged += report.judged;
+        self.ran += 1;
+        self.operations += report.sent.len();
+        self.accepted += report.accepted;
+        self.bad += report.bad_answers;
+        self.judged += report.judged;
+        self.unjudged.extend(report.unjudged.iter().map(|(operation, why)| format!("{name}: {operation}: {why}")));
         let slow = match report.from_examples {
             0 => String::new(),
             count => format!(" ({count} answered from examples)"),
         };
-        println!("{name}: {} of {} operations accepted{slow}", report.accepted, report.operations);
-        for complaint in &report.complaints {
-            let is_listed = |exception: &&Exception| {
-                file.file_stem().is_some_and(|stem| stem == exception.document.as_str())
-                    && matches(&exception.operation, &complaint.operation)
+        println!("{name}: {} of {} operations accepted{slow}", report.accepted, report.sent.len());
+        for (complaint, verdict) in report.complaints.iter().zip(exceptions.verdicts(document, report)) {
+            let why = match &verdict {
+                Verdict::Listed(cause) => cause,
+                Verdict::Excused(rule) => *rule,
+                Verdict::Fault(why) => {
+                    self.faults.push(format!("{name}: {}: {why}", complaint.operation));
+                    "UNEXPLAINED"
+                }
             };
-            let listed = exceptions.iter().find(is_listed).map(|exception| exception.cause.as_str());
-            let cause = listed.or(complaint.excuse);
-            unexplained += usize::from(cause.is_none());
-            println!("    {} ({}): {}", complaint.operation, cause.unwrap_or("UNEXPLAINED"), complaint.what);
+            let what = complaint.what.replace('\n', " ");
+            println!("    {} ({why}): {}: {what}", complaint.operation, complaint.said);
         }
     }
-    let share = if operations == 0 { 0.0 } else { accepted as f64 / operations as f64 };
-    println!(
-        "total: {ran} of {} documents ran, {accepted} of {operations} operations accepted ({:.1} %), {unexplained} \
-         unexplained; {bad} answers broke the document's own rules, {judged} were repaired",
-        files.len(),
-        share * 100.0
-    );
-    let enough = files.len() < MANY || ran >= ENOUGH;
-    Ok(operations > 0 && enough && share >= SHARE && unexplained == 0)
+
+    /// Prints the sums, and says whether all is well; there were so many documents.
+    fn is_good(&self, documents: usize) -> bool {
+        let lists = [("not run", &self.not_run), ("not judged", &self.unjudged), ("WRONG", &self.faults)];
+        for (what, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+            println!("{what}:");
+            list.iter().for_each(|line| println!("    {line}"));
+        }
+        let share = if self.operations == 0 { 0.0 } else { self.accepted as f64 / self.operations as f64 };
+        println!(
+            "total: {} of {documents} documents ran, {} of {} operations accepted ({:.1} %), {} unexplained; {} answers \
+             broke the document's own rules, {} were repaired, {} of these could not be judged",
+            self.ran,
+            self.accepted,
+            self.operations,
+            share * 100.0,
+            self.faults.len(),
+            self.bad,
+            self.judged,
+            self.unjudged.len()
+        );
+        let enough = documents < MANY || self.ran >= ENOUGH;
+        self.operations > 0 && enough && share >= SHARE && self.faults.is_empty()
+    }
+}
+
+async fn run() -> Result<bool, String> {
+    let exceptions = exceptions()?;
+    let Arguments { directory, files, record } = arguments()?;
+    if files.is_empty() {
+        return Err(format!("no documents in {}", directory.display()));
+    }
+    let (mut total, mut lines) = (Total::default(), Vec::new());
+    for file in &files {
+        let name = file.strip_prefix(&directory).or_else(|_| file.strip_prefix(corpus::root())).unwrap_or(file);
+        let document = file.file_stem().unwrap_or_default().to_string_lossy();
+        let report = wire::exchange(file).await;
+        total.add(&name.display().to_string(), &document, &report, &exceptions);
+        lines.extend(exceptions.record(&document, &report));
+    }
+    let is_good = total.is_good(files.len());
+    if record {
+        println!("the lines that tests/wire.txt needs for these documents:");
+        lines.iter().for_each(|line| println!("{line}"));
+    }
+    Ok(is_good)
 }

@@ -13,19 +13,26 @@ pub(super) fn string(node: &Map<String, Value>, salt: usize) -> String {
     let formatted = node.get("format").and_then(Value::as_str).and_then(|format| of_format(format, salt));
     if let Some(pattern) = node.get("pattern").and_then(Value::as_str) {
         // Text of the format may be of the pattern as well.
-        let matches = |text: &String| jsonschema::is_valid(&json!({ "pattern": pattern }), &json!(text));
+        // A pattern that is none matches nothing.
+        let validator = jsonschema::draft202012::new(&json!({ "pattern": pattern })).ok();
+        let matches = |text: &String| validator.as_ref().is_some_and(|validator| validator.is_valid(&json!(text)));
         let has_length = |text: &String| (least..=most).contains(&text.chars().count());
         if let Some(text) = formatted.as_ref().filter(|text| has_length(text) && matches(text)) {
             return text.clone();
         }
-        if let Some(text) = of_pattern(pattern, least, most, salt) {
-            return text;
+        let made = of_pattern(pattern, least, most, salt);
+        let is_made = made.as_ref().is_some_and(matches);
+        if is_made {
+            return made.unwrap_or_default();
         }
         // Patterns in a dialect that is not known here: somebody may have written down what they mean.
         let examples =
             node.get("example").into_iter().chain(node.get("examples").and_then(Value::as_array).into_iter().flatten());
         if let Some(example) = examples.chain(node.get("default")).find_map(Value::as_str) {
             return example.to_owned();
+        }
+        if let Some(text) = made {
+            return text;
         }
     }
     let plain = || if salt == 0 { "text".to_owned() } else { format!("text{salt}") };

@@ -17,6 +17,9 @@ const START: Duration = Duration::from_secs(300);
 /// The heap that it may use, in MB.
 const HEAP: usize = 3_000;
 
+/// What its answers are made up from, so that it says the same in every run.
+const SEED: &str = "operations";
+
 /// A mock server of a document; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Prism {
@@ -43,7 +46,7 @@ impl Prism {
         let errors = out.try_clone().map_err(|error| error.to_string())?;
         let port = free_port().map_err(|error| error.to_string())?;
         let mut child = Command::new(program)
-            .args(["mock", "--dynamic", "--host", "127.0.0.1", "--port", &port.to_string()])
+            .args(["mock", "--dynamic", "--seed", SEED, "--host", "127.0.0.1", "--port", &port.to_string()])
             .arg(document.canonicalize().map_err(|error| error.to_string())?)
             .env("NODE_OPTIONS", format!("--max-old-space-size={HEAP}"))
             .env("NO_COLOR", "1")
@@ -90,7 +93,7 @@ impl Prism {
 }
 
 /// The line of a log that says why the server ended: its last message, else its last error, else its last line.
-fn cause(log: &str) -> &str {
+pub(super) fn cause(log: &str) -> &str {
     let lines = || log.lines().rev().map(str::trim).filter(|line| line.len() > 2);
     let message = lines().find_map(|line| line.strip_prefix("message: "));
     let error = || lines().find(|line| line.contains("Error") || line.contains("error"));

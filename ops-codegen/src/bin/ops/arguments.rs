@@ -2,15 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use ops_runtime::OutputPolicy;
 
 const EXIT: &str = "\
 Exit status:
   0  all went well
-  1  the work failed: a file could not be written, `--check` found a difference, or the call gave an error
+  1  the work failed: a file could not be written, or is not the command's own; `--check` found a difference; the call
+     gave an error
   2  the command was not understood: an argument, an operation, or an input that does not fit
-  3  a document could not be read, or is no API document";
+  3  a document could not be read, or is no API document; of a folder, the others were taken";
 
 /// Typed operations from API documents and MCP servers: generate Rust, look inside, call.
 #[derive(Debug, Parser)]
@@ -53,6 +55,9 @@ pub(crate) struct Choice {
     /// Leave out operations that match, even where an --include matches them
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
+    /// Let requests of operations that match say null of a property that need not be there, as those of PATCH can
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) explicit_null: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -66,9 +71,13 @@ pub(crate) struct GenerateArguments {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) choice: Choice,
-    /// Write nothing; fail if what is there differs from what would be written
+    /// Write nothing; fail if what is there differs from what would be written, or if a module of a folder is of a
+    /// document that is gone
     #[arg(long)]
     pub(crate) check: bool,
+    /// Overwrite files that this command did not write
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -131,6 +140,9 @@ pub(crate) struct SnapshotArguments {
     /// Write nothing; say how the server differs from what is there, and fail if it does
     #[arg(long)]
     pub(crate) check: bool,
+    /// Overwrite a file that is no snapshot
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) force: bool,
     /// Wait no longer than this many seconds for a server
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) timeout: u64,
@@ -164,4 +176,28 @@ pub(crate) struct CallArguments {
     /// Print the data alone, without its envelope
     #[arg(long)]
     pub(crate) raw: bool,
+    /// What to do with a result that does not match its schema
+    #[arg(long, value_enum, default_value_t = Policy::Repair)]
+    pub(crate) policy: Policy,
+}
+
+/// What to do with a result that does not match its schema.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Policy {
+    /// Repair it where nothing has to be made up, and say so in the warnings
+    Repair,
+    /// Make it fit, with a warning for each value that was made up
+    Cast,
+    /// Fail
+    Strict,
+}
+
+impl From<Policy> for OutputPolicy {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Repair => Self::Repair,
+            Policy::Cast => Self::Cast,
+            Policy::Strict => Self::Strict,
+        }
+    }
 }

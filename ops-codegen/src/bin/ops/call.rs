@@ -1,12 +1,12 @@
 //! `ops call`
 
-use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use ops_codegen::nearest::{nearest, question};
 use ops_runtime::{
-    CallError, ErrorCode, HttpConfig, OperationKind, OperationSpec, Registration, Registry, ResponseEnvelope, SpecRef,
+    CallOptions, HttpConfig, OperationKind, OperationSpec, Registration, Registry, ResponseEnvelope, SpecRef,
 };
 use serde_json::Value;
 use url::Url;
@@ -18,7 +18,10 @@ use crate::progress::Progress;
 use crate::report::{clean, label};
 use crate::server::{is_config, is_tools};
 
+mod failed;
 mod tool;
+
+use self::failed::{failed, message};
 
 /// So many operations are proposed where one is not known.
 const PROPOSED: usize = 5;
@@ -50,27 +53,41 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     registry.register_all(imported).map_err(|error| Failure::Failed(error.to_string()))?;
     runtime()?.block_on(async {
         if spec.kind == OperationKind::Subscription {
-            return stream(&registry, &spec, input, arguments.raw).await;
+            return stream(&registry, &spec, input, arguments).await;
         }
-        once(&registry, &spec, input, arguments.raw).await
+        once(&registry, &spec, input, arguments).await
     })
 }
 
-async fn once(registry: &Registry, spec: &OperationSpec, input: Value, raw: bool) -> Result<(), Failure> {
+fn options(arguments: &CallArguments) -> CallOptions {
+    CallOptions::new().with_policy(arguments.policy.into())
+}
+
+async fn once(
+    registry: &Registry,
+    spec: &OperationSpec,
+    input: Value,
+    arguments: &CallArguments,
+) -> Result<(), Failure> {
     let progress = Progress::start("waiting for the answer");
-    let envelope = registry.call(&spec.id, input).await.map_err(|error| failed(&error))?;
+    let envelope = registry.call_with(&spec.id, input, options(arguments)).await.map_err(|error| failed(&error))?;
     drop(progress);
     let is_error = envelope.meta.as_mcp().is_some_and(|meta| meta.is_error);
-    print(envelope, raw, true)?;
+    print(envelope, arguments.raw, true)?;
     if is_error { Err(Failure::Failed("the tool says that it failed".to_owned())) } else { Ok(()) }
 }
 
-async fn stream(registry: &Registry, spec: &OperationSpec, input: Value, raw: bool) -> Result<(), Failure> {
-    let mut stream = registry.stream(&spec.id, input).await.map_err(|error| failed(&error))?;
+async fn stream(
+    registry: &Registry,
+    spec: &OperationSpec,
+    input: Value,
+    arguments: &CallArguments,
+) -> Result<(), Failure> {
+    let mut stream = registry.stream_with(&spec.id, input, options(arguments)).await.map_err(|error| failed(&error))?;
     let mut wrong: usize = 0;
     while let Some(item) = stream.next().await {
         match item {
-            Ok(envelope) => print(envelope, raw, false)?,
+            Ok(envelope) => print(envelope, arguments.raw, false)?,
             // The stream goes on after an item that cannot be read.
             Err(error) => {
                 wrong += 1;
@@ -97,35 +114,14 @@ fn print(envelope: ResponseEnvelope<Value>, raw: bool, pretty: bool) -> Result<(
     };
     let json = json.map_err(|error| Failure::Failed(format!("the result has no JSON: {error}")))?;
     let mut stdout = std::io::stdout().lock();
-    let written = if pretty { writeln!(stdout, "{json:#}") } else { writeln!(stdout, "{json}") };
+    let text = if pretty { format!("{json:#}") } else { json.to_string() };
+    let written = writeln!(stdout, "{}", crate::report::json(&text));
     written.and_then(|()| stdout.flush()).map_err(Failure::output)
 }
 
 fn tell(word: &str, message: &str) {
     // Nothing is left to tell if standard error is closed.
     let _ = writeln!(anstream::stderr().lock(), "{}: {}", label(word), clean(message));
-}
-
-fn failed(error: &CallError) -> Failure {
-    match error.code() {
-        ErrorCode::ValidationError => Failure::Usage(message(error)),
-        _ => Failure::Failed(message(error)),
-    }
-}
-
-/// The error, with the body of the HTTP answer that it tells of.
-fn message(error: &CallError) -> String {
-    let mut text = error.message().to_owned();
-    let details = error.details();
-    match details.get("body") {
-        None | Some(Value::Null) => {}
-        Some(Value::String(body)) => _ = write!(text, "\n{body}"),
-        Some(body) => _ = write!(text, "\n{body:#}"),
-    }
-    if text.contains("base URL") {
-        text.push_str("\npass `--base-url URL`");
-    }
-    text
 }
 
 fn config(arguments: &CallArguments) -> Result<HttpConfig, Failure> {
@@ -148,6 +144,8 @@ fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure>
         return Ok(());
     }
     let server = spec.http().and_then(|http| http.server.as_deref()).unwrap_or_default();
+    let server = crate::report::line(server);
+    let server = server.as_str();
     let origin = |url: &str| Url::parse(url).map(|url| url.origin());
     if origin(server).is_ok_and(|server| origin(&arguments.spec).is_ok_and(|document| document == server)) {
         return Ok(());
@@ -171,18 +169,20 @@ fn find(registrations: &[Registration], wanted: &str, location: &str) -> Result<
     if let Some(spec) = specs().find(|spec| is_it(spec)) {
         return Ok(SpecRef::from(spec.clone()));
     }
-    let lower = wanted.to_lowercase();
-    let alike = specs().map(OperationSpec::name).filter(|name| {
-        let name = name.to_lowercase();
-        name.contains(&lower) || lower.contains(&name)
-    });
-    let alike: Vec<String> = alike.take(PROPOSED).map(|name| format!("`{name}`")).collect();
-    let hint = if alike.is_empty() {
-        "`ops inspect` shows all that there are".to_owned()
+    let by_request = |spec: &OperationSpec| spec.http().map(|http| format!("{} {}", http.method, http.path));
+    let requests: Vec<String> = specs().filter_map(by_request).collect();
+    let meant = if wanted.contains('/') {
+        nearest(wanted, requests.iter().map(String::as_str), PROPOSED)
+    } else if specs().any(|spec| wanted.split_once('.').is_some_and(|(namespace, _)| namespace == spec.namespace())) {
+        nearest(wanted, specs().map(|spec| spec.id.as_ref()), PROPOSED)
     } else {
-        format!("there is {}", alike.join(", "))
+        nearest(wanted, specs().map(OperationSpec::name), PROPOSED)
     };
-    Err(Failure::Usage(format!("`{location}` has no operation `{wanted}`: {hint}")))
+    let hint = match meant.as_slice() {
+        [] => ": `ops inspect` shows all that there are".to_owned(),
+        meant => question(meant),
+    };
+    Err(Failure::Usage(format!("`{location}` has no operation `{wanted}`{hint}")))
 }
 
 /// The input: what `--input` gives, and the pairs on top.
@@ -212,5 +212,7 @@ fn input(arguments: &CallArguments, values: &[String], spec: &OperationSpec) -> 
     let schema = spec.input.self_contained(&spec.definitions);
     let schema = schema.map_err(|error| Failure::Failed(format!("the input's schema is not JSON: {error}")))?;
     crate::input::add(&mut input, values, &schema).map_err(Failure::Usage)?;
+    // All that an HTTP operation takes is in its document.
+    crate::input::check(&input, &schema, spec.http().is_some()).map_err(Failure::Usage)?;
     Ok(input)
 }

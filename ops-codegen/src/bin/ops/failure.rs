@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// A document could not be read.
     Unreadable(Vec<Diagnostic>),
+    /// The work was done, but for so many files that could not be read and were told; and what else failed.
+    Incomplete(usize, Option<String>),
     /// Whoever reads our output has gone, which is no failure.
     Gone,
 }
@@ -53,14 +55,27 @@ impl Failure {
         }
     }
 
+    /// The end of work for which so many files could not be read, which were told, and what else failed.
+    pub(crate) fn of_unreadable(unreadable: usize, failed: Option<String>) -> Result<(), Self> {
+        match (unreadable, failed) {
+            (0, None) => Ok(()),
+            (0, Some(message)) => Err(Self::Failed(message)),
+            (unreadable, failed) => Err(Self::Incomplete(unreadable, failed)),
+        }
+    }
+
     /// Says what went wrong, and gives the exit status.
     pub(crate) fn report(self) -> ExitCode {
         let (message, status) = match self {
             Self::Gone => return ExitCode::SUCCESS,
             Self::Unreadable(diagnostics) => {
-                let mut reporter = Reporter::new();
-                diagnostics.iter().for_each(|diagnostic| reporter.print(diagnostic));
+                Reporter::default().print_list(&diagnostics);
                 return ExitCode::from(3);
+            }
+            Self::Incomplete(unreadable, failed) => {
+                let files = if unreadable == 1 { "a file".to_owned() } else { format!("{unreadable} files") };
+                let message = format!("nothing was made of {files}: see above");
+                (failed.map_or(message.clone(), |failed| format!("{message}\n{failed}")), 3)
             }
             Self::Failed(message) => (message, 1),
             Self::Usage(message) => (message, 2),

@@ -3,17 +3,16 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ops_codegen::{Module, write_if_changed};
-use ops_runtime::Severity;
+use ops_codegen::report::SHOWN;
+use ops_codegen::{Module, is_generated, write_if_changed};
+use ops_runtime::openapi::dir_namespaces;
+use ops_runtime::{Diagnostic, Severity};
 
 use crate::arguments::GenerateArguments;
 use crate::failure::Failure;
-use crate::modules::modules;
+use crate::modules::{modules, unreadable};
 use crate::progress::Progress;
 use crate::report::Reporter;
-
-/// So many warnings are shown of a module.
-const SHOWN: usize = 20;
 
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     let progress = Progress::start("generating");
@@ -22,48 +21,109 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     for module in &modules {
         report(module, &mut reporter);
     }
+    let unreadable: Vec<Diagnostic> = unreadable(&modules).cloned().collect();
+    reporter.print_list(&unreadable);
     if arguments.output == Path::new("-") {
-        return print(&modules);
+        print(&modules)?;
+        return Failure::of_unreadable(unreadable.len(), None);
     }
-    let mut different = Vec::new();
-    for (path, module) in targets(&arguments.output, &modules)? {
-        let source = &module.generated.source;
-        if arguments.check {
-            let found = std::fs::read(&path);
-            if !found.as_ref().is_ok_and(|found| found == source.as_bytes()) {
-                different.push(format!(
-                    "{} {}",
-                    path.display(),
-                    if found.is_ok() { "differs" } else { "is not there" }
-                ));
-            }
-        } else {
-            write_if_changed(&path, source).map_err(|error| Failure::Failed(error.to_string()))?;
-        }
-    }
+    let targets = targets(&arguments.output, &modules)?;
+    let failed = if arguments.check {
+        let mut found = differences(&targets);
+        found.extend(orphans(arguments, &targets, &unreadable));
+        let hint = "run the command without `--check` to write it anew";
+        (!found.is_empty()).then(|| format!("{}\n{hint}", cut(found).join("\n")))
+    } else {
+        write(&targets, arguments.force)?;
+        None
+    };
     eprint_line(&reporter.total(count(&modules)));
-    if different.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Failed(format!("{}\nrun the command without `--check` to write it anew", different.join("\n"))))
+    Failure::of_unreadable(unreadable.len(), failed)
 }
 
 fn count(modules: &[Module]) -> usize {
     modules.iter().map(|module| module.operations.len()).sum()
 }
 
+/// The first lines of a list, and how many there are more.
+fn cut(mut lines: Vec<String>) -> Vec<String> {
+    if lines.len() > SHOWN {
+        let more = lines.len() - SHOWN;
+        lines.truncate(SHOWN);
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+/// A module, and the file that it goes to.
+type Target<'a> = (PathBuf, &'a Module);
+
 /// Where each module goes.
-fn targets<'a>(output: &Path, modules: &'a [Module]) -> Result<Vec<(PathBuf, &'a Module)>, Failure> {
-    let is_file = output.extension().is_some_and(|extension| extension == "rs") && !output.is_dir();
+fn targets<'a>(output: &Path, modules: &'a [Module]) -> Result<Vec<Target<'a>>, Failure> {
     match modules {
-        [module] if is_file => Ok(vec![(output.to_owned(), module)]),
-        _ if is_file => Err(Failure::Usage(format!(
+        [module] if is_file(output) => Ok(vec![(output.to_owned(), module)]),
+        _ if is_file(output) => Err(Failure::Usage(format!(
             "`{}` is one file, and there are {} modules: name a folder",
             output.display(),
             modules.len()
         ))),
         _ => Ok(modules.iter().map(|module| (output.join(format!("{}.rs", module.namespace)), module)).collect()),
     }
+}
+
+fn is_file(output: &Path) -> bool {
+    output.extension().is_some_and(|extension| extension == "rs") && !output.is_dir()
+}
+
+/// Writes what has changed, unless a file is somebody's own: then nothing is written.
+fn write(targets: &[Target<'_>], force: bool) -> Result<(), Failure> {
+    let is_foreign = |path: &Path| std::fs::read(path).is_ok_and(|bytes| !is_generated(&bytes) && !bytes.is_empty());
+    let foreign = targets.iter().filter(|(path, _)| !force && is_foreign(path));
+    let foreign: Vec<String> = foreign.map(|(path, _)| format!("`{}`", path.display())).collect();
+    if !foreign.is_empty() {
+        let them = if foreign.len() == 1 { "it" } else { "them" };
+        return Err(Failure::Failed(format!(
+            "{} was not written by this command: name another place, or pass `--force` to overwrite {them}",
+            cut(foreign).join(", ")
+        )));
+    }
+    for (path, module) in targets {
+        write_if_changed(path, &module.generated.source).map_err(|error| Failure::Failed(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The files that are not what would be written.
+fn differences(targets: &[Target<'_>]) -> Vec<String> {
+    let told = |(path, module): &Target<'_>| match std::fs::read(path) {
+        Ok(found) if found == module.generated.source.as_bytes() => None,
+        Ok(_) => Some(format!("{} differs", path.display())),
+        Err(_) => Some(format!("{} is not there", path.display())),
+    };
+    targets.iter().filter_map(told).collect()
+}
+
+/// The modules in the folder whose documents are gone, where the documents are those of a folder.
+fn orphans(arguments: &GenerateArguments, targets: &[Target<'_>], unreadable: &[Diagnostic]) -> Vec<String> {
+    let folders = || arguments.spec.iter().map(Path::new).filter(|spec| spec.is_dir());
+    if folders().next().is_none() || is_file(&arguments.output) {
+        return Vec::new();
+    }
+    // A document that can't be read is there all the same.
+    let documents = unreadable.iter().filter_map(|diagnostic| diagnostic.document.as_ref().map(PathBuf::from));
+    let documents: Vec<PathBuf> = documents.collect();
+    let names: Vec<String> =
+        folders().flat_map(|folder| dir_namespaces(folder, &documents, |_| false)).map(|file| file.name).collect();
+    let is_orphan = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "rs")
+            && targets.iter().all(|(target, _)| target != path)
+            && path.file_stem().is_some_and(|stem| names.iter().all(|name| stem != name.as_str()))
+            && std::fs::read(path).is_ok_and(|bytes| is_generated(&bytes))
+    };
+    let entries = std::fs::read_dir(&arguments.output).into_iter().flatten().filter_map(Result::ok);
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_orphan).collect();
+    found.sort();
+    found.iter().map(|path| format!("{} is of a document that is gone: remove it", path.display())).collect()
 }
 
 fn print(modules: &[Module]) -> Result<(), Failure> {
@@ -74,11 +134,11 @@ fn print(modules: &[Module]) -> Result<(), Failure> {
     std::io::stdout().write_all(module.generated.source.as_bytes()).map_err(Failure::output)
 }
 
-/// The warnings, and a line for those that are too many.
+/// The warnings, and a line for those that are too many; errors are shown apart.
 fn report(module: &Module, reporter: &mut Reporter) {
     let mut hidden = 0;
     let mut shown = 0;
-    for diagnostic in &module.generated.diagnostics {
+    for diagnostic in module.generated.diagnostics.iter().filter(|d| d.severity < Severity::Error) {
         if diagnostic.severity >= Severity::Warning && shown < SHOWN {
             shown += 1;
             reporter.print(diagnostic);

@@ -2,6 +2,10 @@
 
 use serde_json::{Map, Value};
 
+pub(crate) use self::unknown::check;
+
+mod unknown;
+
 /// So many schemas are looked at for one property; a document may hold cycles.
 const LIMIT: usize = 256;
 
@@ -79,6 +83,15 @@ fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
         }
     }
     seen
+}
+
+/// Whether a schema asks for that kind of JSON, or for one of several with it among them.
+fn has_kind(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
+        Some(one) => one == kind,
+        None => false,
+    }
 }
 
 /// The kinds of JSON that schemas ask for; none if they say nothing.

@@ -10,11 +10,14 @@ use serde_json::{Value, json};
 
 use crate::arguments::InspectArguments;
 use crate::failure::Failure;
-use crate::modules::{Sources, modules, runtime};
+use crate::modules::{Sources, modules, runtime, unreadable};
 use crate::progress::Progress;
-use crate::report::{Reporter, clean};
+use crate::report::{Reporter, line};
 use crate::server::{from_file, is_config};
 use crate::summary;
+
+/// So many characters of a cell are shown.
+const WIDEST: usize = 200;
 
 /// A server has so many seconds to list its tools.
 const TIMEOUT: u64 = 60;
@@ -33,7 +36,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
         // Nothing is left to tell if standard error is closed.
         let _ = writeln!(std::io::stderr().lock(), "{}", reporter.total(operations));
     }
-    Ok(())
+    Failure::of_unreadable(unreadable(&modules).count(), None)
 }
 
 fn read(arguments: &InspectArguments) -> Result<(Vec<Module>, Reporter), Failure> {
@@ -89,7 +92,15 @@ fn row(spec: &OperationSpec) -> [String; 6] {
         (None, None) => ("", ""),
     };
     [&spec.id, summary::kind(spec), method, path, &summary::input(spec), &summary::output(spec)]
-        .map(|cell| clean(cell).replace('\n', " "))
+        .map(|cell| cut(line(cell)))
+}
+
+/// A cell that does not make all others wide.
+fn cut(cell: String) -> String {
+    match cell.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("{}...", cell.get(..end).unwrap_or_default()),
+        None => cell,
+    }
 }
 
 fn json(modules: &[Module]) -> String {
@@ -115,7 +126,7 @@ fn json(modules: &[Module]) -> String {
         })
     };
     let value = json!({ "modules": modules.iter().map(module).collect::<Vec<_>>() });
-    format!("{value:#}\n")
+    crate::report::json(&format!("{value:#}\n")).into_owned()
 }
 
 fn diagnostic(diagnostic: &Diagnostic) -> Value {

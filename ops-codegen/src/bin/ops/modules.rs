@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ops_codegen::{Builder, Module};
 use ops_runtime::http::{Imported, from_openapi_source, from_openapi_url};
-use ops_runtime::{Api, Diagnostic, HttpConfig, mcp, openapi};
+use ops_runtime::{Api, Diagnostic, HttpConfig, Severity, mcp, openapi};
 use serde_json::Value;
 
 use crate::arguments::Choice;
@@ -32,6 +32,12 @@ pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>,
         sources.document(spec, choice)?;
     }
     sources.generate(choice)
+}
+
+/// What is said about the files of folders that could not be read.
+pub(crate) fn unreadable(modules: &[Module]) -> impl Iterator<Item = &Diagnostic> {
+    let diagnostics = modules.iter().flat_map(|module| &module.generated.diagnostics);
+    diagnostics.filter(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
 /// What modules are generated from.
@@ -81,6 +87,7 @@ impl Sources {
     pub(crate) fn generate(self, choice: &Choice) -> Result<(Vec<Module>, Reporter), Failure> {
         let builder = choice.include.iter().fold(self.builder, Builder::include);
         let builder = choice.exclude.iter().fold(builder, Builder::exclude);
+        let builder = choice.explicit_null.iter().fold(builder, Builder::explicit_null);
         let mut modules = builder.generate().map_err(Failure::generating)?;
         for module in &mut modules {
             let label = self.labels.get(&module.namespace);

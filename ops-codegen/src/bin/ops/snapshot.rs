@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ops_codegen::write_if_changed;
 use ops_runtime::mcp::{self, ReadOptions, Snapshot};
 use ops_runtime::{Api, Diagnostic, openapi};
+use serde_json::Value;
 
 use crate::arguments::SnapshotArguments;
 use crate::failure::Failure;
@@ -17,6 +18,9 @@ use crate::server::Server;
 pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
     let servers = arguments.server.servers(&arguments.credentials)?;
     let targets = targets(arguments, &servers)?;
+    if !arguments.check && !arguments.force {
+        keep_foreign(targets.iter().flatten())?;
+    }
     let runtime = runtime()?;
     let mut failed = Vec::new();
     for (server, target) in servers.iter().zip(targets) {
@@ -81,6 +85,26 @@ fn write(path: &Path, snapshot: &Snapshot) -> Result<(), Failure> {
     write_if_changed(path, &snapshot.to_string()).map_err(|error| Failure::Failed(error.to_string()))?;
     tell(&format!("{}: {} tools", path.display(), snapshot.tools().len()));
     Ok(())
+}
+
+/// Fails if one of the files is somebody's own.
+fn keep_foreign<'a>(mut targets: impl Iterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    let is_ours = |bytes: &[u8]| bytes.is_empty() || std::str::from_utf8(bytes).is_ok_and(is_snapshot);
+    let is_foreign = |path: &&PathBuf| std::fs::read(path).is_ok_and(|bytes| !is_ours(&bytes));
+    match targets.find(is_foreign) {
+        Some(path) => {
+            let message = format!("`{}` is no snapshot of an MCP server", path.display());
+            Err(Failure::Failed(format!("{message}: name another file, or pass `--force` to overwrite it")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a text is what this command writes.
+fn is_snapshot(text: &str) -> bool {
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
+    let is_ours = || Snapshot::of(&value).is_ok_and(|snapshot| snapshot.to_string() == text);
+    mcp::is_tool_list(&value) && (value.get("serverInfo").is_some_and(Value::is_object) || is_ours())
 }
 
 /// Says what changed since the snapshot in the file was taken.

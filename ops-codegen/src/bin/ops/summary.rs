@@ -34,7 +34,7 @@ pub(crate) fn input(spec: &OperationSpec) -> String {
     let property = |(name, schema): (&String, &Value)| {
         format!("{name}{}: {}", if required(name) { "" } else { "?" }, words(schema, 1))
     };
-    short(&properties.iter().map(property).collect::<Vec<_>>().join(", "))
+    short(&properties.iter().take(WIDTH).map(property).collect::<Vec<_>>().join(", "))
 }
 
 /// The output: `[Pet]`.
@@ -57,7 +57,7 @@ fn words(schema: &Value, depth: usize) -> String {
     }
     for (keyword, between) in [("oneOf", " | "), ("anyOf", " | "), ("allOf", " & ")] {
         if let Some(members) = node.get(keyword).and_then(Value::as_array).filter(|_| depth > 0) {
-            let members: Vec<String> = members.iter().map(|member| words(member, depth - 1)).collect();
+            let members: Vec<String> = members.iter().take(WIDTH).map(|member| words(member, depth - 1)).collect();
             return members.join(between);
         }
     }
@@ -85,7 +85,7 @@ fn typed(kind: &str, schema: &Value, depth: usize) -> String {
         "array" => format!("[{}]", inner("items")),
         "object" => match schema.get("properties").and_then(Value::as_object).filter(|p| !p.is_empty()) {
             Some(properties) => {
-                format!("{{ {} }}", properties.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
+                format!("{{ {} }}", properties.keys().take(WIDTH).map(String::as_str).collect::<Vec<_>>().join(", "))
             }
             None => format!("{{ *: {} }}", inner("additionalProperties")),
         },

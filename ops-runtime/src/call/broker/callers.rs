@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::call::{CallEvent, CallHandler, Frame, Link, Malformed, Origin, RequestId, Session, Unsent};
 use crate::{BoxFuture, CallError, ErrorCode};
 
@@ -18,6 +20,9 @@ pub(crate) trait Post: Send + Sync + 'static {
 
     /// What to wait for before another item is sent.
     fn ready(&self) -> Option<BoxFuture<'static, ()>>;
+
+    /// How many bytes wait to be sent.
+    fn waiting(&self) -> usize;
 
     /// Whether a caller listens to more than the answers.
     fn listens(&self, caller: &str) -> bool {
@@ -83,6 +88,7 @@ impl Callers {
             listens: self.post.listens(&address),
             address,
             post: self.post.clone(),
+            most: self.handler.budget().limits().peer,
             running: Mutex::default(),
             news: AtomicBool::new(false),
         });
@@ -98,6 +104,11 @@ impl Callers {
             let _ =
                 self.post.post(&caller.into(), CallEvent::Error { request_id: request_id.clone(), error }.into(), 0);
         }
+    }
+
+    /// Tells a caller that its request is not run.
+    pub(crate) fn refuse(&self, caller: &str, request_id: RequestId, error: CallError) {
+        let _ = self.post.post(&caller.into(), CallEvent::Error { request_id, error }.into(), 0);
     }
 
     /// Names requests to their callers: those that were not named yet, or all of them.
@@ -148,6 +159,11 @@ impl Callers {
         self.table().values().map(|caller| caller.session.running()).sum()
     }
 
+    /// Whether requests hold so much that others should wait where they are.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.handler.budget().is_spent()
+    }
+
     /// Waits until nothing is running.
     pub(crate) async fn drain(&self) {
         let sessions: Vec<_> = self.table().values().map(|caller| caller.session.clone()).collect();
@@ -167,6 +183,8 @@ impl Callers {
 struct ToCaller {
     address: Arc<str>,
     post: Arc<dyn Post>,
+    /// How many bytes may wait for the broker.
+    most: usize,
     listens: bool,
     /// The requests that are run.
     running: Mutex<HashMap<RequestId, Running>>,
@@ -218,6 +236,15 @@ impl ToCaller {
 
 impl Link for ToCaller {
     fn send(&self, frame: Frame) -> Result<(), Unsent> {
+        if let Frame::Event(CallEvent::Responded { .. }) = frame
+            && self.post.waiting() >= self.most
+        {
+            let message = format!(
+                "{} bytes of answers wait for the broker already (`CallHandler::with_max_bytes`); try again later",
+                self.most
+            );
+            return Err(Unsent::Refused(CallError::execution(message).with_details(json!({ "limit": self.most }))));
+        }
         let id = frame.request_id().cloned();
         let running = |id| self.requests().get(id).map_or(0, |running| running.sent);
         self.post.post(&self.address, frame, id.as_ref().map_or(0, running))?;

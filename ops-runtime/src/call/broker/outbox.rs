@@ -68,6 +68,11 @@ impl<T: Send + 'static> Outbox<T> {
         }
     }
 
+    /// How many bytes wait to be sent.
+    pub(crate) fn bytes(&self) -> usize {
+        self.queue().bytes
+    }
+
     fn is_full(&self) -> bool {
         self.queue().bytes >= FULL
     }

@@ -7,28 +7,35 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 
 use crate::call::Announcement;
+use crate::call::heard::Heard;
 use crate::{OperationSpec, SpecRef, Text};
-
-/// How many operations one worker may announce.
-const MAX_OPERATIONS: usize = 20_000;
 
 /// How many workers are known at a time.
 const MAX_WORKERS: usize = 10_000;
 
+/// How many times as much as one worker all of them may announce.
+const ALL: usize = 4;
+
 /// The workers that are there.
-#[derive(Default)]
 pub(crate) struct Roster {
+    /// How much memory the specs of one worker may take.
+    limit: usize,
     workers: Mutex<HashMap<Arc<str>, Worker>>,
     /// What all of them serve, for readers that take no lock.
     served: ArcSwap<BTreeMap<Text, Arc<OperationSpec>>>,
 }
 
 struct Worker {
-    specs: BTreeMap<Text, Arc<OperationSpec>>,
+    specs: Heard,
     heard: Instant,
 }
 
 impl Roster {
+    /// Makes a roster without workers; the specs of each worker may take `limit` bytes.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, workers: Mutex::default(), served: ArcSwap::default() }
+    }
+
     fn workers(&self) -> MutexGuard<'_, HashMap<Arc<str>, Worker>> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -36,6 +43,7 @@ impl Roster {
     /// Takes over what a worker says; false if it was not known, so that it may have said more before.
     pub(crate) fn announce(&self, id: &str, announcement: Announcement) -> bool {
         let mut workers = self.workers();
+        let others = self.room(&workers, id);
         let Some(worker) = workers.get_mut(id) else { return false };
         worker.heard = Instant::now();
         let Announcement { add, remove, .. } = announcement;
@@ -45,7 +53,7 @@ impl Roster {
         for id in &remove {
             worker.specs.remove(id);
         }
-        let last_word = admit(&mut worker.specs, add);
+        let last_word = admit(&mut worker.specs, add, self.limit, others);
         self.publish(&workers, last_word);
         true
     }
@@ -57,10 +65,17 @@ impl Roster {
             tracing::warn!("more than {MAX_WORKERS} workers announce themselves");
             return;
         }
-        let mut specs = BTreeMap::new();
-        let last_word = admit(&mut specs, add);
+        let mut specs = Heard::default();
+        let room = self.room(&workers, id);
+        let last_word = admit(&mut specs, add, self.limit, room);
         workers.insert(id.into(), Worker { specs, heard: Instant::now() });
         self.publish(&workers, last_word);
+    }
+
+    /// How many bytes a worker may take beside what the others do.
+    fn room(&self, workers: &HashMap<Arc<str>, Worker>, id: &str) -> usize {
+        let others = workers.iter().filter(|(other, _)| ***other != *id).map(|(_, worker)| worker.specs.bytes());
+        self.limit.saturating_mul(ALL).saturating_sub(others.sum())
     }
 
     /// Forgets a worker.
@@ -106,7 +121,7 @@ impl Roster {
     fn publish(&self, workers: &HashMap<Arc<str>, Worker>, last_word: Vec<Arc<OperationSpec>>) {
         let before = self.served.load();
         let mut served: BTreeMap<Text, Arc<OperationSpec>> = BTreeMap::new();
-        for spec in workers.values().flat_map(|worker| worker.specs.values()) {
+        for spec in workers.values().flat_map(|worker| worker.specs.specs()) {
             // What was said so far stays, as long as one still says so.
             let known = before.get(&spec.id).filter(|known| ***known == **spec);
             match served.entry(spec.id.clone()) {
@@ -132,15 +147,11 @@ impl Roster {
 }
 
 /// Adds to what a worker serves, as much as there is room for; what was added.
-fn admit(specs: &mut BTreeMap<Text, Arc<OperationSpec>>, add: Vec<Arc<OperationSpec>>) -> Vec<Arc<OperationSpec>> {
+fn admit(specs: &mut Heard, add: Vec<Arc<OperationSpec>>, limit: usize, room: usize) -> Vec<Arc<OperationSpec>> {
     let mut admitted = Vec::with_capacity(add.len());
     for spec in add {
-        if specs.len() >= MAX_OPERATIONS && !specs.contains_key(&spec.id) {
-            tracing::warn!("a worker announces more than {MAX_OPERATIONS} operations");
-            break;
-        }
-        specs.insert(spec.id.clone(), spec.clone());
-        admitted.push(spec);
+        let taken = specs.bytes();
+        admitted.extend(specs.add(spec, limit, |bytes| taken.saturating_add(bytes) <= room));
     }
     admitted
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::call::directory::gone;
 use crate::call::pending::ByNumber;
 use crate::call::{CallEvent, PendingRequests, RequestId};
-use crate::context::Number;
+use crate::model::request_id::Number;
 
 /// What is known of requests that are not answered at once.
 #[derive(Default)]
@@ -58,7 +58,8 @@ impl Vigil {
     ) -> Option<Number> {
         let id = event.request_id().clone();
         let request = id.number()?;
-        let counts = matches!(event, CallEvent::Responded { .. } | CallEvent::Completed { .. });
+        let counts =
+            matches!(event, CallEvent::Responded { .. } | CallEvent::Completed { .. } | CallEvent::ItemError { .. });
         let expected = self.seen().get(&request).map_or(0, |seen| seen.next);
         match number {
             Some(number) if counts && number < expected => return None,

@@ -13,8 +13,9 @@ use super::subject;
 use super::wire::Wire;
 use crate::call::broker::{Roster, Vigil, decode, until_up};
 use crate::call::directory::{gone, not_served};
+use crate::call::heard::Heard;
 use crate::call::{CallEvent, Facts, Frame, Link, PendingRequests, RequestId, Route, Transport, Unsent};
-use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
+use crate::{BoxFuture, CallError, SpecRef};
 
 /// For how long no more workers have to answer until it is known what is served.
 const QUIET: Duration = Duration::from_millis(100);
@@ -45,7 +46,7 @@ impl Caller {
         let shared = Arc::new(Shared {
             pending: PendingRequests::new(Arc::new(link)),
             vigil,
-            roster: Roster::default(),
+            roster: Roster::new(wire.max_announced),
             heard: watch::Sender::new(()),
             inbox,
             wire,
@@ -147,7 +148,7 @@ impl Shared {
 /// Takes what comes to the caller's inbox.
 async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
     // What workers have said so far that have more to say.
-    let mut parts: HashMap<Arc<str>, Vec<Arc<OperationSpec>>> = HashMap::new();
+    let mut parts: HashMap<Arc<str>, Heard> = HashMap::new();
     while let Some(message) = inbox.next().await {
         let token = message.subject.as_str().rsplit('.').next().unwrap_or_default();
         match (token, message.status) {
@@ -167,13 +168,17 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
                 };
                 let worker = subject::name(worker);
                 // Those that never come to an end are forgotten.
-                if parts.len() > 1_000 {
+                let limit = shared.wire.max_announced;
+                if parts.len() > 1_000 || parts.values().map(Heard::bytes).sum::<usize>() > limit.saturating_mul(4) {
                     parts.clear();
                 }
                 let specs = parts.entry(worker.into()).or_default();
-                specs.extend(said.add);
+                for spec in said.add {
+                    specs.add(spec, limit, |_| true);
+                }
                 if !said.more {
-                    shared.roster.replace(worker, parts.remove(worker).unwrap_or_default());
+                    let specs = parts.remove(worker).unwrap_or_default();
+                    shared.roster.replace(worker, specs.specs().cloned().collect());
                     shared.heard.send_replace(());
                 }
             }

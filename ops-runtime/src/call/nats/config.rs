@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::call::Origin;
 use crate::call::broker::Pace;
+use crate::call::heard::MAX_ANNOUNCED;
 
 /// How to connect, and what to believe.
 ///
@@ -21,6 +22,7 @@ pub struct NatsConfig {
     pub(super) login: Login,
     pub(super) origin: Origin,
     pub(super) pace: Pace,
+    pub(super) max_announced: usize,
 }
 
 #[derive(Clone)]
@@ -33,7 +35,13 @@ pub(super) enum Login {
 impl NatsConfig {
     /// Connects without credentials, or with those of the URL, and knows no caller.
     pub fn new() -> Self {
-        Self { prefix: "ops".to_owned(), login: Login::None, origin: Origin::anonymous(), pace: Pace::default() }
+        Self {
+            prefix: "ops".to_owned(),
+            login: Login::None,
+            origin: Origin::anonymous(),
+            pace: Pace::default(),
+            max_announced: MAX_ANNOUNCED,
+        }
     }
 
     /// Begins all subjects with these tokens; `ops` by default.
@@ -85,6 +93,14 @@ impl NatsConfig {
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.pace.patience = patience;
+        self
+    }
+
+    /// Limits how much memory the specs take that one worker announces, in bytes, and a quarter of what all of them do;
+    /// 32 MiB by default. Those beyond are kept without their schemas, as is one of more than 1 MiB.
+    #[must_use]
+    pub fn with_max_announced(mut self, bytes: usize) -> Self {
+        self.max_announced = bytes;
         self
     }
 

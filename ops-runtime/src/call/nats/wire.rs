@@ -33,6 +33,7 @@ pub(super) struct Wire {
     pub(super) client: Client,
     pub(super) prefix: String,
     pub(super) pace: Pace,
+    pub(super) max_announced: usize,
     pub(super) up: watch::Receiver<bool>,
     /// Counts the connections, so that others see that one was lost.
     connections: Arc<AtomicU64>,
@@ -76,7 +77,8 @@ impl Wire {
         let client = options.connect(url).await.map_err(|error| refused(&error))?;
         let outbox = Outbox::new();
         let writer = AbortOnDropHandle::new(tokio::spawn(write(client.clone(), outbox.clone())));
-        Ok(Self { client, prefix: config.prefix.clone(), pace, up, connections, outbox, _writer: writer })
+        let (prefix, max_announced) = (config.prefix.clone(), config.max_announced);
+        Ok(Self { client, prefix, pace, max_announced, up, connections, outbox, _writer: writer })
     }
 
     /// Where a worker hears from a caller, who can tell by it over which connection something was said.
@@ -97,6 +99,11 @@ impl Wire {
         let text = frame.encode_within(self.client.max_payload()).map_err(Unsent::Refused)?;
         self.publish(subject, reply, text);
         Ok(())
+    }
+
+    /// How many bytes wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        self.outbox.bytes()
     }
 
     pub(super) fn ready(&self) -> Option<BoxFuture<'static, ()>> {

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
@@ -15,8 +17,23 @@ use super::subject;
 use super::wire::Wire;
 use crate::call::announced::Announced;
 use crate::call::broker::{Callers, FIRST_WORD, Post, decode, unique_id};
-use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Origin, Unsent};
+use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Origin, RequestId, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec, Text};
+
+/// From how many bytes on a request is read beside the others.
+const LARGE: usize = 64 << 10;
+
+/// Counts a request as long as it is read.
+struct Reading {
+    of: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.of.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
 
 /// Operations that are being served over NATS.
 ///
@@ -41,6 +58,8 @@ struct Shared {
     handler: CallHandler,
     callers: Callers,
     announced: Mutex<Announced>,
+    /// How many bytes of requests are being read.
+    reading: Arc<AtomicUsize>,
 }
 
 impl NatsWorker {
@@ -50,7 +69,8 @@ impl NatsWorker {
         let control = wire.subscribe(format!("{}.worker.{id}.>", wire.prefix)).await?;
         let discovery = wire.subscribe(subject::discovery(&wire.prefix)).await?;
         let callers = Callers::new(handler.clone(), origin, post);
-        let shared = Arc::new(Shared { wire, id, handler, callers, announced: Mutex::default() });
+        let shared =
+            Arc::new(Shared { wire, id, handler, callers, announced: Mutex::default(), reading: Arc::default() });
         let tasks = [tokio::spawn(listen(shared.clone(), control, discovery)), tokio::spawn(pulse(shared.clone()))];
         let worker = Self { shared, operations: Default::default(), _tasks: tasks.map(AbortOnDropHandle::new) };
         worker.announce().await?;
@@ -64,7 +84,7 @@ impl NatsWorker {
     pub async fn announce(&self) -> Result<(), CallError> {
         let shared = &self.shared;
         let mut operations = self.operations.lock().await;
-        let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.list());
+        let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.announced());
         // Announced when requests are taken, and withdrawn before they are not.
         for spec in &change.add {
             if !operations.contains_key(&spec.id) {
@@ -95,6 +115,9 @@ impl NatsWorker {
         shared.say(announced.withdrawal(), &subject::announcements(&shared.wire.prefix));
         let operations = std::mem::take(&mut *self.operations.lock().await);
         shared.finish(operations.into_values()).await;
+        while shared.reading.load(Ordering::Acquire) > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         shared.callers.drain().await;
         let _ = tokio::time::timeout(shared.wire.pace.lost_after, shared.wire.delivered()).await;
     }
@@ -147,6 +170,30 @@ impl Shared {
         let _ = tokio::time::timeout(self.wire.pace.lost_after, join_all(ends)).await;
     }
 
+    /// Takes a request. One that takes long to read is read beside the others: what waits in the client is counted, but
+    /// not weighed, so it is taken out of there as fast as it comes.
+    fn take(self: &Arc<Self>, operation: &Text, message: Message) {
+        let bytes = message.payload.len();
+        if bytes < LARGE {
+            return self.request(operation, &message);
+        }
+        let most = self.handler.budget().limits().peer;
+        if self.reading.fetch_add(bytes, Ordering::AcqRel) + bytes > most.max(bytes) {
+            self.reading.fetch_sub(bytes, Ordering::AcqRel);
+            let Some(reply) = message.reply.as_ref() else { return };
+            let request_id = RequestId::from(reply.as_str().rsplit('.').next().unwrap_or_default());
+            let caller = subject::caller_of(reply, &request_id);
+            let message = format!("{most} bytes of requests wait to be read (`CallHandler::with_max_bytes`)");
+            self.callers.refuse(caller, request_id, CallError::execution(message));
+            return;
+        }
+        let (shared, operation) = (self.clone(), operation.clone());
+        tokio::spawn(async move {
+            let _read = Reading { of: shared.reading.clone(), bytes };
+            shared.request(&operation, &message);
+        });
+    }
+
     fn request(&self, operation: &str, message: &Message) {
         let Some(reply) = message.reply.as_ref() else {
             tracing::warn!(operation, "a request came that says not where its answer goes");
@@ -183,7 +230,7 @@ async fn take(shared: Arc<Shared>, operation: Text, mut requests: Subscriber, st
         tokio::select! {
             biased;
             message = requests.next() => match message {
-                Some(message) => shared.request(&operation, &message),
+                Some(message) => shared.take(&operation, message),
                 None => return,
             },
             () = stop.cancelled() => break,
@@ -196,7 +243,7 @@ async fn take(shared: Arc<Shared>, operation: Text, mut requests: Subscriber, st
         shared.wire.round_trip().await;
         let _ = requests.unsubscribe().await;
         while let Some(message) = requests.next().await {
-            shared.request(&operation, &message);
+            shared.take(&operation, message);
         }
     }
 }
@@ -270,6 +317,10 @@ impl Post for ToCallers {
 
     fn ready(&self) -> Option<BoxFuture<'static, ()>> {
         self.wire.ready()
+    }
+
+    fn waiting(&self) -> usize {
+        self.wire.waiting()
     }
 
     fn listens(&self, caller: &str) -> bool {

@@ -8,17 +8,28 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
+use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, is_id, size};
 use super::keys::{FRAME, FROM};
-use super::wire::{Author, BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, push, refused, write};
+use super::wire::{BLOCK, Line, Message, Told, is_foreign, is_lost, push, refused, write};
 use crate::call::broker::{Outbox, Roster, Vigil, backoff, decode, unique_id, until_up};
 use crate::call::directory::{gone, not_served};
 use crate::call::pending::ByNumber;
 use crate::call::{CallEvent, Facts, Frame, Link, PendingRequests, RequestId, Route, Transport, Unsent};
-use crate::context::Number;
+use crate::model::request_id::Number;
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
 
 /// How many entries are read at a time.
 const BATCH: usize = 512;
+
+/// After how many entries, or bytes, those that were read are removed.
+const TRIM: usize = 100;
+const TRIM_BYTES: usize = 4 << 20;
+
+/// How many workers are looked at.
+const MAX_WORKERS: usize = 10_000;
+
+/// How many fields the hash of a worker may have.
+const MAX_FIELDS: usize = 20_001;
 
 /// How many requests are looked for at a time.
 const LOOKED_FOR: usize = 1_000;
@@ -73,7 +84,7 @@ impl Caller {
             line: line.clone(),
             outbox: outbox.clone(),
             vigil,
-            roster: Roster::default(),
+            roster: Roster::new(config.max_announced),
             sent,
             up: watch::Sender::new(false),
             config,
@@ -139,7 +150,8 @@ impl Drop for Caller {
 /// How far the caller has read.
 struct At {
     answers: String,
-    changes: String,
+    /// `None` if there is something else in the place of the stream.
+    changes: Option<String>,
     sequences: Sequences,
 }
 
@@ -149,9 +161,17 @@ impl Shared {
         let keys = &self.config.keys;
         let answers = self.renew(line).await?.unwrap_or_else(|| "0-0".to_owned());
         // Before the look at the workers, so that no change in between is missed.
-        let last: Vec<Entry> =
-            line.command(cmd("XREVRANGE").arg(keys.changes()).arg("+").arg("-").arg("COUNT").arg(1)).await?;
-        let changes = last.into_iter().next().map_or_else(|| "0-0".to_owned(), |(id, _)| id);
+        let last = line
+            .command::<Vec<Entry>>(cmd("XREVRANGE").arg(keys.changes()).arg("+").arg("-").arg("COUNT").arg(1))
+            .await;
+        let changes = match last {
+            Ok(last) => Some(last.into_iter().next().map_or_else(|| "0-0".to_owned(), |(id, _)| id)),
+            Err(error) if is_foreign(&error) => {
+                tracing::warn!(key = keys.changes(), "the key is not ours: changes of known workers are not noticed");
+                None
+            }
+            Err(error) => return Err(error),
+        };
         self.look_for_workers(line, true).await?;
         Ok(At { answers, changes, sequences: Sequences::default() })
     }
@@ -174,7 +194,13 @@ impl Shared {
     /// Learns of workers that have come or gone; of all of them, or of those that are not known.
     async fn look_for_workers(&self, line: &Line, all: bool) -> RedisResult<()> {
         let keys = &self.config.keys;
-        let there: Vec<String> = line.command(cmd("SMEMBERS").arg(keys.workers())).await?;
+        let there: Vec<Vec<u8>> = line.command(cmd("SMEMBERS").arg(keys.workers())).await?;
+        // What is no id was not written by a worker.
+        let there: Vec<String> = there
+            .into_iter()
+            .filter_map(|id| String::from_utf8(id).ok().filter(|id| is_id(id)))
+            .take(MAX_WORKERS)
+            .collect();
         let known = self.roster.ids();
         let mut commands = pipe();
         for id in &there {
@@ -197,22 +223,36 @@ impl Shared {
 
     /// Learns what a worker serves.
     async fn look_at(&self, line: &Line, worker: &str) -> RedisResult<()> {
-        let said: Vec<(String, String)> = line.command(cmd("HGETALL").arg(self.config.keys.serves(worker))).await?;
+        let key = self.config.keys.serves(worker);
+        let said = match line.command::<usize>(cmd("HLEN").arg(&key)).await {
+            Ok(..=MAX_FIELDS) => line.command::<Vec<(Vec<u8>, Vec<u8>)>>(cmd("HGETALL").arg(&key)).await,
+            Ok(_) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let said = match said {
+            Err(error) if is_lost(&error) => return Err(error),
+            // The key is not a worker's, and stops nobody.
+            said => said.unwrap_or_default(),
+        };
         if said.is_empty() {
             self.roster.withdraw(worker);
             return Ok(());
         }
-        let specs =
-            said.iter().filter(|(id, _)| id.contains('.')).filter_map(|(id, text)| {
-                match serde_json::from_str::<OperationSpec>(text) {
-                    Ok(spec) if spec.id == *id => Some(Arc::new(spec)),
-                    _ => {
-                        tracing::warn!(operation = id, "a worker announces an operation that can't be read");
-                        None
-                    }
+        let mut unreadable = 0;
+        let specs = said.iter().filter(|(id, _)| id.contains(&b'.')).filter_map(|(id, text)| {
+            match serde_json::from_slice::<OperationSpec>(text) {
+                Ok(spec) if spec.id.as_bytes() == id => Some(Arc::new(spec)),
+                _ => {
+                    unreadable += 1;
+                    None
                 }
-            });
-        self.roster.replace(worker, specs.collect());
+            }
+        });
+        let specs = specs.collect();
+        if unreadable > 0 {
+            tracing::warn!(unreadable, "a worker announces operations that can't be read");
+        }
+        self.roster.replace(worker, specs);
         Ok(())
     }
 
@@ -301,6 +341,8 @@ impl Shared {
             return Ok(());
         }
         let mut commands = pipe();
+        // A key that is not ours is no reason to wait for those that are.
+        commands.ignore_errors();
         for (_, place, entry) in &places {
             let key = self.config.keys.requests(&place.operation);
             // Whatever nobody can start is taken back.
@@ -310,12 +352,12 @@ impl Shared {
                 commands.cmd("XRANGE").arg(key).arg(entry).arg(entry);
             }
         }
-        let answers: Vec<redis::Value> = self.line.run(&commands).await?;
+        let answers: Vec<RedisResult<redis::Value>> = self.line.run(&commands).await?;
         for ((number, place, _), answer) in places.iter().zip(answers) {
             let id = RequestId::of(*number);
             match answer {
-                redis::Value::Int(1) => self.pending.emit_error(&id, not_served(&place.operation)),
-                redis::Value::Array(found) if !found.is_empty() => {}
+                Ok(redis::Value::Int(1)) => self.pending.emit_error(&id, not_served(&place.operation)),
+                Ok(redis::Value::Array(found)) if !found.is_empty() => {}
                 // Somebody may have started it just now, and says so soon.
                 _ => match place.gone {
                     Some(since) if since.elapsed() >= lost_after / 2 => {
@@ -339,29 +381,39 @@ impl Shared {
 async fn read(shared: Arc<Shared>, line: Line, mut at: At) {
     let keys = &shared.config.keys;
     let (answers, changes) = (keys.caller(&shared.id), keys.changes());
-    let (mut attempts, mut read) = (0, 0);
+    let (mut attempts, mut read, mut bytes) = (0, 0, 0);
+    let mut appetite = Appetite::new(BATCH);
     loop {
         let mut commands = pipe();
         // What has been read is not kept.
-        if read >= 100 {
+        if read >= TRIM || bytes >= TRIM_BYTES {
             commands.cmd("XTRIM").arg(&answers).arg("MINID").arg(&at.answers).ignore();
-            read = 0;
+            (read, bytes) = (0, 0);
         }
-        commands.cmd("XREAD").arg("COUNT").arg(BATCH).arg("BLOCK").arg(BLOCK.as_millis().to_string());
-        commands.arg("STREAMS").arg(&answers).arg(&changes).arg(&at.answers).arg(&at.changes);
+        commands.cmd("XREAD").arg("COUNT").arg(appetite.entries()).arg("BLOCK").arg(BLOCK.as_millis().to_string());
+        match &at.changes {
+            Some(changed) => {
+                commands.arg("STREAMS").arg(&answers).arg(&changes).arg(&at.answers).arg(changed);
+            }
+            None => {
+                commands.arg("STREAMS").arg(&answers).arg(&at.answers);
+            }
+        }
         match line.run::<(Entries,)>(&commands).await {
             Ok((entries,)) => {
                 attempts = 0;
                 for (key, entries) in entries.unwrap_or_default() {
                     let Some((last, _)) = entries.last() else { continue };
                     if key == answers {
-                        read += entries.len();
+                        let now = entries.iter().map(size).sum();
+                        appetite.learn(entries.len(), now);
+                        (read, bytes) = (read + entries.len(), bytes + now);
                         at.answers.clone_from(last);
                         for entry in &entries {
                             shared.receive(entry, &mut at.sequences);
                         }
                     } else {
-                        at.changes.clone_from(last);
+                        at.changes = Some(last.clone());
                         for worker in entries.iter().filter_map(Author::of) {
                             // If that fails, so does the next read.
                             let _ = shared.look_at(&shared.line, worker.id).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::keys::Keys;
 use crate::call::Origin;
 use crate::call::broker::Pace;
+use crate::call::heard::MAX_ANNOUNCED;
 
 /// How to use a server, and what to believe.
 ///
@@ -24,6 +25,8 @@ pub struct RedisConfig {
     pub(super) max_message: usize,
     pub(super) max_waiting: usize,
     pub(super) concurrency: usize,
+    pub(super) max_unread: usize,
+    pub(super) max_announced: usize,
 }
 
 impl RedisConfig {
@@ -37,6 +40,8 @@ impl RedisConfig {
             max_message: 4 << 20,
             max_waiting: 100_000,
             concurrency: 1_024,
+            max_unread: 256 << 20,
+            max_announced: MAX_ANNOUNCED,
         }
     }
 
@@ -96,6 +101,22 @@ impl RedisConfig {
     #[must_use]
     pub fn with_max_waiting(mut self, requests: usize) -> Self {
         self.max_waiting = requests;
+        self
+    }
+
+    /// How much memory of the server the answers may take that a caller has not read, in bytes; 256 MiB by default. The
+    /// stream of a caller that lets more pile up is removed by a worker, and its calls fail with `ABORTED`.
+    #[must_use]
+    pub fn with_max_unread(mut self, bytes: usize) -> Self {
+        self.max_unread = bytes;
+        self
+    }
+
+    /// Limits how much memory the specs take that one worker announces, in bytes, and a quarter of what all of them do;
+    /// 32 MiB by default. Those beyond are kept without their schemas, as is one of more than 1 MiB.
+    #[must_use]
+    pub fn with_max_announced(mut self, bytes: usize) -> Self {
+        self.max_announced = bytes;
         self
     }
 

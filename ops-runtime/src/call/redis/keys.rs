@@ -42,5 +42,5 @@ pub(super) const GROUP: &str = "workers";
 /// The field of a frame, as JSON.
 pub(super) const FRAME: &str = "frame";
 
-/// The field of who has written an entry, with its numbers: an [`Author`](super::wire::Author).
+/// The field of who has written an entry, with its numbers: an [`Author`](super::entry::Author).
 pub(super) const FROM: &str = "from";

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use super::keys::{FRAME, FROM};
 use crate::CallError;
 use crate::call::broker::{Outbox, backoff};
-use crate::context::Number;
+use crate::model::request_id::Number;
 
 /// How long a read waits for something to come.
 pub(super) const BLOCK: Duration = Duration::from_millis(500);
@@ -80,45 +80,19 @@ pub(super) fn is_lost(error: &RedisError) -> bool {
     )
 }
 
+/// Whether an error says that a key is of another type: another program's.
+pub(super) fn is_foreign(error: &RedisError) -> bool {
+    error.code() == Some("WRONGTYPE")
+}
+
 pub(super) fn refused(error: &RedisError) -> CallError {
+    if is_foreign(error) {
+        let message = "the Redis server can't be used: a key with our prefix is of another type, so that it is not ours; \
+                       choose another prefix (`RedisConfig::with_prefix`) or remove it";
+        return CallError::execution(message);
+    }
     // Its detail may hold what was sent.
     CallError::execution(format!("the Redis server can't be used: {}", error.category()))
-}
-
-/// An entry of a stream: its id, and its fields and their values in turn.
-pub(super) type Entry = (String, Vec<Vec<u8>>);
-
-/// The entries of several streams.
-pub(super) type Entries = Option<Vec<(String, Vec<Entry>)>>;
-
-/// The value of a field.
-pub(super) fn field<'a>(entry: &'a Entry, name: &str) -> Option<&'a [u8]> {
-    entry.1.chunks(2).find_map(|pair| match pair {
-        [field, value] if **field == *name.as_bytes() => Some(&**value),
-        _ => None,
-    })
-}
-
-/// Who has written an entry: `ID`, `ID SEQ` or `ID SEQ N`.
-///
-/// One field and not three, because each costs the server and both sides, for every call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Author<'a> {
-    pub(super) id: &'a str,
-    /// The number that the entry has among those of its author.
-    pub(super) sequence: Option<u64>,
-    /// The number that an event has among those about its request.
-    pub(super) number: Option<u64>,
-}
-
-impl<'a> Author<'a> {
-    /// The author that an entry names.
-    pub(super) fn of(entry: &'a Entry) -> Option<Self> {
-        let mut words = std::str::from_utf8(field(entry, FROM)?).ok()?.split(' ');
-        let id = words.next()?;
-        let mut number = || words.next()?.parse().ok();
-        Some(Self { id, sequence: number(), number: number() })
-    }
 }
 
 /// Something to be written.
@@ -229,30 +203,4 @@ fn add(pipeline: &mut Pipeline, message: &Message, number: u64, from: &str, max_
         Message::Withdraw { key, entry } => drop(command.arg("XDEL").arg(key).arg(entry)),
     }
     pipeline.add_command(command);
-}
-
-/// Knows which entries of a sender have been read already: those that were written a second time have their old number.
-#[derive(Default)]
-pub(super) struct Sequences(std::collections::HashMap<String, u64>);
-
-impl Sequences {
-    /// Whether an author's entry is new; one without a number always is.
-    pub(super) fn is_new(&mut self, author: Author<'_>) -> bool {
-        let Some(number) = author.sequence else { return true };
-        match self.0.get_mut(author.id) {
-            Some(last) if number <= *last => false,
-            Some(last) => {
-                *last = number;
-                true
-            }
-            None => {
-                // Senders come and go.
-                if self.0.len() >= 100_000 {
-                    self.0.clear();
-                }
-                self.0.insert(author.id.to_owned(), number);
-                true
-            }
-        }
-    }
 }

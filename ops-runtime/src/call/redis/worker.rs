@@ -1,8 +1,10 @@
 //! The worker's side.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use redis::streams::StreamAutoClaimReply;
 use redis::{Client, Cmd, RedisResult, Value, cmd, from_redis_value, pipe};
@@ -11,17 +13,23 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
+use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, milliseconds_of, size};
 use super::keys::{FRAME, FROM, GROUP};
-use super::wire::{
-    Author, BLOCK, Entries, Entry, Line, Message, Sequences, Told, field, is_lost, push, refused, write,
-};
+use super::wire::{BLOCK, Line, Message, Told, is_lost, push, refused, write};
 use crate::call::announced::Announced;
 use crate::call::broker::{Callers, FIRST_WORD, Outbox, Post, backoff, decode, unique_id};
-use crate::call::{Announcement, CallEvent, CallHandler, Frame, Unsent};
-use crate::{BoxFuture, CallError, OperationSpec};
+use crate::call::event::cut;
+use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Unsent};
+use crate::{BoxFuture, CallError, OperationSpec, Text};
 
 /// How many requests are read at a time: few, so that other workers get some.
 const BATCH: usize = 64;
+
+/// How long no requests are taken because those that are run hold much memory.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// How many requests are taken over at a time, of each operation.
+const CLAIMED: usize = 16;
 
 /// For how many times as long as silence means loss, a stream of requests outlives its last worker.
 const LEASES: u32 = 12;
@@ -48,6 +56,12 @@ struct Shared {
     announcing: tokio::sync::Mutex<()>,
     /// The streams of requests that are read.
     streams: watch::Sender<Vec<String>>,
+    /// Operations whose key is not a stream: another program uses it.
+    foreign: Mutex<HashSet<Text>>,
+    /// How many bytes callers were sent since it was last looked how much they leave unread.
+    sent: Arc<Mutex<HashMap<Arc<str>, usize>>>,
+    /// How far the clock of the server is ahead of ours, in milliseconds.
+    ahead: AtomicI64,
     stop: CancellationToken,
 }
 
@@ -66,15 +80,28 @@ impl RedisWorker {
             announced: Mutex::default(),
             announcing: Default::default(),
             streams: watch::Sender::new(Vec::new()),
+            foreign: Mutex::default(),
+            sent: Arc::default(),
+            ahead: AtomicI64::new(0),
             stop: CancellationToken::new(),
             config,
         });
         let control = shared.control(&shared.line).await.map_err(|error| refused(&error))?;
-        let callers = shared.callers.clone();
-        let told = move |message, told| {
-            if let (Message::Frame { to, .. }, Told::Nobody) = (message, told) {
+        let (callers, sent) = (shared.callers.clone(), shared.sent.clone());
+        let told = move |message, told| match (message, told) {
+            (Message::Frame { to, .. }, Told::Nobody) => {
+                lock(&sent).remove(&to);
                 callers.forget(&to);
             }
+            (Message::Frame { to, text, .. }, Told::Stored(_)) => {
+                let mut sent = lock(&sent);
+                // Callers come and go.
+                if sent.len() >= 100_000 {
+                    sent.clear();
+                }
+                *sent.entry(to).or_default() += text.len();
+            }
+            _ => {}
         };
         let worker = Self {
             taking: Some(AbortOnDropHandle::new(tokio::spawn(take(shared.clone(), line())))),
@@ -97,7 +124,7 @@ impl RedisWorker {
     pub async fn announce(&self) -> Result<(), CallError> {
         let shared = &self.shared;
         let _one = shared.announcing.lock().await;
-        let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.list());
+        let change = shared.announced.lock().unwrap_or_else(PoisonError::into_inner).change(shared.handler.announced());
         shared.publish(change, false).await.map_err(|error| refused(&error))
     }
 
@@ -164,7 +191,15 @@ impl Shared {
         commands.cmd("XADD").arg(&key).arg("*").arg(FROM).arg(&*self.id);
         commands.cmd("PEXPIRE").arg(&key).arg(self.lease());
         let (begins, _): (String, i64) = line.run(&commands).await?;
+        self.note_time(&begins);
         Ok(begins)
+    }
+
+    /// Learns how far the clock of the server is ahead, by the id of an entry that it has just made.
+    fn note_time(&self, id: &str) {
+        if let Some(theirs) = milliseconds_of(id) {
+            self.ahead.store(theirs.saturating_sub(now()), Ordering::Relaxed);
+        }
     }
 
     /// How long keys last that nobody renews, in milliseconds.
@@ -177,19 +212,11 @@ impl Shared {
         let keys = &self.config.keys;
         let serves = keys.serves(&self.id);
         let (add, remove) = if all { (self.served(), Vec::new()) } else { (change.add, change.remove) };
-        let mut groups = pipe();
-        groups.ignore_errors();
-        for spec in &add {
-            let stream = keys.requests(&spec.id);
-            // There may be one already.
-            groups.cmd("XGROUP").arg("CREATE").arg(&stream).arg(GROUP).arg("0").arg("MKSTREAM");
-            groups.cmd("PEXPIRE").arg(&stream).arg(self.lease());
-        }
-        if !add.is_empty() {
-            let _: Vec<RedisResult<Value>> = self.line.run(&groups).await?;
-        }
+        let add = self.make_streams(add).await?;
+        let foreign = self.foreign().clone();
         let served = self.served();
-        self.streams.send_replace(served.iter().map(|spec| keys.requests(&spec.id)).collect());
+        let ours = served.iter().filter(|spec| !foreign.contains(&spec.id));
+        self.streams.send_replace(ours.map(|spec| keys.requests(&spec.id)).collect());
         let mut commands = pipe();
         commands.atomic();
         // A hash without fields would not be there.
@@ -200,13 +227,80 @@ impl Shared {
                 Err(error) => tracing::warn!(operation = spec.id.as_ref(), %error, "a spec can't be announced"),
             }
         }
-        for id in &remove {
+        for id in remove.iter().chain(&foreign) {
             commands.cmd("HDEL").arg(&serves).arg(&**id);
         }
         commands.cmd("PEXPIRE").arg(&serves).arg(self.config.pace().lost_after.as_millis().to_string());
         commands.cmd("SADD").arg(keys.workers()).arg(&*self.id);
         self.tell(&mut commands);
         self.line.run::<Value>(&commands).await.map(drop)
+    }
+
+    /// Makes the streams of operations; those operations that have one come back.
+    async fn make_streams(&self, specs: Vec<Arc<OperationSpec>>) -> RedisResult<Vec<Arc<OperationSpec>>> {
+        if specs.is_empty() {
+            return Ok(specs);
+        }
+        let keys = &self.config.keys;
+        let mut groups = pipe();
+        groups.ignore_errors();
+        for spec in &specs {
+            groups.cmd("XGROUP").arg("CREATE").arg(keys.requests(&spec.id)).arg(GROUP).arg("0").arg("MKSTREAM");
+        }
+        let made: Vec<RedisResult<Value>> = self.line.run(&groups).await?;
+        let (mut ours, mut leases) = (Vec::with_capacity(specs.len()), pipe());
+        leases.ignore_errors();
+        for (spec, made) in specs.into_iter().zip(made) {
+            let stream = keys.requests(&spec.id);
+            match made {
+                // There may be one already.
+                Err(error) if error.code() != Some("BUSYGROUP") => {
+                    if self.foreign().insert(spec.id.clone()) {
+                        let error = error.category();
+                        tracing::warn!(key = stream, error, "the key is not ours: its operation is not served");
+                    }
+                }
+                _ => {
+                    self.foreign().remove(&spec.id);
+                    leases.cmd("PEXPIRE").arg(&stream).arg(self.lease());
+                    ours.push(spec);
+                }
+            }
+        }
+        if !ours.is_empty() {
+            let _: Vec<RedisResult<Value>> = self.line.run(&leases).await?;
+        }
+        Ok(ours)
+    }
+
+    fn foreign(&self) -> MutexGuard<'_, HashSet<Text>> {
+        self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the streams of callers that do not read what they are told.
+    async fn look_for_unread(&self) {
+        let most = self.config.max_unread;
+        let mut sent = Vec::new();
+        lock(&self.sent).retain(|caller, bytes| {
+            let look = *bytes > most / 4;
+            if look {
+                sent.push(caller.clone());
+            }
+            !look
+        });
+        for caller in sent {
+            let key = self.config.keys.caller(&caller);
+            let held = self.line.command::<Option<usize>>(cmd("MEMORY").arg("USAGE").arg(&key)).await;
+            let Ok(Some(held)) = held else { continue };
+            if held > most {
+                tracing::warn!(held, "a caller does not read its answers (`RedisConfig::with_max_unread`)");
+                let _ = self.line.command::<Value>(cmd("DEL").arg(&key)).await;
+                self.callers.forget(&caller);
+            } else {
+                // Looked at again when there is as much more.
+                lock(&self.sent).insert(caller, held.saturating_sub(most * 3 / 4));
+            }
+        }
     }
 
     /// Says that something has changed.
@@ -286,7 +380,23 @@ impl Shared {
             return;
         };
         match decode(frame) {
-            Ok(Some(Frame::Event(CallEvent::Requested(request)))) => {
+            Ok(Some(Frame::Event(CallEvent::Requested(mut request)))) => {
+                if *request.operation_id != *operation {
+                    // The server's access lists are about keys.
+                    let request_id = Some(request.request_id.clone());
+                    let named = cut(request.operation_id.to_string());
+                    let message = format!("it names another operation than its stream: `{named}`");
+                    let kind = Some("call.requested".to_owned());
+                    self.callers.complain(caller, Malformed { kind, request_id, message });
+                    return;
+                }
+                if request.time_left.is_some()
+                    && let Some(came) = milliseconds_of(&entry.0)
+                {
+                    // By the server's clock, which has seen both.
+                    let waited = now().saturating_add(self.ahead.load(Ordering::Relaxed)).saturating_sub(came);
+                    request.has_waited(Duration::from_millis(u64::try_from(waited).unwrap_or(0)));
+                }
                 self.callers.receive(caller, CallEvent::Requested(request).into());
             }
             Ok(_) => tracing::debug!(operation, "an entry came that is no request"),
@@ -298,6 +408,9 @@ impl Shared {
     async fn take_over(&self) -> RedisResult<()> {
         let streams = self.streams.borrow().clone();
         if streams.is_empty() || self.stop.is_cancelled() {
+            return Ok(());
+        }
+        if self.callers.is_spent() {
             return Ok(());
         }
         let idle = self.config.pace().lost_after.as_millis().to_string();
@@ -312,7 +425,7 @@ impl Shared {
                 .arg(&idle)
                 .arg("0")
                 .arg("COUNT")
-                .arg(BATCH);
+                .arg(CLAIMED);
         }
         let claimed: Vec<RedisResult<StreamAutoClaimReply>> = self.line.run(&commands).await?;
         let mut read = Vec::new();
@@ -344,11 +457,18 @@ async fn take(shared: Arc<Shared>, line: Line) {
     let mut streams = shared.streams.subscribe();
     let mut attempts = 0;
     let mut given = Given::new();
+    let mut appetite = Appetite::new(BATCH);
+    let mut spent: Option<Instant> = None;
     loop {
         let stopping = shared.stop.is_cancelled();
         let from = streams.borrow_and_update().clone();
         let begun: usize = given.iter().map(|(_, entries)| entries.len()).sum();
-        let room = shared.config.concurrency.saturating_sub(shared.callers.running() + begun);
+        let mut room = shared.config.concurrency.saturating_sub(shared.callers.running() + begun);
+        // Requests wait in their streams while others hold much memory, but not for ever: then those are refused that are
+        // too large, so that small ones go on.
+        spent = shared.callers.is_spent().then(|| spent.unwrap_or_else(Instant::now));
+        let waits = spent.is_some_and(|since| since.elapsed() < PAUSE);
+        room = if waits { 0 } else { room.min(appetite.entries()) };
         let result = if begun > 0 {
             // What was given is begun and more is read in one go, which does not wait: the next one does.
             let more = (!stopping && room > 0 && !from.is_empty()).then(|| shared.ask(&from, room, false));
@@ -372,6 +492,9 @@ async fn take(shared: Arc<Shared>, line: Line) {
             Ok(read) => {
                 attempts = 0;
                 given = read.unwrap_or_default();
+                let entries = given.iter().flat_map(|(_, entries)| entries);
+                let (count, bytes) = entries.fold((0, 0), |(n, bytes), entry| (n + 1, bytes + size(entry)));
+                appetite.learn(count, bytes);
             }
             // What can't be started now is taken over in a while, by this worker or another.
             Err(error) => {
@@ -431,6 +554,7 @@ async fn pulse(shared: Arc<Shared>) {
         tick.tick().await;
         let all = beat <= tokio::time::Instant::now();
         shared.callers.name(all);
+        shared.look_for_unread().await;
         if all {
             beat = tokio::time::Instant::now() + shared.config.pace.heartbeat;
             if let Err(error) = shared.beat().await {
@@ -455,6 +579,9 @@ impl Shared {
         }
         commands.cmd("PEXPIRE").arg(keys.workers()).arg(self.lease());
         let kept: Vec<bool> = self.line.run(&commands).await?;
+        let theirs: (i64, i64) = self.line.command(&cmd("TIME")).await?;
+        self.ahead.store(theirs.0 * 1_000 + theirs.1 / 1_000 - now(), Ordering::Relaxed);
+        self.take_back_streams().await?;
         if kept.get(1) == Some(&false) {
             self.control(&self.line).await?;
         }
@@ -463,6 +590,31 @@ impl Shared {
         }
         self.take_over().await
     }
+}
+
+impl Shared {
+    /// Serves the operations whose keys another program has given up.
+    async fn take_back_streams(&self) -> RedisResult<()> {
+        let foreign = self.foreign().clone();
+        if foreign.is_empty() {
+            return Ok(());
+        }
+        let specs = self.served().into_iter().filter(|spec| foreign.contains(&spec.id)).collect();
+        match self.make_streams(specs).await?.is_empty() {
+            true => Ok(()),
+            false => self.publish(Announcement::new(), true).await,
+        }
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The way to callers: their streams.
@@ -480,5 +632,9 @@ impl Post for ToCallers {
 
     fn ready(&self) -> Option<BoxFuture<'static, ()>> {
         self.outbox.ready()
+    }
+
+    fn waiting(&self) -> usize {
+        self.outbox.bytes()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::future::select;
 use tokio::net::TcpStream;
@@ -15,10 +16,15 @@ use tokio_util::sync::CancellationToken;
 use super::WebSocketConfig;
 use super::connection::{Connection, Parts, Stage};
 use super::driver;
+use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
+use crate::call::budget::{Budget, Limits};
 use crate::call::directory::gone;
 use crate::call::{Directory, Facts, Link, Origin, PendingRequests, Remote, Route, Transport};
 use crate::{CallError, ErrorCode, SpecRef};
+
+/// How long a connection has to hold at least, so that the next one is tried soon when it is lost.
+const HELD: Duration = Duration::from_secs(1);
 
 type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -197,6 +203,11 @@ impl Inner {
 
     /// Runs a connection until it ends; whether it had got so far that it could be used.
     async fn run(&self, mut stream: Stream) -> bool {
+        let budget = match &self.config.handler {
+            Some(handler) => handler.budget().clone(),
+            None => Budget::new(Limits::default()),
+        };
+        let share = budget.share();
         let origin = if self.config.trusts_hub { Origin::trusted() } else { Origin::anonymous() };
         let connection = Arc::new(Connection::new(Parts {
             outbox: self.outbox.clone(),
@@ -206,6 +217,10 @@ impl Inner {
             // It is the hub that this client was told to use.
             origin: origin.serving(true),
             max_message: self.config.max_message,
+            gauge: Gauge::new(share.clone()),
+            share,
+            max_announced: self.config.max_announced,
+            company: Arc::default(),
         }));
         *self.connection() = Some(connection.clone());
         connection.open();
@@ -257,10 +272,12 @@ async fn supervise(inner: Arc<Inner>, first: Stream) {
                 None => return,
             },
         };
-        if let Some(stream) = connected
-            && inner.run(stream).await
-        {
-            delay = least;
+        if let Some(stream) = connected {
+            let began = Instant::now();
+            // One that was lost at once is as good as none.
+            if inner.run(stream).await && began.elapsed() >= HELD.max(delay * 2) {
+                delay = least;
+            }
         }
         inner.stop.run_until_cancelled(tokio::time::sleep(crate::call::jitter(delay))).await;
         delay = delay.saturating_mul(2).min(most);

@@ -7,12 +7,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::CallError;
 use crate::call::CallHandler;
+use crate::call::heard::MAX_ANNOUNCED;
 
 /// The largest message, unless somebody says otherwise.
 pub(super) const MAX_MESSAGE: usize = 4 << 20;
 
 /// How long a peer may be silent before it is pinged.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// The shortest wait before connecting again.
+const LEAST_BACKOFF: Duration = Duration::from_millis(10);
 
 /// How a client connects to a hub.
 ///
@@ -38,6 +42,7 @@ pub struct WebSocketConfig {
     pub(super) backoff: (Duration, Duration),
     pub(super) patience: Duration,
     pub(super) resubscribes: bool,
+    pub(super) max_announced: usize,
 }
 
 impl WebSocketConfig {
@@ -53,6 +58,7 @@ impl WebSocketConfig {
             backoff: (Duration::from_millis(100), Duration::from_secs(10)),
             patience: Duration::from_secs(10),
             resubscribes: false,
+            max_announced: MAX_ANNOUNCED,
         }
     }
 
@@ -104,10 +110,20 @@ impl WebSocketConfig {
         self
     }
 
-    /// How long to wait before connecting again: at first, and at most; 100 ms and 10 s by default.
+    /// How long to wait before connecting again: at first, and at most; 100 ms and 10 s by default, and no less than
+    /// 10 ms. The wait doubles each time, until a connection has held for a second and for twice as long as the wait.
     #[must_use]
     pub fn with_backoff(mut self, first: Duration, most: Duration) -> Self {
-        self.backoff = (first, most);
+        let first = first.max(LEAST_BACKOFF);
+        self.backoff = (first, most.max(first));
+        self
+    }
+
+    /// Limits how much memory the specs take that the hub announces, in bytes; 32 MiB by default. Those beyond are kept
+    /// without their schemas, as is one of more than 1 MiB.
+    #[must_use]
+    pub fn with_max_announced(mut self, bytes: usize) -> Self {
+        self.max_announced = bytes;
         self
     }
 

@@ -1,20 +1,24 @@
 //! One connection: what is said over it, and what it means. The same at both ends.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
 use crate::call::announced::Announced;
+use crate::call::budget::Share;
+use crate::call::heard::Heard;
 use crate::call::{
     Announcement, CallEvent, CallHandler, Directory, Frame, Link, Malformed, Origin, PendingRequests, Session, Unsent,
 };
-use crate::{CallError, ErrorCode, OperationSpec, SpecRef, Text};
+use crate::{CallError, ErrorCode, SpecRef};
 
-/// How many operations one peer may announce.
-const MAX_OPERATIONS: usize = 20_000;
+/// How many messages of a peer may be unreadable before it is disconnected.
+const MAX_FAULTS: usize = 100;
 
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,9 +44,22 @@ pub(super) struct Connection {
     /// Whether what the peer announces counts.
     may_serve: bool,
     own_limit: usize,
+    /// What the peer may hold.
+    pub(super) share: Arc<Share>,
+    /// What has come of a message that is not whole.
+    pub(super) gauge: Arc<Gauge>,
+    /// How much memory the specs of the peer may take.
+    max_announced: usize,
+    /// How many connections there are.
+    company: Arc<AtomicUsize>,
     /// None when nothing more is announced.
     announced: Mutex<Option<Announced>>,
-    heard: Mutex<BTreeMap<Text, Arc<OperationSpec>>>,
+    /// What is announced as soon as there is room.
+    unsaid: Mutex<VecDeque<Announcement>>,
+    says_more: AtomicBool,
+    heard: Mutex<Heard>,
+    /// Messages that could not be read.
+    faults: AtomicUsize,
     stage: watch::Sender<Stage>,
 }
 
@@ -54,14 +71,19 @@ pub(super) struct Parts {
     pub(super) directory: Directory,
     pub(super) origin: Origin,
     pub(super) max_message: usize,
+    pub(super) share: Arc<Share>,
+    pub(super) gauge: Arc<Gauge>,
+    pub(super) max_announced: usize,
+    pub(super) company: Arc<AtomicUsize>,
 }
 
 impl Connection {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { outbox, pending, handler, directory, origin, max_message } = parts;
+        let Parts { outbox, pending, handler, directory, origin, max_message, share, gauge, max_announced, company } =
+            parts;
         let may_serve = origin.may_serve;
         let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
-        let session = handler.as_ref().map(|handler| handler.session(origin, link));
+        let session = handler.as_ref().map(|handler| handler.session_with(origin, link, share.clone()));
         Self {
             outbox,
             pending,
@@ -70,15 +92,22 @@ impl Connection {
             directory,
             may_serve,
             own_limit: max_message,
+            share,
+            gauge,
+            max_announced,
+            company,
             announced: Mutex::new(Some(Announced::default())),
+            unsaid: Mutex::default(),
+            says_more: AtomicBool::new(false),
             heard: Mutex::default(),
+            faults: AtomicUsize::new(0),
             stage: watch::Sender::new(Stage::Opening),
         }
     }
 
     /// Begins: says what is served here.
     pub(super) fn open(&self) {
-        self.outbox.open();
+        self.outbox.open(self.share.clone());
         self.say_served(Some(self.own_limit));
     }
 
@@ -90,7 +119,7 @@ impl Connection {
     fn say_served(&self, max_message: Option<usize>) {
         let mut announced = self.announced();
         let Some(announced) = announced.as_mut() else { return };
-        let change = announced.change(self.handler.as_ref().map(CallHandler::list).unwrap_or_default());
+        let change = announced.change(self.handler.as_ref().map(CallHandler::announced).unwrap_or_default());
         if change.add.is_empty() && change.remove.is_empty() && max_message.is_none() {
             return;
         }
@@ -99,9 +128,47 @@ impl Connection {
             first.max_message = max_message.and_then(|bytes| bytes.try_into().ok());
         }
         // Still under the lock, so that changes are told in the order in which they came.
-        for part in parts {
+        self.unsaid().extend(parts);
+        self.says_more.store(true, Ordering::Release);
+        self.outbox.wake();
+    }
+
+    fn unsaid(&self) -> MutexGuard<'_, VecDeque<Announcement>> {
+        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues announcements, as long as there is room: a peer that does not read is told no more.
+    pub(super) fn refill(&self) {
+        while self.says_more.load(Ordering::Acquire) && !self.outbox.is_full() {
+            let mut unsaid = self.unsaid();
+            let Some(part) = unsaid.pop_front() else {
+                self.says_more.store(false, Ordering::Release);
+                return;
+            };
+            // Under the lock, so that parts are told in order.
             let _ = self.outbox.send(Frame::Announce(part));
         }
+    }
+
+    /// Whether all that was said has gone out.
+    pub(super) fn has_said_all(&self) -> bool {
+        self.outbox.is_empty() && !self.says_more.load(Ordering::Acquire)
+    }
+
+    /// How many connections there are beside this, and this.
+    pub(super) fn company(&self) -> usize {
+        self.company.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Notes a message that cannot be read.
+    pub(super) fn note_fault(&self, what: &str) {
+        self.faults.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(what, "a peer sent a message that can't be read");
+    }
+
+    /// Whether the peer has sent too much that cannot be read.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.faults.load(Ordering::Relaxed) >= MAX_FAULTS
     }
 
     fn announced(&self) -> MutexGuard<'_, Option<Announced>> {
@@ -147,7 +214,7 @@ impl Connection {
             Frame::Announce(announcement) => self.hear(announcement),
             Frame::Drain => {
                 self.directory.withdraw(&self.pending);
-                self.heard.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.forget();
                 self.advance(Stage::Draining);
             }
             Frame::Drained => self.advance(Stage::Drained),
@@ -162,19 +229,16 @@ impl Connection {
         }
         let more = announcement.more;
         if self.may_serve {
-            let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-            for id in &announcement.remove {
-                heard.remove(id);
+            let mut heard = self.heard();
+            // What is not known need not be forgotten.
+            announcement.remove.retain(|id| heard.remove(id));
+            self.share.keep(heard.bytes());
+            let mut kept = Vec::with_capacity(announcement.add.len());
+            for spec in announcement.add {
+                kept.extend(heard.add(spec, self.max_announced, |bytes| self.share.could_keep(bytes)));
+                self.share.keep(heard.bytes());
             }
-            announcement.add.retain(|spec| {
-                let has_room = heard.len() < MAX_OPERATIONS || heard.contains_key(&spec.id);
-                if has_room {
-                    heard.insert(spec.id.clone(), spec.clone());
-                } else {
-                    tracing::warn!("a peer announces more than {MAX_OPERATIONS} operations");
-                }
-                has_room
-            });
+            announcement.add = kept;
             drop(heard);
             if !(announcement.add.is_empty() && announcement.remove.is_empty()) {
                 self.directory.announce(&self.pending, announcement);
@@ -189,7 +253,7 @@ impl Connection {
 
     /// Tells whoever waits that a message cannot be read.
     fn complain(&self, malformed: Malformed) {
-        tracing::warn!(kind = malformed.kind, "a peer sent a message that can't be read");
+        self.note_fault(malformed.kind.as_deref().unwrap_or("a message without a type"));
         let Some(request_id) = malformed.request_id.clone() else { return };
         match malformed.kind.as_deref() {
             Some("call.requested") => {
@@ -226,13 +290,23 @@ impl Connection {
 
     /// The operation of that id, if the peer serves it.
     pub(super) fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).get(operation).cloned().map(SpecRef::Shared)
+        self.heard().get(operation).cloned().map(SpecRef::Shared)
     }
 
     /// What the peer serves, in the order of the ids.
     pub(super) fn specs(&self) -> Vec<SpecRef> {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.values().cloned().map(SpecRef::Shared).collect()
+        self.heard().specs().cloned().map(SpecRef::Shared).collect()
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what the peer serves.
+    fn forget(&self) {
+        let mut heard = self.heard();
+        *heard = Heard::default();
+        self.share.keep(0);
     }
 
     /// How many requests of the peer are being run.
@@ -249,6 +323,7 @@ impl Connection {
     /// Asks the peer for no more requests, and finishes those that are there.
     pub(super) async fn drain(&self, patience: Duration) {
         let announced = self.announced().take().unwrap_or_default();
+        self.unsaid().clear();
         let _ = self.outbox.send(Frame::Announce(announced.withdrawal()));
         let _ = self.outbox.send(Frame::Drain);
         let mut stage = self.stage();
@@ -265,6 +340,7 @@ impl Connection {
     pub(super) fn close(&self) {
         self.outbox.close();
         self.directory.withdraw(&self.pending);
+        self.forget();
         if let Some(session) = &self.session {
             session.close();
         }

@@ -12,9 +12,23 @@ use tokio::time::{Instant, Sleep};
 
 use super::connection::Connection;
 use super::socket::{End, Incoming, Outgoing, Socket};
+use crate::run::pace::Turns;
 
-/// How many messages are read before others get their turn.
+/// How many messages are read before others get their turn, where there are few others.
 const BATCH: usize = 256;
+
+/// The same where there are many, and how many messages all of them together are read in a round.
+const SMALL_BATCH: usize = 16;
+const ROUND: usize = 2_048;
+
+/// How many bytes are read before others get their turn.
+const TURN: usize = 256 << 10;
+
+/// For how long a peer is read before others get their turn.
+const TIME: Duration = Duration::from_micros(500);
+
+/// How long a peer that holds as much as it may is not read: what it says may be what makes it hold less.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// Moves the messages of a connection until it ends; tells why it did.
 pub(super) async fn drive(
@@ -31,20 +45,20 @@ pub(super) async fn drive(
         unflushed: 0,
         dirty: false,
         heard: Instant::now(),
+        pause: None,
         heartbeat,
         beat: Box::pin(tokio::time::sleep(heartbeat)),
     };
     let mut stop = std::pin::pin!(stop);
     let mut stopping = false;
+    let mut turns = Turns::of_reader();
     poll_fn(|task| {
         if !stopping && stop.as_mut().poll(task).is_ready() {
             stopping = true;
         }
-        match driver.poll(task) {
+        match ready!(turns.poll(connection.share.cost(), task, |task| Poll::Ready(driver.poll(task)))) {
             // All that was said has gone out.
-            Poll::Pending if stopping && driver.connection.outbox.is_empty() => {
-                Poll::Ready(End::normal("it was closed"))
-            }
+            Poll::Pending if stopping && driver.connection.has_said_all() => Poll::Ready(End::normal("it was closed")),
             polled => polled,
         }
     })
@@ -73,6 +87,8 @@ struct Driver<'a, S> {
     dirty: bool,
     /// When the peer was last heard of.
     heard: Instant,
+    /// Until when the peer is not read because it holds as much as it may.
+    pause: Option<Pin<Box<Sleep>>>,
     heartbeat: Duration,
     beat: Pin<Box<Sleep>>,
 }
@@ -80,16 +96,20 @@ struct Driver<'a, S> {
 impl<S: Socket> Driver<'_, S> {
     fn poll(&mut self, task: &mut Task<'_>) -> Poll<End> {
         let (mut more, mut stalled) = (false, false);
-        for turn in 0..BATCH {
-            // Whoever does not read is not read: what it asks for would only pile up.
-            stalled = self.connection.outbox.is_stalled();
+        let batch = (ROUND / self.connection.company()).clamp(SMALL_BATCH, BATCH);
+        let (mut bytes, began) = (0, Instant::now());
+        for turn in 1..=batch {
+            stalled = !self.may_read(task);
             if stalled {
                 break;
             }
-            match self.read(task) {
+            match self.read(task, &mut bytes) {
                 Poll::Ready(Some(why)) => return Poll::Ready(why),
-                Poll::Ready(None) => more = turn + 1 == BATCH,
+                Poll::Ready(None) => more = turn == batch || bytes >= TURN || began.elapsed() >= TIME,
                 Poll::Pending => break,
+            }
+            if more {
+                break;
             }
         }
         if let Poll::Ready(why) = self.write(task) {
@@ -99,16 +119,37 @@ impl<S: Socket> Driver<'_, S> {
             return Poll::Ready(why);
         }
         // Reading goes on as soon as there is room again.
-        if more || stalled && !self.connection.outbox.is_stalled() {
+        if more || stalled && self.may_read(task) {
             task.waker().wake_by_ref();
         }
         Poll::Pending
     }
 
+    /// Whether the peer is read now; if not, the task is woken when that may have changed.
+    fn may_read(&mut self, task: &mut Task<'_>) -> bool {
+        let (share, outbox) = (&self.connection.share, &self.connection.outbox);
+        // Whoever does not read is not read: what it asks for would only pile up.
+        if outbox.is_stalled() {
+            share.wake_reader(task.waker());
+            return !outbox.is_stalled();
+        }
+        if !share.is_spent() {
+            self.pause = None;
+            return true;
+        }
+        let pause = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(PAUSE)));
+        if pause.as_mut().poll(task).is_ready() {
+            return true;
+        }
+        share.wake_reader(task.waker());
+        !share.is_spent()
+    }
+
     /// Reads one message; `Some` if that was the last.
-    fn read(&mut self, task: &mut Task<'_>) -> Poll<Option<End>> {
+    fn read(&mut self, task: &mut Task<'_>, bytes: &mut usize) -> Poll<Option<End>> {
         let message = ready!(self.socket.poll_receive(task));
         self.heard = Instant::now();
+        self.connection.gauge.settle();
         Poll::Ready(match message {
             None => Some(End::normal("the peer closed it")),
             Some(Err(error)) => Some(error),
@@ -119,15 +160,17 @@ impl<S: Socket> Driver<'_, S> {
                 None
             }
             Some(Ok(Incoming::Text(text))) => {
+                *bytes += text.as_ref().len();
                 self.connection.receive(text.as_ref());
-                None
+                self.connection.is_hopeless().then(End::hopeless)
             }
-            Some(Ok(Incoming::Binary(bytes))) => {
-                match std::str::from_utf8(&bytes) {
+            Some(Ok(Incoming::Binary(binary))) => {
+                *bytes += binary.len();
+                match std::str::from_utf8(&binary) {
                     Ok(text) => self.connection.receive(text),
-                    Err(_) => tracing::warn!("a peer sent a message that is no text"),
+                    Err(_) => self.connection.note_fault("a message that is no text"),
                 }
-                None
+                self.connection.is_hopeless().then(End::hopeless)
             }
         })
     }
@@ -136,6 +179,7 @@ impl<S: Socket> Driver<'_, S> {
     fn write(&mut self, task: &mut Task<'_>) -> Poll<End> {
         loop {
             if self.writing.as_slice().is_empty() {
+                self.connection.refill();
                 let mut batch = std::mem::take(&mut self.spare);
                 self.connection.outbox.take(&mut batch, task.waker());
                 if batch.is_empty() {

@@ -5,36 +5,54 @@ use std::fmt;
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::request::Parts as RequestParts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
-use axum::serve::ListenerExt;
 use futures_util::future::{Either, join_all, select};
-use tokio::sync::watch;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{self, Role};
 use tokio_util::sync::CancellationToken;
 
 use super::config::{HEARTBEAT, MAX_MESSAGE};
 use super::connection::{Connection, Parts, Stage};
+use super::door::{self, Door};
 use super::driver;
+use super::io::{Gauge, Gauged};
+use super::listener::{self, Handshakes};
 use super::outbox::{Outbox, ToPeer};
 use crate::call::directory::{gone, not_served};
+use crate::call::heard::MAX_ANNOUNCED;
 use crate::call::{CallHandler, Directory, Facts, Origin, PendingRequests, Remote, Route, Transport};
-use crate::handler::BoxFuture;
+use crate::model::futures::BoxFuture;
 use crate::{CallError, ErrorCode, Identity, SpecRef};
 
 /// How long a spoke has to send its last request when the hub stops.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long changes of what is served are collected before spokes are told.
+const AT_ONCE: Duration = Duration::from_millis(5);
+
 type Authenticate = Arc<dyn Fn(RequestParts) -> BoxFuture<'static, Result<Origin, StatusCode>> + Send + Sync>;
 
+/// How many connections a hub has, unless it is told otherwise.
+const MAX_CONNECTIONS: usize = 4_096;
+
 /// Where spokes connect: it runs what they ask for, and calls what they serve.
+///
+/// Requests must name this host in `Host`, and a page that sends them must be of this host (`Origin`); both are the local
+/// host unless said otherwise ([`with_hosts`](Self::with_hosts)), so that no page of the web reaches a hub on its reader's
+/// machine. What a spoke announces that did not say who it is does not count, unless an option says so
+/// ([`with_anonymous_serving`](Self::with_anonymous_serving)).
 ///
 /// A clone is the same hub. It is a service for a router of axum's, or a server of its own ([`listen`](Self::listen)).
 #[derive(Clone)]
@@ -44,6 +62,11 @@ pub struct Hub {
     max_message: usize,
     heartbeat: Duration,
     forwards: bool,
+    door: Arc<Door>,
+    handshakes: Handshakes,
+    max_announced: usize,
+    /// Connections that there is room for.
+    room: Arc<Semaphore>,
     shared: Arc<Shared>,
 }
 
@@ -55,6 +78,8 @@ struct Shared {
     stop: CancellationToken,
     kill: CancellationToken,
     max_message: AtomicU64,
+    /// How many connections there are.
+    company: Arc<AtomicUsize>,
 }
 
 impl Shared {
@@ -64,14 +89,18 @@ impl Shared {
 }
 
 impl Hub {
-    /// A hub that lets everybody in, whom it does not know, and whose operations it calls.
+    /// Makes a hub that admits requests for this host, gives no peer an identity, and takes no announcements.
     pub fn new(handler: CallHandler) -> Self {
         Self {
             handler,
-            authenticate: Arc::new(|_| Box::pin(ready(Ok(Origin::anonymous().serving(true))))),
+            authenticate: Arc::new(|_| Box::pin(ready(Ok(Origin::anonymous())))),
             max_message: MAX_MESSAGE,
             heartbeat: HEARTBEAT,
             forwards: false,
+            door: Arc::default(),
+            handshakes: Handshakes::default(),
+            max_announced: MAX_ANNOUNCED,
+            room: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             shared: Arc::new(Shared {
                 directory: Directory::new(),
                 peers: Mutex::default(),
@@ -79,6 +108,7 @@ impl Hub {
                 stop: CancellationToken::new(),
                 kill: CancellationToken::new(),
                 max_message: AtomicU64::new(MAX_MESSAGE as u64),
+                company: Arc::default(),
             }),
         }
     }
@@ -105,6 +135,53 @@ impl Hub {
         Fut: Future<Output = Result<Origin, StatusCode>> + Send + 'static,
     {
         self.authenticate = Arc::new(move |parts| Box::pin(authenticate(parts)));
+        self
+    }
+
+    /// Calls the operations of spokes that did not say who they are, instead of those that
+    /// [authentication](Self::with_authentication) lets serve. For a hub that only trusted programs can reach.
+    #[must_use]
+    pub fn with_anonymous_serving(mut self) -> Self {
+        self.authenticate = Arc::new(|_| Box::pin(ready(Ok(Origin::anonymous().serving(true)))));
+        self
+    }
+
+    /// Says under which hosts the hub is reached, with or without a port, such as `hub.example.com`. Pages of these hosts
+    /// may connect. `localhost`, `127.0.0.1` and `[::1]` by default.
+    #[must_use]
+    pub fn with_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
+        Arc::make_mut(&mut self.door).set_hosts(hosts.into_iter().map(Into::into));
+        self
+    }
+
+    /// Allows pages of other origins, too, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
+    #[must_use]
+    pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
+        let door = Arc::make_mut(&mut self.door);
+        origins.into_iter().for_each(|origin| door.add_origin(&origin.into()));
+        self
+    }
+
+    /// Limits how many connections there are at a time, 4,096 by default; those beyond are refused with the status 503.
+    #[must_use]
+    pub fn with_max_connections(mut self, connections: usize) -> Self {
+        self.room = Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS)));
+        self
+    }
+
+    /// Limits, for a server of its own ([`listen`](Self::listen)), how many connections have not become one of the hub's
+    /// yet, and how long that may take; 256 and 10 s by default. The oldest beyond are closed.
+    #[must_use]
+    pub fn with_handshakes(mut self, most: usize, time: Duration) -> Self {
+        self.handshakes = Handshakes { most: most.max(1), time };
+        self
+    }
+
+    /// Limits how much memory the specs take that one spoke announces, in bytes; 32 MiB by default. Those beyond are kept
+    /// without their schemas, as is one of more than 1 MiB. A spoke announces up to 20,000 operations.
+    #[must_use]
+    pub fn with_max_announced(mut self, bytes: usize) -> Self {
+        self.max_announced = bytes;
         self
     }
 
@@ -139,48 +216,69 @@ impl Hub {
     /// The service, for a route of axum's.
     pub fn service<S: Clone + Send + Sync + 'static>(&self) -> MethodRouter<S> {
         let hub = self.clone();
-        any(move |parts: RequestParts, upgrade: WebSocketUpgrade| {
+        any(move |request: Request| {
             let hub = hub.clone();
-            async move { hub.admit(parts, upgrade).await }
+            async move { hub.admit(request).await }
         })
     }
 
     /// Serves on an address of this machine, such as `127.0.0.1:9000`; port 0 is any that is free.
+    ///
+    /// Under which names it is reached from other machines, [`with_hosts`](Self::with_hosts) says.
     ///
     /// # Errors
     /// If the address cannot be had.
     pub async fn listen(&self, address: &str) -> io::Result<Listening> {
         let listener = tokio::net::TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        // Answers are written in one go already; none should wait for another.
-        let listener = listener.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
         let router = axum::Router::new().route("/", self.service());
-        let stop = self.shared.stop.clone();
-        let server = axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await });
-        let task = tokio::spawn(async move {
-            let _ = server.await;
-        });
+        let task = tokio::spawn(listener::serve(listener, router, self.handshakes, self.shared.stop.clone()));
         Ok(Listening { hub: self.clone(), address, task })
     }
 
-    async fn admit(self, parts: RequestParts, upgrade: WebSocketUpgrade) -> Response {
+    async fn admit(self, request: Request) -> Response {
         if self.shared.stop.is_cancelled() {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         }
-        match (self.authenticate)(parts).await {
-            Ok(origin) => upgrade
-                .read_buffer_size(32 << 10)
-                .max_message_size(self.max_message)
-                .max_frame_size(self.max_message)
-                .on_upgrade(move |socket| self.run(socket, origin)),
+        match self.enter(request).await {
+            Ok(response) => response,
             Err(status) => status.into_response(),
         }
     }
 
+    /// Begins a connection; the status of one that is refused.
+    async fn enter(self, request: Request) -> Result<Response, StatusCode> {
+        let (mut parts, _) = request.into_parts();
+        self.door.check(&parts.uri, &parts.headers)?;
+        let response = door::upgrade(&parts)?;
+        let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or(StatusCode::UPGRADE_REQUIRED)?;
+        let origin = (self.authenticate)(parts).await?;
+        let Ok(room) = self.room.clone().try_acquire_owned() else {
+            tracing::warn!("a connection is refused: there are too many (`Hub::with_max_connections`)");
+            return Err(StatusCode::SERVICE_UNAVAILABLE);
+        };
+        let time = self.handshakes.time;
+        tokio::spawn(async move {
+            match tokio::time::timeout(time, upgrade).await {
+                Ok(Ok(stream)) => self.run(TokioIo::new(stream), origin, room).await,
+                Ok(Err(error)) => tracing::debug!(%error, "a connection was lost while it was made"),
+                Err(_) => tracing::debug!("a connection was not made in time"),
+            }
+        });
+        Ok(response)
+    }
+
     /// Runs a connection until it ends.
-    async fn run(self, mut socket: WebSocket, origin: Origin) {
+    async fn run(self, stream: TokioIo<hyper::upgrade::Upgraded>, origin: Origin, _room: OwnedSemaphorePermit) {
+        let share = self.handler.budget().watched_share();
+        let gauge = Gauge::new(share.clone());
+        let settings = protocol::WebSocketConfig::default()
+            .read_buffer_size(32 << 10)
+            .max_message_size(Some(self.max_message))
+            .max_frame_size(Some(self.max_message));
+        let stream = Gauged::new(stream, gauge.clone());
+        let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(settings)).await;
+        let _counted = Counted::new(&self.shared.company);
         let outbox = Outbox::new(self.max_message);
         let pending = PendingRequests::new(Arc::new(ToPeer(outbox.clone())));
         let identity = origin.identity.clone();
@@ -191,6 +289,10 @@ impl Hub {
             directory: self.shared.directory.clone(),
             origin,
             max_message: self.max_message,
+            share: share.clone(),
+            gauge,
+            max_announced: self.max_announced,
+            company: self.shared.company.clone(),
         }));
         let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let peer = Peer { connection: connection.clone(), identity };
@@ -204,12 +306,15 @@ impl Hub {
             let stop = self.shared.stop.cancelled();
             let driving = std::pin::pin!(driver::drive(&mut socket, &connection, self.heartbeat, stop));
             let killed = std::pin::pin!(self.shared.kill.cancelled());
-            match select(select(driving, watching), killed).await {
+            let evicted = std::pin::pin!(share.evicted().cancelled());
+            match select(select(driving, watching), select(killed, evicted)).await {
                 Either::Left((Either::Left((end, _)), _)) => Some(end),
                 _ => None,
             }
         };
         drop(registered);
+        // The outbox gives back what it held.
+        drop(connection);
         if let Some(end) = end {
             tracing::debug!(why = end.why, "a connection has ended");
             driver::close(&mut socket, end.code).await;
@@ -228,11 +333,16 @@ impl Hub {
             if !self.forwards {
                 std::future::pending::<()>().await;
             }
+            let mut pause = AT_ONCE;
             while changes.changed().await.is_ok() {
-                // Those that come together are told together.
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                // Those that come together are told together, and a spoke that changes what it serves without end costs
+                // the others a part of the time only.
+                tokio::time::sleep(pause).await;
                 changes.mark_unchanged();
+                let began = Instant::now();
                 connection.announce();
+                let all = u32::try_from(connection.company()).unwrap_or(u32::MAX);
+                pause = began.elapsed().saturating_mul(4).saturating_mul(all).clamp(AT_ONCE, PATIENCE);
             }
         });
         select(draining, announcing).await;
@@ -275,6 +385,22 @@ impl Hub {
 impl fmt::Debug for Hub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hub").field("peers", &self.shared.peers().len()).finish_non_exhaustive()
+    }
+}
+
+/// Counts a connection as long as it lasts.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -1,14 +1,15 @@
 //! What is to be sent over a connection: encoded by whoever says it, written by the connection in one go.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use futures_util::task::AtomicWaker;
 use tokio::sync::Notify;
 
-use crate::BoxFuture;
-use crate::call::{Frame, Link, Unsent};
+use crate::call::budget::{FLOOR, Share, Spent};
+use crate::call::{CallEvent, Frame, Link, Unsent};
+use crate::{BoxFuture, CallError};
 
 /// From how many bytes on the queue has no room for another item or request.
 const FULL: usize = 1 << 20;
@@ -16,9 +17,16 @@ const FULL: usize = 1 << 20;
 /// From how many bytes on nothing more is read from a peer that reads nothing itself.
 const STALLED: usize = 8 << 20;
 
+/// Up to how many bytes a message is queued whatever the peer holds already: it tells of what is refused.
+const SHORT: usize = 4 << 10;
+
+const UNREAD: &str = "answers that this peer has not read";
+
 /// The queue of a connection.
 pub(super) struct Outbox {
     queue: Mutex<Queue>,
+    /// Whether there is no room for another item or request.
+    full: AtomicBool,
     driver: AtomicWaker,
     room: Notify,
     /// The largest message that the peer takes.
@@ -30,13 +38,16 @@ struct Queue {
     /// Of these, and of those that are being written.
     bytes: usize,
     open: bool,
+    /// What the peer may hold.
+    share: Option<Arc<Share>>,
 }
 
 impl Outbox {
     /// A queue that is closed until there is a connection.
     pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
-            queue: Mutex::new(Queue { texts: Vec::new(), bytes: 0, open: false }),
+            queue: Mutex::new(Queue { texts: Vec::new(), bytes: 0, open: false, share: None }),
+            full: AtomicBool::new(false),
             driver: AtomicWaker::new(),
             room: Notify::new(),
             limit: AtomicUsize::new(limit),
@@ -47,15 +58,21 @@ impl Outbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn open(&self) {
-        self.queue().open = true;
+    /// Begins to queue for a peer that may hold so much.
+    pub(super) fn open(&self, share: Arc<Share>) {
+        let mut queue = self.queue();
+        (queue.open, queue.share) = (true, Some(share));
     }
 
     /// Takes nothing more, and forgets what is there.
     pub(super) fn close(&self) {
         let mut queue = self.queue();
+        if let Some(share) = queue.share.take() {
+            share.give_back(queue.bytes);
+        }
         (queue.open, queue.bytes) = (false, 0);
         queue.texts = Vec::new();
+        self.full.store(false, Ordering::Release);
         drop(queue);
         self.room.notify_waiters();
     }
@@ -70,19 +87,50 @@ impl Outbox {
     }
 
     pub(super) fn send(&self, frame: Frame) -> Result<(), Unsent> {
-        let text = frame.encode_within(self.limit()).map_err(Unsent::Refused)?;
+        if let (Frame::Event(CallEvent::Responded { .. }), Some(refusal)) = (&frame, self.refuses()) {
+            return Err(Unsent::Refused(refusal));
+        }
+        let mut text = frame.encode_within(self.limit()).map_err(Unsent::Refused)?;
+        if text.len() > SHORT && text.capacity() - text.len() > text.len() / 4 {
+            // What waits should take no more room than is counted.
+            text.shrink_to_fit();
+        }
         let mut queue = self.queue();
         if !queue.open {
             return Err(Unsent::Gone(frame));
         }
+        if let Some(share) = &queue.share {
+            // Requests are of this side, or held by the share of whoever made them.
+            let is_answer = matches!(
+                frame,
+                Frame::Event(CallEvent::Responded { .. } | CallEvent::Error { .. } | CallEvent::ItemError { .. })
+            );
+            if is_answer && text.len() > SHORT {
+                if let Err(spent) = share.take(text.len()) {
+                    return Err(Unsent::Refused(share.refusal(spent, UNREAD)));
+                }
+            } else {
+                share.take_anyway(text.len());
+            }
+        }
         let was_empty = queue.texts.is_empty();
         queue.bytes += text.len();
+        if queue.bytes >= FULL {
+            self.full.store(true, Ordering::Release);
+        }
         queue.texts.push(text);
         drop(queue);
         if was_empty {
             self.driver.wake();
         }
         Ok(())
+    }
+
+    /// Why no answer is made for a peer that reads nothing: writing it would cost what it is refused for.
+    fn refuses(&self) -> Option<CallError> {
+        let queue = self.queue();
+        let share = queue.share.as_ref().filter(|share| queue.bytes >= STALLED && share.is_tight())?;
+        Some(share.refusal(Spent::Peer, UNREAD))
     }
 
     /// Moves what is queued into an empty vector, and has the driver woken when there is more.
@@ -95,8 +143,15 @@ impl Outbox {
     pub(super) fn written(&self, bytes: usize) {
         let mut queue = self.queue();
         let was_full = queue.bytes >= FULL;
-        queue.bytes = queue.bytes.saturating_sub(bytes);
+        let bytes = bytes.min(queue.bytes);
+        queue.bytes -= bytes;
         let has_room = queue.bytes < FULL;
+        if let Some(share) = &queue.share {
+            share.give_back(bytes);
+        }
+        if has_room {
+            self.full.store(false, Ordering::Release);
+        }
         drop(queue);
         if was_full && has_room {
             self.room.notify_waiters();
@@ -105,16 +160,22 @@ impl Outbox {
 
     /// Whether the peer reads so little that it should be read no further.
     pub(super) fn is_stalled(&self) -> bool {
-        self.queue().bytes >= STALLED
+        let queue = self.queue();
+        let is_tight = || queue.share.as_ref().is_some_and(|share| share.is_tight());
+        queue.bytes >= STALLED || (queue.bytes >= FLOOR && is_tight())
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.queue().bytes == 0
     }
 
-    fn is_full(&self) -> bool {
-        let queue = self.queue();
-        queue.open && queue.bytes >= FULL
+    pub(super) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Acquire)
+    }
+
+    /// Wakes the driver, which has something to do.
+    pub(super) fn wake(&self) {
+        self.driver.wake();
     }
 
     async fn has_room(&self) {

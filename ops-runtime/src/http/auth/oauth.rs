@@ -13,12 +13,12 @@ use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use super::{Secret, sensitive};
-use crate::http::config::{Settings, is_http, take_credentials};
+use super::{Secret, sensitive, take_credentials};
+use crate::http::address::{is_http, same_origin};
 use crate::http::invalid;
-use crate::http::redirect::same_origin;
-use crate::http::request::request;
 use crate::http::response::{Collected, collect};
+use crate::http::send::request;
+use crate::http::settings::Settings;
 use crate::{BoxFuture, CallError};
 
 /// How long before its end a token counts as expired: it must last until the server looks at it.

@@ -10,9 +10,9 @@ use url::Url;
 
 use super::oauth::Tokens;
 use super::{Auth, Secret, TokenRequest, sensitive};
-use crate::http::config::Settings;
-use crate::http::request::is_own;
+use crate::http::settings::Settings;
 use crate::http::style::COMPONENT;
+use crate::model::binding::is_reserved_header;
 use crate::{CallError, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
 /// All credentials of a client.
@@ -183,7 +183,7 @@ impl Step {
 /// The header that a document wants a key in; not one that says how the message is read.
 fn header_of(name: &str) -> Result<HeaderName, CallError> {
     let header = HeaderName::from_bytes(name.as_bytes()).ok();
-    let header = header.filter(|name| *name == AUTHORIZATION || !is_own(name.as_str()));
+    let header = header.filter(|name| *name == AUTHORIZATION || !is_reserved_header(name.as_str()));
     header.ok_or_else(|| CallError::execution(format!("`{}` is no header for an API key", name.escape_debug())))
 }
 

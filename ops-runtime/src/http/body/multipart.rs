@@ -8,12 +8,12 @@ use super::{BASE64, Input, OCTETS, covers, header, schema};
 use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
 use crate::http::{RequestBody, invalid, pointer, style};
-use crate::media::essence;
+use crate::model::media::essence;
 use crate::{Body, CallError, HttpBody, HttpField};
 
 use base64::Engine;
 
-/// The boundary and the body; none if the value is neither an object nor, where parts have no names, a list.
+/// The boundary and the body; `None` if the value is neither an object nor a list and the parts have no names.
 ///
 /// Lists repeat the part, objects and lists in lists are JSON, `null` is left out. Bytes (a [`Body`], or a string of
 /// base64 where the document describes bytes) are files. A part with a style of its own is written as in a form.
@@ -25,7 +25,8 @@ pub(super) fn encode(
 ) -> Result<Option<(String, RequestBody)>, CallError> {
     let form_data = essence == "multipart/form-data";
     let boundary = format!("ops-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
-    let mut parts = Parts { pieces: Vec::new(), text: Vec::new(), boundary: &boundary, body, input, form_data };
+    let mut parts =
+        Parts { pieces: Vec::new(), text: Vec::new(), boundary: &boundary, body, input, form_data, nameless: false };
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -38,7 +39,16 @@ pub(super) fn encode(
                 parts.part(None, None, item)?;
             }
         }
-        _ => return Ok(None),
+        value => {
+            // What is no object has parts of one name, which the only field of the binding tells.
+            let [field] = body.fields.as_ref() else { return Ok(None) };
+            let name = Some(field.name.as_ref());
+            parts.nameless = true;
+            match value {
+                Value::Array(items) => items.iter().try_for_each(|item| parts.part(name, Some(field), item))?,
+                value => parts.part(name, Some(field), value)?,
+            }
+        }
     }
     let body = parts.finish();
     Ok(Some((boundary, body)))
@@ -52,6 +62,8 @@ struct Parts<'a> {
     body: &'a HttpBody,
     input: Input<'a>,
     form_data: bool,
+    /// Whether the body is the part or the list of parts, so that none is a property of it.
+    nameless: bool,
 }
 
 impl Parts<'_> {
@@ -95,7 +107,7 @@ impl Parts<'_> {
         match value {
             Value::String(text) if !is_json && self.is_bytes(name, &described) => {
                 let bytes = BASE64.decode(text).map_err(|_| {
-                    let at = name.map_or_else(String::new, pointer);
+                    let at = name.filter(|_| !self.nameless).map_or_else(String::new, pointer);
                     let message = "a part that is bytes is written from a string of base64";
                     invalid(&format!("{}{at}", pointer(&self.body.property)), message)
                 })?;
@@ -120,13 +132,16 @@ impl Parts<'_> {
         }
     }
 
-    /// Whether a string stands for bytes: by its content type, or else by its schema.
+    /// Whether a string stands for bytes: by its content type, or by its schema.
     fn is_bytes(&self, name: Option<&str>, described: &[&str]) -> bool {
-        match (described, name) {
-            ([], Some(name)) => schema::is_binary(self.input.spec, &self.body.property, name),
-            ([], None) => false,
-            (described, _) => described.iter().all(|kind| form(kind) == Form::Bytes),
-        }
+        let of_type = !described.is_empty() && described.iter().all(|kind| form(kind) == Form::Bytes);
+        // A file may be of a type that is text.
+        of_type
+            || match name {
+                Some(_) if self.nameless => schema::is_all_binary(self.input.spec, &self.body.property),
+                Some(name) => schema::is_binary(self.input.spec, &self.body.property, name),
+                None => false,
+            }
     }
 
     fn head(&mut self, name: Option<&str>, file_name: Option<&str>, kind: Option<&str>) -> Result<(), CallError> {

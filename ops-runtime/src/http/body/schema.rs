@@ -22,6 +22,16 @@ pub(super) fn is_binary(spec: &OperationSpec, property: &str, name: &str) -> boo
     })
 }
 
+/// Whether the document describes a body as bytes, or as a list of them.
+pub(super) fn is_all_binary(spec: &OperationSpec, property: &str) -> bool {
+    let Ok(input) = spec.input.to_value() else { return false };
+    let walker = Walker(&spec.definitions);
+    walker.any(&input, DEPTH, &|schema| {
+        let body = schema.get("properties").and_then(|properties| properties.get(property));
+        body.is_some_and(|body| walker.binary(body, DEPTH))
+    })
+}
+
 struct Walker<'a>(&'a Definitions);
 
 impl Walker<'_> {

@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 use serde_json::json;
 
 use super::*;
-use crate::HttpField;
+use crate::{HttpField, HttpFixed, Literal};
 
 fn body(content_type: &'static str) -> HttpBinding {
     let mut binding = HttpBinding::new("POST", "/");
@@ -14,9 +14,12 @@ fn body(content_type: &'static str) -> HttpBinding {
 }
 
 fn run(binding: &HttpBinding, input: &Value) -> Result<Option<(String, Vec<u8>)>, CallError> {
-    const SPEC: &OperationSpec = &OperationSpec::mutation("t.t");
+    run_by(&OperationSpec::mutation("t.t"), binding, input)
+}
+
+fn run_by(spec: &OperationSpec, binding: &HttpBinding, input: &Value) -> Result<Option<(String, Vec<u8>)>, CallError> {
     let bodies = Parcels::default();
-    let encoded = encode(binding, Input { spec: SPEC, members: input.as_object().unwrap(), bodies: &bodies })?;
+    let encoded = encode(binding, Input { spec, members: input.as_object().unwrap(), bodies: &bodies })?;
     Ok(encoded.map(|encoded| {
         let bytes = encoded.body.collect().now_or_never().unwrap().unwrap().to_bytes();
         (encoded.content_type.to_str().unwrap().to_owned(), bytes.to_vec())
@@ -25,6 +28,10 @@ fn run(binding: &HttpBinding, input: &Value) -> Result<Option<(String, Vec<u8>)>
 
 fn sent(binding: &HttpBinding, value: &Value) -> (String, Vec<u8>) {
     run(binding, &json!({ "body": value })).unwrap().unwrap()
+}
+
+fn sent_by(spec: &OperationSpec, binding: &HttpBinding, value: &Value) -> (String, Vec<u8>) {
+    run_by(spec, binding, &json!({ "body": value })).unwrap().unwrap()
 }
 
 #[test]
@@ -155,6 +162,89 @@ fn parts_of_multipart_bodies() {
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.contains("\r\nContent-Type: text/plain; charset=utf-8\r\n\r\na\r\n--ops-"), "{text}");
     assert!(text.contains("\r\nContent-Type: application/json\r\n\r\n{\"b\":1}\r\n--ops-"), "{text}");
+}
+
+#[test]
+fn a_form_in_parts_that_is_no_object() {
+    const FIELDS: &[HttpField] = &[HttpField::new("file")];
+    let of = |schema: Value, value: Value| {
+        let mut binding = HttpBinding::new("POST", "/");
+        binding.bodies = vec![HttpBody::new("multipart/form-data").with_fields(FIELDS)].into();
+        let mut spec = OperationSpec::mutation("t.t");
+        spec.input = json!({ "properties": { "body": schema } }).into();
+        let (kind, bytes) = sent_by(&spec, &binding, &value);
+        let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
+        String::from_utf8_lossy(&bytes).replace(boundary, "B").replace("\r\n", "\n")
+    };
+    let file = json!({ "type": "string", "format": "binary" });
+    let part = |text: &str| {
+        format!(
+            "--B\nContent-Disposition: form-data; name=\"file\"; filename=\"file\"\nContent-Type: application/octet-stream\n\n{text}\n"
+        )
+    };
+    assert_eq!(of(file.clone(), json!("aGk=")), format!("{}--B--\n", part("hi")));
+    let list = json!({ "type": "array", "items": file });
+    assert_eq!(of(list.clone(), json!(["aGk=", "eW8="])), format!("{}{}--B--\n", part("hi"), part("yo")));
+    assert_eq!(of(list, json!([])), "--B--\n");
+    let plain = "--B\nContent-Disposition: form-data; name=\"file\"\n\n7\n--B--\n";
+    assert_eq!(of(json!({ "type": "integer" }), json!(7)), plain);
+}
+
+#[test]
+fn lines_of_json() {
+    let (kind, bytes) = sent(&body("application/x-ndjson"), &json!([{ "b": 1, "a": [2] }, "x\ny", 3, null]));
+    assert_eq!(
+        (kind.as_str(), bytes.as_slice()),
+        ("application/x-ndjson", &b"{\"b\":1,\"a\":[2]}\n\"x\\ny\"\n3\nnull\n"[..])
+    );
+    let (_, bytes) = sent(&body("application/jsonl"), &json!({ "a": 1 }));
+    assert_eq!(bytes, b"{\"a\":1}\n");
+    let (_, bytes) = sent(&body("application/json-seq"), &json!([1, 2]));
+    assert_eq!(bytes, b"\x1e1\n\x1e2\n");
+    let (_, bytes) = sent(&body("application/x-ndjson"), &json!("as it is\n"));
+    assert_eq!(bytes, b"as it is\n");
+}
+
+#[test]
+fn what_the_operation_sets() {
+    const ON: &[HttpFixed] = &[HttpFixed::new("stream", Literal::Bool(true))];
+    const NEVER: &[HttpFixed] = &[HttpFixed::absent("stream")];
+    let with = |kind: &'static str, fixed: &'static [HttpFixed]| {
+        let mut binding = HttpBinding::new("POST", "/");
+        binding.bodies = vec![HttpBody::new(kind).with_fixed(fixed)].into();
+        binding
+    };
+    let json_of = |fixed, value| String::from_utf8(sent(&with("application/json", fixed), &value).1).unwrap();
+    assert_eq!(json_of(ON, json!({ "b": 1, "a": 2 })), r#"{"b":1,"a":2,"stream":true}"#);
+    assert_eq!(json_of(ON, json!(null)), r#"{"stream":true}"#);
+    assert_eq!(json_of(NEVER, json!({ "b": 1 })), r#"{"b":1}"#);
+    let (_, form) = sent(&with(FORM, ON), &json!({ "a": "x y" }));
+    assert_eq!(form, b"a=x%20y&stream=true");
+    let (kind, parts) = sent(&with("multipart/form-data", ON), &json!({ "a": "x" }));
+    let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
+    let text = String::from_utf8(parts).unwrap().replace(boundary, "B");
+    assert!(
+        text.ends_with("--B\r\nContent-Disposition: form-data; name=\"stream\"\r\n\r\ntrue\r\n--B--\r\n"),
+        "{text}"
+    );
+
+    // An optional body that the caller leaves out.
+    let spec = OperationSpec::mutation("t.t");
+    let empty = serde_json::Map::new();
+    let none = Parcels::default();
+    let input = Input { spec: &spec, members: &empty, bodies: &none };
+    assert!(encode(&with("application/json", ON), input).unwrap().is_some());
+    assert!(encode(&with("application/json", NEVER), input).unwrap().is_none());
+
+    for (fixed, does) in [(ON, "always sends `true`"), (NEVER, "never sends it")] {
+        for value in [json!({ "stream": true }), json!({ "stream": false }), json!({ "stream": null })] {
+            let error = run(&with("application/json", fixed), &json!({ "body": value })).unwrap_err();
+            let message = format!("`stream` is not in the input of `t.t`, which {does}");
+            let violation = json!({ "pointer": "/body/stream", "message": message });
+            assert_eq!(error.details()["violations"], json!([violation]));
+        }
+    }
+    assert!(run(&with("application/json", ON), &json!({ "body": [1] })).is_err());
 }
 
 #[test]

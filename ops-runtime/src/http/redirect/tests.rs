@@ -9,15 +9,23 @@ use url::Url;
 
 use super::{Applied, Label, Sent, send};
 use crate::CallError;
-use crate::http::config::Settings;
+use crate::http::config::Checked;
 use crate::http::fake::{Fake, respond};
-use crate::http::request::request;
+use crate::http::send::request;
 use crate::http::{HttpConfig, RequestBody};
 
 /// One request as a server saw it: method, URL, header names and body.
 type Seen = (Method, String, Vec<String>, String);
 
 fn run(method: Method, redirects: &'static [(u16, &'static str)], limit: usize) -> (Vec<Seen>, Result<u16, CallError>) {
+    run_with(method, redirects, HttpConfig::new().with_redirects(limit).with_bodies_to_other_origins())
+}
+
+fn run_with(
+    method: Method,
+    redirects: &'static [(u16, &'static str)],
+    config: HttpConfig,
+) -> (Vec<Seen>, Result<u16, CallError>) {
     let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let log = seen.clone();
     let service = Fake(move |request: Request<RequestBody>| {
@@ -32,7 +40,7 @@ fn run(method: Method, redirects: &'static [(u16, &'static str)], limit: usize) 
             None => respond(200, &[], b""),
         }
     });
-    let settings = Settings::new(HttpConfig::new().with_service(service).with_redirects(limit)).unwrap();
+    let settings = Checked::new(config.with_service(service)).unwrap().settings;
     let headers = ["accept", "authorization", "content-type", "cookie", "x-api-key"]
         .map(|name| (HeaderName::from_static(name), HeaderValue::from_static("v")));
     let url = Url::parse("https://h.test/a?b#c").unwrap();
@@ -97,6 +105,42 @@ fn strangers_see_no_credentials() {
         let (seen, _) = run(Method::POST, redirects, 10);
         assert_eq!(names(&seen[1]).len(), 5, "{same}");
     }
+}
+
+#[test]
+fn bodies_stay_where_they_belong() {
+    for (status, to, goes) in [
+        (307, "https://other.test/", false),
+        (308, "https://h.test:8443/", false),
+        (308, "http://h.test/", false),
+        (307, "https://h.test/x", true),
+        // Nothing of the body is sent.
+        (303, "https://other.test/", true),
+        (302, "https://other.test/", true),
+    ] {
+        let redirects: &'static [(u16, &str)] = Box::leak(Box::new([(status, to)]));
+        let (seen, result) = run_with(Method::POST, redirects, HttpConfig::new());
+        assert_eq!((result.is_ok(), seen.len()), (goes, if goes { 2 } else { 1 }), "{status} {to}");
+        assert!(result.err().is_none_or(|error| error.message().contains("with_bodies_to_other_origins")));
+    }
+    let from = |url: &str| Url::parse(url).unwrap();
+    assert!(super::is_upgrade(&from("http://h.test/a"), &from("https://h.test/b")));
+    for (a, b) in [
+        ("http://h.test", "https://g.test"),
+        ("http://h.test:81", "https://h.test"),
+        ("https://h.test", "http://h.test"),
+    ] {
+        assert!(!super::is_upgrade(&from(a), &from(b)), "{a} {b}");
+    }
+}
+
+#[test]
+fn servers_lead_to_no_private_address() {
+    let (seen, result) = run_with(Method::GET, &[(302, "http://169.254.169.254/latest")], HttpConfig::new());
+    assert_eq!(seen.len(), 1);
+    assert!(result.unwrap_err().message().contains("with_destinations"));
+    let any = HttpConfig::new().with_destinations(crate::http::Destinations::any()).with_bodies_to_other_origins();
+    assert_eq!(run_with(Method::GET, &[(302, "http://10.0.0.1/")], any).0.len(), 2);
 }
 
 #[test]

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::encode;
-use crate::body::handover::Parcels;
-use crate::http::config::Settings;
+use crate::http::config::Checked;
 use crate::http::fake::{Fake, respond};
 use crate::http::{Auth, HttpConfig, RequestBody};
+use crate::model::body::handover::Parcels;
 use crate::{
-    Binding, CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, OperationSpec, ParameterStyle,
+    Binding, CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, Literal, OperationSpec, ParameterStyle,
     ServerVariable, StatusRange,
 };
 
@@ -25,11 +25,11 @@ fn config() -> HttpConfig {
 }
 
 fn send(binding: &HttpBinding, config: HttpConfig, input: &Value) -> Result<Request<RequestBody>, CallError> {
-    let settings = Settings::new(config)?;
+    let Checked { settings, credentials } = Checked::new(config)?;
     let mut spec = OperationSpec::query("t.t");
     spec.binding = Binding::Http(binding.clone());
     let mut request = encode(&spec, binding, &settings, input, &Parcels::default())?;
-    let plan = settings.credentials.plan("t.t", binding)?;
+    let plan = credentials.plan("t.t", binding)?;
     plan.apply(&settings, None).now_or_never().unwrap()?.put(&mut request)?;
     Ok(request)
 }
@@ -57,12 +57,37 @@ fn paths_and_queries() {
         ("/a?b=1&c=x y#frag", json!({}), "http://h.test/base/a?b=1&c=x%20y"),
         ("/a?b={b}#{b}", json!({ "b": "1&2" }), "http://h.test/base/a?b=1%262"),
         ("/a#x?y", json!({}), "http://h.test/base/a"),
+        ("/a?b=%2F%zz&c", json!({}), "http://h.test/base/a?b=%2F%zz&c"),
+        ("/a?b={q}&c=1", json!({ "q": "x y&z=/?" }), "http://h.test/base/a?b=x%20y%26z%3D%2F%3F&c=1"),
+        ("/a?b={o}&c=1", json!({}), "http://h.test/base/a?c=1"),
+        ("/a?c=1&b={o}&d={o}", json!({}), "http://h.test/base/a?c=1"),
+        ("/a?c=1&b=x{o}&d=2", json!({ "o": [1, 2] }), "http://h.test/base/a?c=1&b=x1,2&d=2"),
+        ("/a?b={o}&x", json!({ "o": null, "p": 1 }), "http://h.test/base/a?x&p=1"),
+        ("/a&b/{q}?b={o}", json!({ "q": 1 }), "http://h.test/base/a&b/1"),
         ("/a/{b#c?d}", json!({ "b#c?d": 1 }), "http://h.test/base/a/1"),
         ("/a/{b", json!({}), "http://h.test/base/a/%7Bb"),
         ("//evil.test/{b}", json!({ "b": 1 }), "http://h.test/base//evil.test/1"),
     ];
     for (template, input, expected) in table {
-        assert_eq!(uri(&path(template), &input).unwrap(), expected, "{template} with {input}");
+        let queries = const { &[HttpParameter::query("o"), HttpParameter::query("p")] };
+        let binding = path(template).with_parameters(queries);
+        assert_eq!(uri(&binding, &input).unwrap(), expected, "{template} with {input}");
+    }
+}
+
+#[test]
+fn what_has_no_place_in_the_request_is_refused() {
+    let binding = path("/a/{b}")
+        .with_parameters(
+            const { &[HttpParameter::query("q"), HttpParameter::query("on").with_fixed(Literal::Bool(true))] },
+        )
+        .with_bodies(const { &[HttpBody::new("application/json").with_property("body")] });
+    assert_eq!(uri(&binding, &json!({ "b": 1, "q": 2 })).unwrap(), "http://h.test/base/a/1?q=2&on=true");
+    for other in ["Q", "on", "b}", "x/y"] {
+        let error = uri(&binding, &json!({ "b": 1, "q": 2, other: null })).unwrap_err();
+        let message = format!("`{other}` is not in the input of `t.t`");
+        assert_eq!(error.details()["violations"][0]["message"], message);
+        assert_eq!(error.details()["violations"][0]["pointer"], format!("/{}", other.replace('/', "~1")));
     }
 }
 
@@ -125,7 +150,7 @@ fn servers() {
     }
     assert!(to(&path("/a"), HttpConfig::new()).unwrap_err().message().contains("no base URL"));
     for bad in ["h.test", "/v1", "file:///etc", "mailto:a@b.test", "http://u:s3cret@h:x/"] {
-        let error = Settings::new(HttpConfig::new().with_base_url(bad)).err().unwrap();
+        let error = Checked::new(HttpConfig::new().with_base_url(bad)).err().unwrap();
         assert!(!error.to_string().contains("s3cret"), "{error}");
     }
 }
@@ -151,7 +176,7 @@ fn headers_cookies_and_the_order_of_authority() {
         .with_responses(const { &[HttpResponse::new(StatusRange::Class(2), "application/json")] });
     let input = json!({
         "X-Trace": [1, 2], "X-API-Key": "theirs", "Authorization": "theirs", "Content-Length": 5,
-        "Transfer-Encoding": "chunked", "sid": "a;b", "q_2": 1, "q": 2, "body": null, "unknown": 1,
+        "Transfer-Encoding": "chunked", "sid": "a;b", "q_2": 1, "body": null,
     });
     let custom = config()
         .with_auth(Auth::api_key("ours"))
@@ -200,7 +225,7 @@ fn configurations_that_cannot_be() {
     for bad in
         [config().with_header("a b", "c"), config().with_header("a", "b\nc"), config().with_auth(Auth::bearer("a\rb"))]
     {
-        assert_eq!(Settings::new(bad).err().unwrap().code().as_str(), "VALIDATION_ERROR");
+        assert_eq!(Checked::new(bad).err().unwrap().code().as_str(), "VALIDATION_ERROR");
     }
     let secret = config().with_header("X-Key", "hush").with_base_url("https://ann:hush@h.test/?key=hush");
     assert!(!format!("{secret:?}").contains("hush"));

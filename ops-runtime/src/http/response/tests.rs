@@ -142,7 +142,7 @@ fn a_limit_holds_for_bodies_of_unknown_length() {
         read(response, &Described::default(), 20).now_or_never().unwrap()
     };
     assert_eq!(body(4).unwrap().data, Payload::Json("12345123451234512345".into()));
-    assert_eq!(body(5).unwrap_err().message(), "the response is larger than 20 bytes");
+    assert_eq!(body(5).unwrap_err().message(), "the response is larger than 20 bytes: raise `with_max_response`");
     assert!(run(respond(200, &[], b"123456"), &[], 5).is_err());
 }
 

@@ -4,9 +4,9 @@
 //! agreed.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
@@ -20,133 +20,17 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 
 use super::http::Http;
-use super::redirect;
-use super::tokens::{MemoryTokenStore, Store, TokenStore};
-use crate::http::Secret;
-use crate::mcp::config::{Http as Config, invalid};
-use crate::{BoxFuture, CallError};
+use crate::mcp::config::Http as Config;
+use crate::mcp::invalid;
+use crate::mcp::oauth::McpOAuth;
+use crate::mcp::oauth::steps::{Bound, Steps, is_safe};
+use crate::mcp::oauth::tokens::Store;
+use crate::{CallError, ErrorCode};
 
 /// How often a request may lead to a new authorization, before its refusal counts.
 const ATTEMPTS: usize = 3;
 
 type Failure = StreamableHttpError<CallError>;
-
-/// How to get tokens by OAuth 2.1: who this program is, who asks the user, and where tokens are kept.
-///
-/// What the authorization server is and what it wants is found out from the MCP server. The program is registered with it
-/// in the first way that is possible: as a client that is known there, by the URL of its metadata, or dynamically.
-///
-/// ```
-/// use ops_runtime::mcp::{McpOAuth, McpServerConfig};
-///
-/// let oauth = McpOAuth::new("http://127.0.0.1:8973/callback")
-///     .with_client_name("Pet Shop")
-///     .with_loopback(|url| println!("Please visit {url}"));
-/// let server = McpServerConfig::http("https://mcp.example.com/mcp").with_oauth(oauth);
-/// ```
-#[derive(Clone)]
-pub struct McpOAuth {
-    redirect_uri: String,
-    client_name: String,
-    client: Option<(String, Option<Secret>)>,
-    client_metadata_url: Option<String>,
-    scopes: Vec<String>,
-    store: Arc<dyn TokenStore>,
-    prompt: Option<Prompt>,
-}
-
-type Prompt = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, CallError>> + Send + Sync>;
-
-impl McpOAuth {
-    /// A program to which the authorization server sends users back at that URL.
-    ///
-    /// Tokens are kept in memory, and nobody asks the user, unless something else is said: then only tokens of a
-    /// [store](Self::with_store) are used.
-    pub fn new(redirect_uri: impl Into<String>) -> Self {
-        Self {
-            redirect_uri: redirect_uri.into(),
-            client_name: "ops-runtime".to_owned(),
-            client: None,
-            client_metadata_url: None,
-            scopes: Vec::new(),
-            store: Arc::new(MemoryTokenStore::default()),
-            prompt: None,
-        }
-    }
-
-    /// Sets the name that users are shown, of a client that is registered dynamically.
-    #[must_use]
-    pub fn with_client_name(mut self, name: impl Into<String>) -> Self {
-        self.client_name = name.into();
-        self
-    }
-
-    /// Says as which client the program is known to the authorization server.
-    #[must_use]
-    pub fn with_client(mut self, id: impl Into<String>, secret: Option<Secret>) -> Self {
-        self.client = Some((id.into(), secret));
-        self
-    }
-
-    /// Says where the program's client metadata document is, which is its id where servers support that.
-    #[must_use]
-    pub fn with_client_metadata_url(mut self, url: impl Into<String>) -> Self {
-        self.client_metadata_url = Some(url.into());
-        self
-    }
-
-    /// Sets the scopes to ask for, in the place of those that the server names.
-    #[must_use]
-    pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
-        self.scopes = scopes.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets where tokens are kept.
-    #[must_use]
-    pub fn with_store(mut self, store: impl TokenStore) -> Self {
-        self.store = Arc::new(store);
-        self
-    }
-
-    /// Says how the user is asked: `ask` has a URL visited, and gives the URL that the browser was sent back to.
-    #[must_use]
-    pub fn with_prompt<F, Fut>(mut self, ask: F) -> Self
-    where
-        F: Fn(String) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<String, CallError>> + Send + 'static,
-    {
-        self.prompt = Some(Arc::new(move |url| Box::pin(ask(url))));
-        self
-    }
-
-    /// Waits for the user's browser at the redirect URL, which names a port of this machine; `open` has the URL that it
-    /// is given visited.
-    #[must_use]
-    pub fn with_loopback(self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        let redirect = self.redirect_uri.clone();
-        let open = Arc::new(open);
-        self.with_prompt(move |url| {
-            let (redirect, open) = (redirect.clone(), open.clone());
-            async move {
-                let listener = redirect::listen(&redirect).await?;
-                open(&url);
-                redirect::answer(&listener, &redirect).await
-            }
-        })
-    }
-}
-
-impl fmt::Debug for McpOAuth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpOAuth")
-            .field("redirect_uri", &self.redirect_uri)
-            .field("client_name", &self.client_name)
-            .field("client", &self.client.as_ref().map(|(id, _)| id))
-            .field("scopes", &self.scopes)
-            .finish_non_exhaustive()
-    }
-}
 
 /// The authorization of a client at one server, for as long as the client lives.
 #[derive(Clone)]
@@ -156,6 +40,8 @@ struct Inner {
     oauth: McpOAuth,
     url: String,
     manager: Arc<tokio::sync::Mutex<AuthorizationManager>>,
+    /// Where the tokens are from.
+    bound: Arc<Bound>,
     /// How often the user has agreed: what was refused before may be sent again.
     granted: AtomicU64,
     /// Whether refusals are met in the middle of things, and not by connecting again.
@@ -164,13 +50,13 @@ struct Inner {
 
 impl Authorization {
     pub(super) async fn new(oauth: &McpOAuth, config: &Config) -> Result<Self, CallError> {
-        // The authorization server is spoken to by a client of rmcp's, which needs TLS, too.
-        let _ = crate::http::builder();
-        let manager = manager(oauth, &config.url).await.map_err(|error| failed(&error))?;
+        let bound = Arc::new(Bound::default());
+        let manager = manager(oauth, &config.url, &bound).await?;
         Ok(Self(Arc::new(Inner {
             oauth: oauth.clone(),
             url: config.url.clone(),
             manager: Arc::new(tokio::sync::Mutex::new(manager)),
+            bound,
             granted: AtomicU64::new(0),
             connected: AtomicBool::new(false),
         })))
@@ -218,7 +104,7 @@ impl Authorization {
     /// Asks the user, because the server wants what the challenge says; unless the user has agreed to something since
     /// the request was sent.
     pub(super) async fn authorize(&self, challenge: &str, sent_after: u64) -> Result<(), CallError> {
-        let Inner { oauth, url, manager: shared, granted, .. } = &*self.0;
+        let Inner { oauth, url, manager: shared, granted, bound, .. } = &*self.0;
         let prompt = oauth
             .prompt
             .as_ref()
@@ -228,7 +114,16 @@ impl Authorization {
             return Ok(());
         }
         let metadata = shared.resolve_metadata_from_challenge(Some(challenge)).await.map_err(|error| failed(&error))?;
-        let mut current = std::mem::replace(&mut *shared, manager(oauth, url).await.map_err(|error| failed(&error))?);
+        if let Some(issuer) = &oauth.issuer
+            && metadata.metadata.issuer.as_ref() != Some(issuer)
+        {
+            let found = metadata.metadata.issuer.as_deref().unwrap_or("no issuer");
+            let found = crate::model::text::readable(found, 200);
+            return Err(CallError::execution(format!(
+                "authorization failed: the MCP server names the authorization server `{found}`, and `with_issuer` another"
+            )));
+        }
+        let mut current = std::mem::replace(&mut *shared, manager(oauth, url, bound).await?);
         current.set_metadata(metadata.metadata);
         let mut request = AuthorizationRequest::new(&oauth.redirect_uri)
             .with_client_name(&oauth.client_name)
@@ -246,7 +141,15 @@ impl Authorization {
                 return Err(failed(&error));
             }
         };
-        let exchanged = match prompt(session.auth_url.clone()).await {
+        let answered = if url::Url::parse(&session.auth_url).is_ok_and(|url| is_safe(&url)) {
+            asked(oauth.user_timeout, prompt(session.auth_url.clone())).await
+        } else {
+            let url = crate::model::text::readable(&session.auth_url, 200);
+            Err(CallError::execution(format!(
+                "authorization failed: the user is not sent to `{url}`, which is neither `https`, nor `http` on this machine"
+            )))
+        };
+        let exchanged = match answered {
             Ok(callback) => session.handle_callback_url(&callback).await.map_err(|error| failed(&error)),
             Err(error) => Err(error),
         };
@@ -257,9 +160,29 @@ impl Authorization {
     }
 }
 
-async fn manager(oauth: &McpOAuth, url: &str) -> Result<AuthorizationManager, AuthError> {
-    let mut manager = AuthorizationManager::new(url).await?;
-    manager.set_credential_store(Store { inner: oauth.store.clone(), server: url.to_owned() });
+/// Waits for the user as long as that may take.
+async fn asked(
+    limit: Option<Duration>,
+    answer: impl Future<Output = Result<String, CallError>>,
+) -> Result<String, CallError> {
+    let Some(limit) = limit else { return answer.await };
+    tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
+        let message = format!("the user did not authorize within {limit:?}: raise `with_user_timeout`");
+        Err(CallError::new(ErrorCode::Timeout, message))
+    })
+}
+
+async fn manager(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Result<AuthorizationManager, CallError> {
+    let server = url::Url::parse(url).map_err(|error| invalid(format!("the URL of the MCP server: {error}")))?;
+    let has_secret = oauth.client.as_ref().is_some_and(|(_, secret)| secret.is_some());
+    let steps = Steps::new(&server, oauth.destinations.clone(), oauth.step_timeout, has_secret, bound.clone())?;
+    let store = Store { inner: oauth.store.clone(), server: url.to_owned(), bound: bound.clone(), has_secret };
+    stored(oauth, url, steps, store).await.map_err(|error| failed(&error))
+}
+
+async fn stored(oauth: &McpOAuth, url: &str, steps: Steps, store: Store) -> Result<AuthorizationManager, AuthError> {
+    let mut manager = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(steps)).await?;
+    manager.set_credential_store(store);
     // Tokens that are there already; if they are of no use, the server says so.
     match manager.initialize_from_store().await {
         Ok(true) => {
@@ -276,7 +199,9 @@ async fn manager(oauth: &McpOAuth, url: &str) -> Result<AuthorizationManager, Au
 }
 
 fn failed(error: &AuthError) -> CallError {
-    CallError::execution(format!("authorization failed: {}", CallError::from_error(error).message()))
+    // It may have all that a server answered.
+    let why = crate::model::text::readable(CallError::from_error(error).message(), 2000);
+    CallError::execution(format!("authorization failed: {why}"))
 }
 
 /// The HTTP client with tokens, under rmcp's transport.

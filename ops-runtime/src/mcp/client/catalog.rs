@@ -51,9 +51,13 @@ pub(super) fn snapshot(session: &Session, tools: &[Value]) -> Value {
 async fn list(session: &Session) -> Result<Vec<Value>, CallError> {
     let server = &session.wire.server;
     let (mut tools, mut seen, mut cursor) = (Vec::new(), HashSet::new(), None);
+    let mut room = session.max_list;
     for _ in 0..PAGES {
-        let mut page = match session.list_tools(cursor).await {
-            Ok(page) => page,
+        let mut page = match session.list_tools(cursor, room).await {
+            Ok((page, bytes)) => {
+                room = room.saturating_sub(bytes);
+                page
+            }
             // A server that says it has no tools need not know how to list them.
             Err(_) if session.info.capabilities.get("tools").is_none() && seen.is_empty() => return Ok(tools),
             Err(error) => return Err(error),

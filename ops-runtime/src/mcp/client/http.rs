@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -11,7 +11,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use reqwest::redirect::{Attempt, Policy};
+use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -25,8 +25,10 @@ use sse_stream::Sse;
 use tokio::sync::watch;
 
 use super::wire::{Verdict, Wire, decode};
-use crate::mcp::config::{Http as Config, invalid};
-use crate::sse::SseParser;
+use crate::http::sse::SseParser;
+use crate::mcp::config::Http as Config;
+use crate::mcp::follow::follow;
+use crate::mcp::invalid;
 use crate::{CallError, http as engine};
 
 /// How long a server may take to say which revisions it knows.
@@ -37,6 +39,19 @@ const OPENING: Duration = Duration::from_secs(3);
 
 /// How much of the body of an error is kept.
 const MAX_ERROR: usize = 64 * 1024;
+
+/// How long the server may take to accept a message that needs no answer, or to open a stream.
+const ACCEPT_TIME: Duration = Duration::from_secs(60);
+
+/// How long the server may take to end a session.
+const END_TIME: Duration = Duration::from_secs(5);
+
+/// The shortest and the longest time after which a server may ask for a stream to be opened again.
+const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
+
+/// How many streams may be opened in a row, beside one for each call that waits, and how long it takes for another.
+const STREAMS: u32 = 16;
+const STREAM: Duration = Duration::from_secs(1);
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
@@ -52,6 +67,28 @@ pub(super) struct Http {
     max_message: usize,
     /// Whether the session's own stream is there, or will not be.
     opened: Arc<watch::Sender<bool>>,
+    pace: Arc<Mutex<Pace>>,
+}
+
+/// How often streams may be opened: a server that ends each at once is not asked again and again.
+struct Pace {
+    /// How many streams were opened, less those that time has made up for.
+    opened: u32,
+    since: Instant,
+}
+
+impl Pace {
+    /// How long to wait before the next stream.
+    fn next(&mut self, calls: usize) -> Duration {
+        let made_up = u32::try_from(self.since.elapsed().as_millis() / STREAM.as_millis()).unwrap_or(u32::MAX);
+        if made_up > 0 {
+            self.opened = self.opened.saturating_sub(made_up);
+            self.since = Instant::now();
+        }
+        self.opened = self.opened.saturating_add(1);
+        let free = STREAMS.saturating_add(u32::try_from(calls).unwrap_or(u32::MAX));
+        STREAM.saturating_mul(self.opened.saturating_sub(free))
+    }
 }
 
 /// The transport of a server at a URL, by a client that may add tokens.
@@ -91,7 +128,14 @@ impl Http {
         let client = engine::builder().redirect(Policy::custom(follow)).build().map_err(|error| {
             CallError::execution(format!("the HTTP client cannot be set up: {}", error.without_url()))
         })?;
-        Ok(Self { client, wire, max_message, opened: Arc::new(watch::Sender::new(false)) })
+        wire.over_http();
+        Ok(Self {
+            client,
+            wire,
+            max_message,
+            opened: Arc::new(watch::Sender::new(false)),
+            pace: Arc::new(Mutex::new(Pace { opened: 0, since: Instant::now() })),
+        })
     }
 
     /// Waits until the server can say something by itself: what it asks before that, in the middle of the first call, is
@@ -234,6 +278,8 @@ impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
     }
 
     fn seen(&mut self, id: String, retry: Option<Duration>) -> Sse {
+        let [shortest, longest] = RETRY;
+        let retry = retry.map(|retry| retry.clamp(shortest, longest));
         let retry = retry.map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
         let sse = Sse { id: (!id.is_empty()).then(|| id.clone()), retry, ..Sse::default() };
         self.id = id;
@@ -285,7 +331,12 @@ impl StreamableHttpClient for Http {
             }
         };
         if !discovering {
-            return answered.await;
+            // A request is waited for by whoever made it.
+            return if matches!(message, ClientJsonRpcMessage::Request(_)) {
+                answered.await
+            } else {
+                soon(ACCEPT_TIME, answered).await
+            };
         }
         match tokio::time::timeout(DISCOVERY, answered).await {
             Ok(answered) => answered,
@@ -303,7 +354,9 @@ impl StreamableHttpClient for Http {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
-        let response = self.send(self.client.delete(&*uri), Some(&session_id), auth_header, custom_headers).await?;
+        let sent = self.send(self.client.delete(&*uri), Some(&session_id), auth_header, custom_headers);
+        // Whoever ends a connection does not wait for its server.
+        let response = soon(END_TIME, sent).await?;
         if !response.status().is_success() {
             tracing::debug!(server = %self.wire.server, status = response.status().as_u16(), "the session is not ended");
         }
@@ -322,7 +375,12 @@ impl StreamableHttpClient for Http {
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
-        let response = self.send(request, session_id.as_deref(), auth_header, custom_headers).await;
+        let wait = self.pace.lock().unwrap_or_else(PoisonError::into_inner).next(self.wire.pending());
+        if !wait.is_zero() {
+            tracing::debug!(server = %self.wire.server, ?wait, "the server ends its streams too often");
+            tokio::time::sleep(wait).await;
+        }
+        let response = soon(ACCEPT_TIME, self.send(request, session_id.as_deref(), auth_header, custom_headers)).await;
         self.opened.send_replace(true);
         let response = response?;
         let status = response.status();
@@ -342,16 +400,12 @@ impl StreamableHttpClient for Http {
     }
 }
 
-/// Follows redirects to the same origin only: headers may hold secrets that are meant for nobody else.
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let origin = attempt.previous().first().map(url::Url::origin);
-    if attempt.previous().len() > 5 {
-        attempt.error("it redirects too often")
-    } else if origin == Some(attempt.url().origin()) {
-        attempt.follow()
-    } else {
-        attempt.error("it redirects to another host, to which nothing is sent")
-    }
+/// Gives up waiting for what a server should do at once.
+async fn soon<T>(limit: Duration, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+        let message = format!("the server did not answer within {limit:?}");
+        Err(StreamableHttpError::Client(CallError::new(crate::ErrorCode::Timeout, message)))
+    })
 }
 
 fn is(response: &Response, kind: &str) -> bool {

@@ -17,9 +17,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use super::ask::Asks;
 use super::start::{self, Authorization};
-use super::wire::{Answer, RpcError, STATELESS, Slot, Wire};
+use super::wire::{Answer, RpcError, STATELESS, Slot, Wire, cost};
+use crate::mcp::ask::Asks;
 use crate::mcp::config::McpServerConfig;
 use crate::{CallError, ErrorCode, ProgressSink};
 
@@ -51,6 +51,8 @@ pub(super) struct Session {
     runtime: Handle,
     asks: Asks,
     limits: CallLimits,
+    /// How many bytes a list may have in all.
+    pub(super) max_list: usize,
 }
 
 /// How long calls may take.
@@ -74,19 +76,23 @@ impl Session {
         let host = Host { wire: Arc::downgrade(&wire), asks: config.asks.clone(), changed };
         let failure = match start::start(config, &wire, &host, authorization).await {
             Ok(Ok(service)) => return Ok(Self::new(config, wire, service)),
-            Ok(Err(failure)) => failure.told(server),
+            Ok(Err(failure)) => failure.told(&wire),
             Err(_) => {
-                let message = format!("it did not answer within {:?}", config.connect_timeout);
+                let message =
+                    format!("it did not answer within {:?}: raise `with_connect_timeout`", config.connect_timeout);
                 CallError::new(ErrorCode::Timeout, message)
             }
         };
-        let mut message = format!("cannot connect to the MCP server `{server}`: {}", failure.message());
-        if let Some(reason) = wire.reason() {
+        let named = format!("the MCP server `{server}` ");
+        let why = failure.message().strip_prefix(&named).map(|why| format!("it {why}"));
+        let why = why.unwrap_or_else(|| failure.message().to_owned());
+        let mut message = format!("cannot connect to the MCP server `{server}`: {why}");
+        if let Some(reason) = wire.reason().filter(|reason| *reason != failure.message()) {
             message = format!("{message}: {reason}");
         }
         let words = wire.last_words();
         if !words.is_empty() {
-            message = format!("{message}; the last lines that it wrote are:\n{words}");
+            message = format!("{message}; the last lines that it wrote to standard error are:\n{words}");
         }
         Err(CallError::new(failure.code().clone(), message).with_details(failure.details().clone()))
     }
@@ -111,6 +117,7 @@ impl Session {
             runtime: Handle::current(),
             asks: config.asks.clone(),
             limits: CallLimits { idle: config.timeout, total: config.total_timeout },
+            max_list: config.max_list,
         }
     }
 
@@ -130,7 +137,7 @@ impl Session {
         let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            let result = self.request(request, Slot::new(progress.clone(), false), until).await?;
+            let result = self.request(request, Slot::new(progress.clone()), until).await?;
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
                 return Ok(result);
             }
@@ -144,11 +151,12 @@ impl Session {
 
     /// One page of the list of tools: the result as it came, without the tools that must not be used over HTTP because
     /// their `x-mcp-header` annotations are wrong (2026-07-28, "Custom headers").
-    pub(super) async fn list_tools(&self, cursor: Option<String>) -> Result<Value, CallError> {
+    /// With it comes how many bytes it had, of which there may be as many as there is `room` for.
+    pub(super) async fn list_tools(&self, cursor: Option<String>, room: usize) -> Result<(Value, usize), CallError> {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         // Over HTTP rmcp reads it, too: it has to know which arguments are headers.
-        let (mut result, read) = self.request_shared(request, Slot::new(None, true), None).await?;
+        let (mut result, bytes, read) = self.request_shared(request, Slot::shared(room), None).await?;
         if let (ServerResult::ListToolsResult(kept), Some(Value::Array(tools))) = (read, result.get_mut("tools"))
             && kept.tools.len() != tools.len()
         {
@@ -156,7 +164,7 @@ impl Session {
                 kept.tools.iter().any(|kept| tool.get("name") == Some(&Value::from(kept.name.as_ref())))
             });
         }
-        Ok(result)
+        Ok((result, bytes))
     }
 
     async fn request(
@@ -165,7 +173,7 @@ impl Session {
         slot: Arc<Slot>,
         until: Option<Instant>,
     ) -> Result<Value, CallError> {
-        self.request_shared(request, slot, until).await.map(|(result, _)| result)
+        self.request_shared(request, slot, until).await.map(|(result, ..)| result)
     }
 
     /// Sends a request and waits for its result. If that is not waited for, the server is told.
@@ -174,7 +182,7 @@ impl Session {
         mut request: ClientRequest,
         slot: Arc<Slot>,
         until: Option<Instant>,
-    ) -> Result<(Value, ServerResult), CallError> {
+    ) -> Result<(Value, usize, ServerResult), CallError> {
         request.extensions_mut().insert(slot.clone());
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = sent.map_err(|error| self.failure(error))?;
@@ -183,16 +191,25 @@ impl Session {
         let received = waiting.answer(&slot, until).await?;
         waiting.over();
         match (slot.take(), received) {
+            (Some(Answer::TooLarge), _) => Err(self.too_long()),
             (Some(Answer::Error(error)), _) => Err(rpc_failure(&self.wire.server, &error)),
             (_, Err(error)) => Err(self.failure(error)),
             (Some(Answer::Result(result)), Ok(read)) => match serde_json::from_str(result.get()) {
-                Ok(result) => Ok((result, read)),
+                Ok(value) => Ok((value, cost(result.get()), read)),
                 Err(error) => {
                     Err(CallError::execution(format!("the answer of the MCP server `{}`: {error}", self.wire.server)))
                 }
             },
             (None, Ok(_)) => Err(CallError::execution(format!("the MCP server `{}` sent no result", self.wire.server))),
         }
+    }
+
+    /// The error of a list of tools that goes on for too long.
+    pub(super) fn too_long(&self) -> CallError {
+        CallError::execution(format!(
+            "the list of tools of the MCP server `{}` has more than {} bytes, for which each value counts 32: raise `with_max_list`",
+            self.wire.server, self.max_list
+        ))
     }
 
     /// Has a server that must be asked (2026-07-28) say when its tools change. It is asked in a task that does not hold
@@ -288,9 +305,15 @@ impl Waiting<'_> {
             match (seen.filter(|last| *last > sign_of_life), until) {
                 (Some(last), until) if until.is_none_or(|until| next < until) => sign_of_life = last,
                 (_, Some(until)) if next >= until => {
-                    return Err(self.session.timed_out("did not answer", self.session.limits.total));
+                    return Err(self.session.timed_out(
+                        "did not answer",
+                        self.session.limits.total,
+                        "with_total_timeout",
+                    ));
                 }
-                _ => return Err(self.session.timed_out("neither answered nor reported progress", idle)),
+                _ => {
+                    return Err(self.session.timed_out("neither answered nor reported progress", idle, "with_timeout"));
+                }
             }
         }
     }
@@ -320,10 +343,10 @@ fn forget(wire: &Wire, handle: &RequestHandle<RoleClient>) {
 }
 
 impl Session {
-    fn timed_out(&self, what: &str, limit: Option<Duration>) -> CallError {
+    fn timed_out(&self, what: &str, limit: Option<Duration>, option: &str) -> CallError {
         let limit = limit.unwrap_or_default();
         let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        let message = format!("the MCP server `{}` {what} within {limit:?}", self.wire.server);
+        let message = format!("the MCP server `{}` {what} within {limit:?}: raise `{option}`", self.wire.server);
         CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
     }
 }
@@ -356,7 +379,7 @@ impl Service<RoleClient> for Host {
     async fn handle_request(
         &self,
         request: ServerRequest,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ClientResult, ErrorData> {
         let mut request = match request {
             ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
@@ -369,6 +392,9 @@ impl Service<RoleClient> for Host {
         let asking = wire.as_ref().map(|wire| wire.asks());
         let answer = self.asks.answer(method, params).await;
         drop(asking);
+        if let Some(wire) = &wire {
+            wire.finished(&context.id);
+        }
         answer
             .map(|result| ClientResult::CustomResult(CustomResult::new(result)))
             .map_err(|(code, message)| ErrorData::new(RpcCode(code), message, None))

@@ -29,9 +29,9 @@ pub(super) enum StartError {
 
 impl StartError {
     /// What the caller is told.
-    pub(super) fn told(self, server: &str) -> CallError {
+    pub(super) fn told(self, wire: &Wire) -> CallError {
         match self {
-            Self::Protocol(error) => protocol_failure(server, &error),
+            Self::Protocol(error) => protocol_failure(wire, &error),
             Self::Other(error) => error,
         }
     }
@@ -101,8 +101,8 @@ async fn once(
 ) -> Started {
     match &config.target {
         Target::Stdio(stdio) => {
-            let transport = Stdio::spawn(stdio, config.max_message, wire.clone())
-                .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.command)))?;
+            let transport = Stdio::spawn(stdio, config.max_message, config.max_waiting, wire.clone())
+                .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.shown())))?;
             let lifecycle = ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 legacy_version: Some(ProtocolVersion::V_2025_11_25),
@@ -118,14 +118,14 @@ async fn once(
             }
             if http.oauth {
                 let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
-                return Err(crate::mcp::config::invalid(message).into());
+                return Err(crate::mcp::invalid(message).into());
             }
             serve(host, http, wire, client).await
         }
         #[cfg(not(feature = "mcp-http"))]
         Target::Http(_) => {
             let message = "a server at a URL needs the feature `mcp-http` of `ops-runtime`";
-            Err(crate::mcp::config::invalid(message).into())
+            Err(crate::mcp::invalid(message).into())
         }
     }
 }
@@ -147,7 +147,8 @@ where
     }
 }
 
-fn protocol_failure(server: &str, error: &ClientInitializeError) -> CallError {
+fn protocol_failure(wire: &Wire, error: &ClientInitializeError) -> CallError {
+    let server = &*wire.server;
     match error {
         ClientInitializeError::JsonRpcError(error) => {
             let error = RpcError {
@@ -157,8 +158,11 @@ fn protocol_failure(server: &str, error: &ClientInitializeError) -> CallError {
             };
             rpc_failure(server, &error)
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_failure(server, fallback),
-        ClientInitializeError::ConnectionClosed(what) => CallError::execution(format!("no {what} came")),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_failure(wire, fallback),
+        ClientInitializeError::ConnectionClosed(what) => {
+            let reason = wire.reason().map(str::to_owned);
+            CallError::execution(reason.unwrap_or_else(|| format!("no {what} came")))
+        }
         ClientInitializeError::TransportError { error, .. } => transport_failure(server, &*error.error),
         error => CallError::from_error(error),
     }

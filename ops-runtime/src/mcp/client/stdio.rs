@@ -2,18 +2,22 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::pin::pin;
 use std::process::Stdio as Pipe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::wire::{Wire, decode};
 use crate::mcp::config::Stdio as Config;
@@ -24,6 +28,19 @@ const DISCOVERY: Duration = Duration::from_secs(8);
 
 /// How long a server may take to exit when its input ends, and when it is told to terminate.
 const EXIT: Duration = Duration::from_secs(2);
+
+/// How long is waited for the rest of what a server that exits wrote to standard error: a process that it left behind may
+/// hold that open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// How long a server that reads no more may go on writing.
+const DEAF: Duration = Duration::from_secs(1);
+
+/// How long a server may read nothing, when it has pinged so often that it is listened to no more.
+const STALLED: Duration = Duration::from_secs(10);
+
+/// How many messages a batch may have.
+const MAX_BATCH: usize = 1000;
 
 /// What a child gets of the environment: what programs need to run.
 const INHERITED: [&str; 20] = [
@@ -53,15 +70,22 @@ const INHERITED: [&str; 20] = [
 pub(super) struct Stdio {
     wire: Arc<Wire>,
     child: Process,
-    input: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    input: Option<Input>,
     output: Lines<BufReader<ChildStdout>>,
+    /// Reads standard error.
+    log: JoinHandle<()>,
     /// Messages of a batch that nobody has taken yet.
     batch: VecDeque<String>,
     discovery: Option<Instant>,
+    /// Until when a server that reads no more is listened to.
+    deaf: Option<Instant>,
+    /// Since when the server has taken nothing, and how many bytes it had taken then.
+    stalled: Option<(Instant, u64)>,
 }
 
 impl Stdio {
-    pub(super) fn spawn(config: &Config, max_line: usize, wire: Arc<Wire>) -> io::Result<Self> {
+    /// Starts the process: its lines may have `max_line` bytes, and `max_waiting` bytes may wait for it.
+    pub(super) fn spawn(config: &Config, max_line: usize, max_waiting: usize, wire: Arc<Wire>) -> io::Result<Self> {
         let mut command = Command::new(&config.command);
         command.args(&config.args).stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).kill_on_drop(true);
         if !config.inherit_env {
@@ -80,36 +104,73 @@ impl Stdio {
         let input = child.stdin.take().ok_or_else(missing)?;
         let output = child.stdout.take().ok_or_else(missing)?;
         let errors = child.stderr.take().ok_or_else(missing)?;
-        tokio::spawn(log(errors, wire.clone()));
-        let (sender, receiver) = mpsc::unbounded_channel();
-        tokio::spawn(write(input, receiver, wire.clone()));
+        let log = tokio::spawn(log(errors, wire.clone()));
+        let (lines, receiver) = mpsc::unbounded_channel();
+        let taken = Arc::new(AtomicU64::new(0));
+        tokio::spawn(write(input, receiver, taken.clone(), wire.clone()));
+        let max = max_waiting.clamp(1, Semaphore::MAX_PERMITS);
+        let input = Input { lines, room: Arc::new(Semaphore::new(max)), max, taken };
         Ok(Self {
             wire,
             child: Process(child),
-            input: Some(sender),
+            input: Some(input),
             output: Lines { inner: BufReader::with_capacity(64 * 1024, output), line: Vec::new(), max: max_line },
+            log,
             batch: VecDeque::new(),
             discovery: None,
+            deaf: None,
+            stalled: None,
         })
     }
 
     /// The next line, or nothing if the server has not said which revisions it knows in time.
     async fn line(&mut self) -> Result<Option<String>, LineError> {
+        if self.wire.is_behind() {
+            self.drained().await?;
+        }
+        self.stalled = None;
+        let lines = self.input.as_ref().map(|input| &input.lines);
+        let line = heard(lines, &mut self.deaf, self.output.next());
         if !self.wire.discovering() {
-            return self.output.next().await.map(Some);
+            return line.await.map(Some);
         }
         let until = *self.discovery.get_or_insert_with(|| Instant::now() + DISCOVERY);
-        timeout_at(until, self.output.next()).await.map_or(Ok(None), |line| line.map(Some))
+        timeout_at(until, line).await.map_or(Ok(None), |line| line.map(Some))
+    }
+
+    /// Waits until the server has read the answers to its pings but for a few, as long as it reads something now and then.
+    /// Can be dropped.
+    async fn drained(&mut self) -> Result<(), LineError> {
+        let Some(input) = &self.input else { return Ok(()) };
+        while self.wire.is_behind() && !input.lines.is_closed() {
+            let taken = input.taken.load(Ordering::Acquire);
+            let (since, _) = *self.stalled.insert(match self.stalled {
+                Some((since, before)) if before == taken => (since, taken),
+                _ => (Instant::now(), taken),
+            });
+            if since.elapsed() >= STALLED {
+                return Err(LineError::Stalled);
+            }
+            let _ = timeout(STALLED / 10, self.wire.caught_up()).await;
+        }
+        Ok(())
+    }
+
+    /// Takes a batch apart, if a line is one.
+    fn unpack(&mut self, text: &str) -> Result<bool, LineError> {
+        if !text.starts_with('[') {
+            return Ok(false);
+        }
+        match serde_json::from_str::<Batch>(text) {
+            Ok(Batch(messages)) => self.batch.extend(messages),
+            Err(error) if error.is_data() && error.to_string().starts_with(TOO_MANY) => return Err(LineError::Batch),
+            Err(_) => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// What becomes of a message.
     fn take(&mut self, text: &str) -> Option<ServerJsonRpcMessage> {
-        if text.starts_with('[')
-            && let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text)
-        {
-            self.batch.extend(batch.into_iter().map(|message| message.get().to_owned()));
-            return None;
-        }
         match self.wire.inbound(text).and_then(|verdict| decode(verdict, text)) {
             Ok(message) => message,
             Err(error) => {
@@ -132,9 +193,26 @@ impl Stdio {
                     self.output.max
                 )
             }
+            LineError::Batch => {
+                self.child.signal(Signal::Terminate);
+                format!("the MCP server `{server}` sent a batch of more than {MAX_BATCH} messages")
+            }
+            LineError::Stalled => {
+                self.child.signal(Signal::Terminate);
+                let max = self.input.as_ref().map_or(0, |input| input.max);
+                format!(
+                    "the MCP server `{server}` has read nothing for {STALLED:?}, and {max} bytes wait for it: raise \
+                     `with_max_waiting`"
+                )
+            }
             LineError::Io(error) => format!("the MCP server `{server}` cannot be read: {error}"),
-            LineError::End => match timeout(Duration::from_secs(1), self.child.0.wait()).await {
-                Ok(Ok(status)) => format!("the MCP server `{server}` exited ({status})"),
+            LineError::End | LineError::Deaf => match timeout(Duration::from_secs(1), self.child.0.wait()).await {
+                Ok(Ok(status)) => {
+                    // What it wrote last may say why.
+                    let _ = timeout(LAST_WORDS, &mut self.log).await;
+                    format!("the MCP server `{server}` exited ({status})")
+                }
+                _ if matches!(error, LineError::Deaf) => format!("the MCP server `{server}` reads no more"),
                 _ => format!("the MCP server `{server}` closed its output"),
             },
         };
@@ -150,10 +228,26 @@ impl Transport<RoleClient> for Stdio {
         self.wire.outbound(&mut message);
         let sent = serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
-            let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "the server reads no more");
-            self.input.as_ref().and_then(|input| input.send(line).ok()).ok_or_else(closed)
+            let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "the connection is closed");
+            // If the server reads no more, `receive` finds out why.
+            self.input.clone().map(|input| (input, line)).ok_or_else(closed)
         });
-        std::future::ready(sent)
+        // What is there is room for goes into the queue at once. If the server reads no more, `receive` finds out why.
+        let waits = sent.map(|(input, line)| input.put(line).map(|line| (input, line)));
+        if let Ok(None) = &waits {
+            self.wire.sent(&message);
+        }
+        let wire = self.wire.clone();
+        async move {
+            if let Some((input, line)) = waits?
+                && let Some(permit) = input.wait(line.len()).await
+                && wire.is_wanted(&message)
+            {
+                let _ = input.lines.send((line, permit));
+                wire.sent(&message);
+            }
+            Ok(())
+        }
     }
 
     /// Can be dropped at any await: what was read stays in the buffers.
@@ -166,11 +260,18 @@ impl Transport<RoleClient> for Stdio {
                 continue;
             }
             match self.line().await {
-                Ok(Some(line)) => {
-                    if let Some(message) = self.take(line.trim()) {
-                        return Some(message);
+                Ok(Some(line)) => match self.unpack(line.trim()) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        if let Some(message) = self.take(line.trim()) {
+                            return Some(message);
+                        }
                     }
-                }
+                    Err(error) => {
+                        self.ended(&error).await;
+                        return None;
+                    }
+                },
                 Ok(None) => {
                     if let Some(message) = self.wire.give_up_discovery() {
                         return Some(message);
@@ -189,6 +290,94 @@ impl Transport<RoleClient> for Stdio {
         self.input = None;
         self.child.end().await;
         Ok(())
+    }
+}
+
+/// A line that waits to be written, and its share of the room for such lines.
+type Waiting = (Vec<u8>, OwnedSemaphorePermit);
+
+/// What waits to be written to the server: no more bytes than there is room for. Of what does not fit, the senders wait.
+#[derive(Clone)]
+struct Input {
+    lines: mpsc::UnboundedSender<Waiting>,
+    room: Arc<Semaphore>,
+    max: usize,
+    /// How many bytes the server has taken.
+    taken: Arc<AtomicU64>,
+}
+
+impl Input {
+    /// How much room a line takes: a long one all that there is.
+    fn share(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.min(self.max)).unwrap_or(u32::MAX)
+    }
+
+    /// Puts a line into the queue, and gives it back if there is no room.
+    fn put(&self, line: Vec<u8>) -> Option<Vec<u8>> {
+        match self.room.clone().try_acquire_many_owned(self.share(line.len())) {
+            Ok(permit) => {
+                let _ = self.lines.send((line, permit));
+                None
+            }
+            Err(_) => Some(line),
+        }
+    }
+
+    /// Waits for room, unless nothing is written any more.
+    async fn wait(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let room = pin!(self.room.clone().acquire_many_owned(self.share(bytes)));
+        match select(room, pin!(self.lines.closed())).await {
+            Either::Left((permit, _)) => permit.ok(),
+            Either::Right(_) => None,
+        }
+    }
+}
+
+/// What the error of a batch with too many messages begins with.
+const TOO_MANY: &str = "too many messages";
+
+/// The messages of a batch.
+struct Batch(Vec<String>);
+
+impl<'de> serde_core::Deserialize<'de> for Batch {
+    fn deserialize<D: serde_core::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Messages;
+        impl<'de> serde_core::de::Visitor<'de> for Messages {
+            type Value = Batch;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of messages")
+            }
+
+            fn visit_seq<A: serde_core::de::SeqAccess<'de>>(self, mut list: A) -> Result<Batch, A::Error> {
+                let mut messages = Vec::new();
+                while let Some(message) = list.next_element::<&RawValue>()? {
+                    if messages.len() == MAX_BATCH {
+                        return Err(serde_core::de::Error::custom(TOO_MANY));
+                    }
+                    messages.push(message.get().to_owned());
+                }
+                Ok(Batch(messages))
+            }
+        }
+        deserializer.deserialize_seq(Messages)
+    }
+}
+
+/// The next line; given up soon after the server has stopped reading, for nothing that it writes is an answer then.
+async fn heard(
+    input: Option<&mpsc::UnboundedSender<Waiting>>,
+    until: &mut Option<Instant>,
+    line: impl Future<Output = Result<String, LineError>>,
+) -> Result<String, LineError> {
+    let Some(input) = input else { return line.await };
+    let deaf = async {
+        input.closed().await;
+        sleep_until(*until.get_or_insert_with(|| Instant::now() + DEAF)).await;
+    };
+    match select(pin!(line), pin!(deaf)).await {
+        Either::Left((line, _)) => line,
+        Either::Right(_) => Err(LineError::Deaf),
     }
 }
 
@@ -238,10 +427,24 @@ enum Signal {
 }
 
 /// Writes lines in the order of their sending.
-async fn write(mut input: ChildStdin, mut lines: mpsc::UnboundedReceiver<Vec<u8>>, wire: Arc<Wire>) {
-    while let Some(line) = lines.recv().await {
+async fn write(
+    mut input: ChildStdin,
+    mut lines: mpsc::UnboundedReceiver<Waiting>,
+    taken: Arc<AtomicU64>,
+    wire: Arc<Wire>,
+) {
+    // The room is given back when the line is written.
+    while let Some((line, _room)) = lines.recv().await {
         let written = async {
-            input.write_all(&line).await?;
+            let mut rest = line.as_slice();
+            while !rest.is_empty() {
+                let bytes = input.write(rest).await?;
+                if bytes == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                taken.fetch_add(bytes as u64, Ordering::AcqRel);
+                rest = rest.get(bytes..).unwrap_or_default();
+            }
             input.flush().await
         };
         if let Err(error) = written.await {
@@ -279,6 +482,12 @@ struct Lines<R> {
 enum LineError {
     TooLong,
     End,
+    /// The other side reads no more.
+    Deaf,
+    /// The other side does not read what waits for it.
+    Stalled,
+    /// A batch of too many messages.
+    Batch,
     Io(io::Error),
 }
 

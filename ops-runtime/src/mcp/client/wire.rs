@@ -6,8 +6,7 @@
 //! answers to no request, and the odd answers of old servers to `server/discover`.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -18,6 +17,7 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::{Progress, ProgressSink};
@@ -27,6 +27,21 @@ pub(super) const STATELESS: &str = "2026-07-28";
 
 /// What the last lines on standard error are kept for: to explain why a server did not start.
 const LAST_WORDS: usize = 10;
+
+/// So many characters of such a line are kept.
+const LAST_LINE: usize = 500;
+
+/// So many requests of the server's are answered at a time; others are dropped.
+const MAX_ASKED: usize = 128;
+
+/// So long may the id of a request of the server's be, in bytes.
+const MAX_ID: usize = 256;
+
+/// A value of a list counts for at least so many bytes: in memory it takes more than its text.
+const VALUE: usize = 32;
+
+/// So much of an error of the server's is kept, in bytes.
+const MAX_ERROR: usize = 1024 * 1024;
 
 /// The connection to one server, as its transport sees it.
 pub(super) struct Wire {
@@ -38,6 +53,14 @@ pub(super) struct Wire {
     /// Whether the server does not know the newest revision.
     is_old: AtomicBool,
     last_words: Mutex<VecDeque<String>>,
+    /// Whether an answer to a ping costs a request of its own.
+    over_http: AtomicBool,
+    /// The requests of the server's that are not answered yet.
+    asked: Mutex<HashSet<NumberOrString>>,
+    /// The pings among them, where what waits to be written is bounded: they are answered in any case.
+    pings: Mutex<HashSet<NumberOrString>>,
+    /// Tells that one of them is answered.
+    ponged: Notify,
     asking: Mutex<Asking>,
 }
 
@@ -65,6 +88,8 @@ pub(super) struct Slot {
     progress: Option<ProgressSink>,
     /// rmcp needs the answer, too.
     shared: bool,
+    /// How many bytes the result may have.
+    room: Option<usize>,
 }
 
 #[derive(Default)]
@@ -77,6 +102,8 @@ struct SlotState {
 pub(super) enum Answer {
     Result(Box<RawValue>),
     Error(RpcError),
+    /// A result of more bytes than there is room for.
+    TooLarge,
 }
 
 /// A JSON-RPC error.
@@ -91,8 +118,13 @@ pub(super) struct RpcError {
 }
 
 impl Slot {
-    pub(super) fn new(progress: Option<ProgressSink>, shared: bool) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), progress, shared })
+    pub(super) fn new(progress: Option<ProgressSink>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), progress, shared: false, room: None })
+    }
+
+    /// For an answer that rmcp reads, too, whose result may have so many bytes.
+    pub(super) fn shared(room: usize) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), progress: None, shared: true, room: Some(room) })
     }
 
     pub(super) fn take(&self) -> Option<Answer> {
@@ -162,8 +194,18 @@ impl Wire {
             end: OnceLock::new(),
             is_old: AtomicBool::new(false),
             last_words: Mutex::default(),
+            over_http: AtomicBool::new(false),
+            asked: Mutex::default(),
+            pings: Mutex::default(),
+            ponged: Notify::new(),
             asking: Mutex::default(),
         })
+    }
+
+    /// Every answer to the server is a request of its own from now on.
+    #[cfg(feature = "mcp-http")]
+    pub(super) fn over_http(&self) {
+        self.over_http.store(true, Ordering::Relaxed);
     }
 
     /// How many calls and lists the server has not answered.
@@ -207,7 +249,7 @@ impl Wire {
         if words.len() == LAST_WORDS {
             words.pop_front();
         }
-        words.push_back(line.chars().take(500).collect());
+        words.push_back(crate::model::text::readable(line, LAST_LINE));
     }
 
     /// The last lines on standard error.
@@ -245,8 +287,77 @@ impl Wire {
                     self.forget(*id);
                 }
             }
-            _ => {}
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => {
+                if let Some(id) = answers(message) {
+                    self.finished(id);
+                }
+            }
         }
+    }
+
+    /// Nothing runs any more for a request of the server's.
+    pub(super) fn finished(&self, id: &NumberOrString) {
+        lock(&self.asked).remove(id);
+    }
+
+    /// A message is on its way to the server, and no longer waits for room.
+    pub(super) fn sent(&self, message: &ClientJsonRpcMessage) {
+        if let Some(id) = answers(message)
+            && lock(&self.pings).remove(id)
+        {
+            self.ponged.notify_one();
+        }
+    }
+
+    /// Whether the server has sent more pings than were answered yet, so that it is not to be listened to.
+    pub(super) fn is_behind(&self) -> bool {
+        lock(&self.pings).len() >= MAX_ASKED
+    }
+
+    /// Waits until that is not so any more.
+    pub(super) async fn caught_up(&self) {
+        while self.is_behind() {
+            self.ponged.notified().await;
+        }
+    }
+
+    /// Whether a request is still waited for, or was never one of ours.
+    pub(super) fn is_wanted(&self, message: &ClientJsonRpcMessage) -> bool {
+        match message {
+            ClientJsonRpcMessage::Request(request) => match request.id {
+                NumberOrString::Number(id) => lock(&self.pending).contains_key(&id),
+                NumberOrString::String(_) => true,
+            },
+            _ => true,
+        }
+    }
+
+    /// What becomes of a request or a notification of the server's: of too many requests at a time, some are dropped.
+    fn heard(&self, id: Option<&RawValue>, method: &str, params: Option<&RawValue>) -> Verdict {
+        #[derive(Deserialize)]
+        struct Cancelled {
+            #[serde(rename = "requestId")]
+            id: NumberOrString,
+        }
+        let Some(id) = id.filter(|id| id.get() != "null") else {
+            if method == "notifications/cancelled"
+                && let Some(Ok(cancelled)) = params.map(|params| serde_json::from_str::<Cancelled>(params.get()))
+                && lock(&self.pings).contains(&cancelled.id)
+            {
+                // They are answered all the same: rmcp would not say so.
+                return Verdict::Drop;
+            }
+            return if method == "notifications/progress" { self.progress(params) } else { Verdict::Pass };
+        };
+        let id = (id.get().len() <= MAX_ID).then(|| serde_json::from_str::<NumberOrString>(id.get()).ok()).flatten();
+        let is_bounded = method == "ping" && !self.over_http.load(Ordering::Relaxed);
+        let mut asked = lock(if is_bounded { &self.pings } else { &self.asked });
+        // Of pings, no more are read.
+        if (is_bounded || asked.len() < MAX_ASKED) && id.is_some_and(|id| asked.insert(id)) {
+            return Verdict::Pass;
+        }
+        tracing::warn!(server = %self.server, open = asked.len(), "a request of the server's is dropped: too many, or not a new id");
+        Verdict::Drop
     }
 
     /// Takes what is ours out of a message of the server's, and says what rmcp is to know of it.
@@ -256,7 +367,7 @@ impl Wire {
     pub(super) fn inbound(&self, text: &str) -> Result<Verdict, serde_json::Error> {
         let frame: Frame<'_> = serde_json::from_str(text)?;
         if let Some(method) = &frame.method {
-            return Ok(if method == "notifications/progress" { self.progress(frame.params) } else { Verdict::Pass });
+            return Ok(self.heard(frame.id, method, frame.params));
         }
         // An error without an id answers the only question there is while the client connects.
         let id = frame.id.and_then(number).or_else(|| frame.error.and_then(|_| self.connecting()));
@@ -271,8 +382,12 @@ impl Wire {
                 verdict
             }
             Some(Pending::Call(slot)) => {
-                let shared = slot.shared;
+                let mut shared = slot.shared;
                 slot.fill(match (frame.result, frame.error) {
+                    (Some(result), _) if slot.room.is_some_and(|room| cost(result.get()) > room) => {
+                        shared = false;
+                        Answer::TooLarge
+                    }
                     (Some(result), _) => Answer::Result(result.to_owned()),
                     (None, error) => Answer::Error(read_error(error)),
                 });
@@ -323,7 +438,9 @@ impl Wire {
         });
         if let Some(slot) = slot {
             let ProgressParams { progress, total, message, .. } = params;
-            slot.report(Progress { progress, total, message });
+            let mut report = Progress::new(progress);
+            (report.total, report.message) = (total, message);
+            slot.report(report);
         }
         Verdict::Drop
     }
@@ -331,6 +448,21 @@ impl Wire {
     fn stray(&self, text: &str) -> Verdict {
         tracing::debug!(server = %self.server, bytes = text.len(), "an answer to no request that is waiting is dropped");
         Verdict::Drop
+    }
+}
+
+/// How much a text takes of a room for bytes: its length, or more if it has many small values.
+pub(super) fn cost(text: &str) -> usize {
+    let values = text.bytes().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
+    text.len().max(values.saturating_mul(VALUE))
+}
+
+/// The request of the server's that a message answers.
+fn answers(message: &ClientJsonRpcMessage) -> Option<&NumberOrString> {
+    match message {
+        ClientJsonRpcMessage::Response(response) => Some(&response.id),
+        ClientJsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
     }
 }
 
@@ -383,6 +515,13 @@ pub(super) fn failed(id: i64, error: ErrorData) -> ServerJsonRpcMessage {
 
 fn read_error(error: Option<&RawValue>) -> RpcError {
     let text = error.map_or("null", RawValue::get);
+    if text.len() > MAX_ERROR {
+        return RpcError {
+            code: Value::Null,
+            message: Value::String(format!("an error of {} bytes, which is too large to keep", text.len())),
+            data: Value::Null,
+        };
+    }
     serde_json::from_str(text).unwrap_or_else(|_| RpcError {
         code: Value::Null,
         message: Value::Null,

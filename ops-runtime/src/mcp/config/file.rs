@@ -8,8 +8,9 @@ use jsonc_parser::ParseOptions;
 use serde_json::{Map, Value};
 
 use super::interpolate::interpolate;
-use super::{Http, McpConfig, McpServerConfig, Stdio, Target, invalid};
+use super::{Http, McpConfig, McpServerConfig, Stdio, Target};
 use crate::CallError;
+use crate::mcp::invalid;
 
 type LookUp<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -46,30 +47,41 @@ pub(super) fn read(text: &str, look_up: LookUp<'_>) -> Result<McpConfig, CallErr
 }
 
 /// The keys of one server that nobody has taken yet, variables in their places.
-struct Keys(Map<String, Value>);
+struct Keys {
+    keys: Map<String, Value>,
+    /// The strings that variables were put into, as they are written: what may be shown of them.
+    written: BTreeMap<String, String>,
+}
 
 impl Keys {
     fn of(server: &Value, look_up: LookUp<'_>) -> Result<Self, String> {
         let Value::Object(server) = server else { return Err("it is not an object".to_owned()) };
         let mut server = server.clone();
+        let mut written = BTreeMap::new();
         // A server that is not used need not be complete.
         if server.get("disabled") != Some(&Value::Bool(true)) {
             for (key, value) in server.iter_mut().filter(|(key, _)| VARIABLE.contains(&key.as_str())) {
+                let before = value.as_str().map(str::to_owned);
                 fill(value, look_up).map_err(|message| format!("in `{key}`, {message}"))?;
+                if let Some(before) = before.filter(|before| value.as_str() != Some(before)) {
+                    written.insert(key.clone(), before);
+                }
             }
         }
-        Ok(Self(server))
+        Ok(Self { keys: server, written })
     }
 
     fn server(mut self) -> Result<McpServerConfig, String> {
-        let kind = match self.text("type")? {
-            Some(kind) => Some(kind),
-            None => self.text("transport")?,
+        let (kind_key, kind) = match self.text("type")? {
+            Some(kind) => ("type", Some(kind)),
+            None => ("transport", self.text("transport")?),
         };
         let command = self.text("command")?;
-        let mut url = None;
+        let (mut url, mut shown_url) = (None, None);
         for key in ["url", "serverUrl", "baseUrl"] {
-            url = url.or(self.text(key)?);
+            if let (None, Some(text)) = (&url, self.text(key)?) {
+                (url, shown_url) = (Some(text), self.written.get(key).cloned());
+            }
         }
         let target = match (kind.as_deref(), command, url) {
             (None | Some("stdio"), Some(command), None) => Target::Stdio(self.stdio(command)?),
@@ -78,28 +90,31 @@ impl Keys {
                 None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse"),
                 None,
                 Some(url),
-            ) => Target::Http(self.http(url)?),
+            ) => Target::Http(self.http(url, shown_url)?),
             (_, Some(_), Some(_)) => return Err("it has both `command` and `url`: one of them must go".to_owned()),
             (_, None, None) => return Err("it has neither `command` nor `url`".to_owned()),
             (Some(kind), ..) => {
+                let kind = self.written.get(kind_key).map_or(kind, String::as_str);
                 return Err(format!(
                     "the transport `{kind}` does not fit, or is not known: `stdio` goes with `command`, `http` with `url`"
                 ));
             }
         };
         let mut server = McpServerConfig::new(target);
-        server.timeout = self.timeout()?;
-        server.disabled = match self.0.shift_remove("disabled") {
+        if let Some(timeout) = self.timeout()? {
+            server.timeout = Some(timeout);
+        }
+        server.disabled = match self.keys.shift_remove("disabled") {
             None | Some(Value::Null) => false,
             Some(Value::Bool(disabled)) => disabled,
             Some(_) => return Err("`disabled` is neither true nor false".to_owned()),
         };
-        server.extra = self.0;
+        server.extra = self.keys;
         Ok(server)
     }
 
     fn stdio(&mut self, command: String) -> Result<Stdio, String> {
-        let args = match self.0.shift_remove("args") {
+        let args = match self.keys.shift_remove("args") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(args)) => args
                 .into_iter()
@@ -109,21 +124,23 @@ impl Keys {
         };
         let env = self.texts("env")?;
         let cwd = self.text("cwd")?.map(PathBuf::from);
-        Ok(Stdio { command, args, env, inherit_env: false, cwd })
+        let shown = |key: &str| self.written.get(key).cloned();
+        let (shown_command, shown_cwd) = (shown("command"), shown("cwd"));
+        Ok(Stdio { command, shown_command, shown_cwd, args, env, inherit_env: false, cwd })
     }
 
-    fn http(&mut self, url: String) -> Result<Http, String> {
+    fn http(&mut self, url: String, shown_url: Option<String>) -> Result<Http, String> {
         let headers = self.texts("headers")?;
         let (bearer, oauth) = match self.text("auth")? {
             Some(auth) if auth == "oauth" => (None, true),
             Some(auth) => (Some(auth.strip_prefix("Bearer ").unwrap_or(&auth).to_owned()), false),
             None => (None, false),
         };
-        Ok(Http { url, headers, bearer, oauth })
+        Ok(Http { url, shown_url, headers, bearer, oauth })
     }
 
     fn timeout(&mut self) -> Result<Option<Duration>, String> {
-        match self.0.shift_remove("timeout") {
+        match self.keys.shift_remove("timeout") {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
                 let milliseconds =
@@ -137,7 +154,7 @@ impl Keys {
     }
 
     fn text(&mut self, key: &str) -> Result<Option<String>, String> {
-        match self.0.shift_remove(key) {
+        match self.keys.shift_remove(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(_) => Err(format!("`{key}` is not a string")),
@@ -146,7 +163,7 @@ impl Keys {
 
     fn texts(&mut self, key: &str) -> Result<BTreeMap<String, String>, String> {
         let wrong = || format!("`{key}` is not an object of strings");
-        match self.0.shift_remove(key) {
+        match self.keys.shift_remove(key) {
             None | Some(Value::Null) => Ok(BTreeMap::new()),
             Some(Value::Object(texts)) => {
                 texts.into_iter().map(|(name, value)| Ok((name, scalar(value).ok_or_else(wrong)?))).collect()

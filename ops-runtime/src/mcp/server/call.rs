@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
+use ::http::request::Parts;
 use futures_util::future::{Either, FutureExt, select};
 use futures_util::stream::StreamExt;
 use rmcp::model::{
@@ -14,12 +15,14 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
 
 use super::caller::Caller;
+use super::limits::Held;
 use super::peer::McpPeer;
 use super::tool::{Served, Structure};
 use super::{McpServerOptions, Shared, result};
 use crate::call::RequestId;
-use crate::context::{Number, deadline_after};
-use crate::pipeline::{self, EnvelopeStream, Invocation};
+use crate::model::request_id::Number;
+use crate::run::context::deadline_after;
+use crate::run::pipeline::{self, EnvelopeStream, Invocation};
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
 /// What the protocol itself says in the metadata of a request, which is not for handlers.
@@ -43,7 +46,10 @@ pub(super) fn run(
             call.peer.until_asked(answer).await
         };
         match ended {
-            Ok(result) => Ok(result.into()),
+            Ok(result) => {
+                call.count(&result);
+                Ok(result.into())
+            }
             Err(question) => Ok(call.peer.question(question, &server.states, &call.about)?.into()),
         }
     }
@@ -95,9 +101,9 @@ impl<'a> Call<'a> {
             call_options.progress = Some(sink);
             reports
         });
-        let peer = McpPeer::new(context, answers);
-        let mut invocation = caller.invocation(&server.registry, call_options);
-        Arc::make_mut(invocation.context.extra.get_or_insert_default()).mcp = Some(peer.clone());
+        let peer = McpPeer::new(context, answers, options.ask_timeout);
+        let call_options = call_options.with_extension(peer.clone());
+        let invocation = caller.invocation(&server.registry, call_options);
         let (request, input) = (invocation.context.request, tool.input_of(params.arguments));
         let work = Work { invocation, input, reports };
         Ok((Self { options, tool, structure, about, peer, request, token }, work))
@@ -130,28 +136,74 @@ impl<'a> Call<'a> {
             Ok(stream) => stream,
             Err(error) => return self.failure(error),
         };
-        let progress = self.token.clone().map(|token| (&self.peer.request().peer, token));
-        let Items { items, text, errors, complete } = collect(stream, progress, self.options).await;
-        let mut errors = errors.into_iter();
-        let Some(first) = errors.next() else {
-            return result::collected(&self.tool, self.structure, items, text, !complete);
-        };
-        let mut result = self.failure(first);
-        // Neither the other errors nor the items are lost.
-        result.content.extend(errors.flat_map(|error| self.failure(error).content));
-        if !items.is_empty() {
-            result.content.push(ContentBlock::text(text));
-        }
-        result
+        let items = self.collect(stream).await;
+        result::collected(&self.tool, self.structure, items)
+    }
+
+    /// Counts the bytes of a result as unread, where the transport bounds them.
+    fn count(&self, result: &CallToolResult) {
+        let parts = self.peer.request().extensions.get::<Parts>();
+        let Some(held) = parts.and_then(|parts| parts.extensions.get::<Arc<Held>>()) else { return };
+        let text = |block: &ContentBlock| block.as_text().map_or(0, |text| text.text.len());
+        let bytes = result.content.iter().map(text).sum::<usize>();
+        // The text, the structured content, and the answer as it is sent.
+        held.unread(bytes.saturating_mul(if result.structured_content.is_some() { 4 } else { 2 }));
     }
 
     fn failure(&self, error: CallError) -> CallToolResult {
-        result::failure(&result::public(
-            error,
-            self.tool.spec(),
-            &RequestId::of(self.request),
-            self.options.expose_errors,
-        ))
+        result::failure(&self.public(error))
+    }
+
+    /// What the caller may know of an error.
+    fn public(&self, error: CallError) -> CallError {
+        result::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
+    }
+
+    /// Collects items up to the limits, and sends each as progress if the caller asked for progress. An item that failed
+    /// is one of them: what follows it is collected, too.
+    async fn collect(&self, mut stream: EnvelopeStream<Value>) -> Items {
+        let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
+        let mut room = self.options.max_bytes.saturating_sub(all.text.len());
+        while let Some(item) = stream.next().await {
+            let count = all.items.len().saturating_add(all.errors.len());
+            if count >= self.options.max_items {
+                all.complete = false;
+                break;
+            }
+            let item = item.map(|envelope| envelope.data).map_err(|error| self.public(error));
+            let text = match &item {
+                Ok(data) => data.to_string(),
+                Err(error) => result::error_text(error),
+            };
+            // With a comma before it, and the bracket behind all.
+            let cost = text.len().saturating_add(usize::from(count > 0));
+            let Some(left) = room.checked_sub(cost).filter(|left| *left > 0) else {
+                all.complete = false;
+                // The failure itself is told, however little room there is.
+                if let Err(error) = item
+                    && all.errors.is_empty()
+                {
+                    all.errors.push((count, error));
+                }
+                break;
+            };
+            room = left;
+            if let Some(token) = &self.token {
+                let message = item.as_ref().map_or_else(|_| text.clone(), result::text);
+                let number = u32::try_from(count).map_or(f64::MAX, f64::from) + 1.0;
+                let told = ProgressNotificationParam::new(token.clone(), number).with_message(message);
+                if self.peer.request().peer.notify_progress(told).await.is_err() {
+                    // Nobody is there any longer.
+                    break;
+                }
+            }
+            match item {
+                Ok(data) => all.push(data, &text),
+                Err(error) => all.errors.push((count, error)),
+            }
+        }
+        all.text.push(']');
+        all
     }
 }
 
@@ -199,55 +251,23 @@ fn call_options(options: &McpServerOptions, context: &RequestContext<RoleServer>
 }
 
 /// What a subscription gave.
-struct Items {
-    items: Vec<Value>,
+pub(super) struct Items {
+    pub(super) items: Vec<Value>,
     /// Their JSON, as a list.
-    text: String,
-    /// An error is not always the end.
-    errors: Vec<CallError>,
+    pub(super) text: String,
+    /// The items that failed, each with its place among all. An error is not always the end.
+    pub(super) errors: Vec<(usize, CallError)>,
     /// Whether these are all.
-    complete: bool,
+    pub(super) complete: bool,
 }
 
-/// Collects items up to the limits, and tells each to who asked for progress.
-async fn collect(
-    mut stream: EnvelopeStream<Value>,
-    progress: Option<(&Peer<RoleServer>, ProgressToken)>,
-    options: &McpServerOptions,
-) -> Items {
-    let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
-    while let Some(item) = stream.next().await {
-        if all.items.len().saturating_add(all.errors.len()) >= options.max_items {
-            all.complete = false;
-            break;
+impl Items {
+    /// Adds an item, with its JSON.
+    fn push(&mut self, item: Value, json: &str) {
+        if !self.items.is_empty() {
+            self.text.push(',');
         }
-        let data = match item {
-            Ok(envelope) => envelope.data,
-            Err(error) => {
-                all.errors.push(error);
-                continue;
-            }
-        };
-        let json = data.to_string();
-        // With a comma before it, and the bracket behind all.
-        if json.len().saturating_add(2) > options.max_bytes.saturating_sub(all.text.len()) {
-            all.complete = false;
-            break;
-        }
-        if !all.items.is_empty() {
-            all.text.push(',');
-        }
-        all.text.push_str(&json);
-        if let Some((peer, token)) = &progress {
-            let count = u32::try_from(all.items.len()).map_or(f64::MAX, f64::from) + 1.0;
-            let told = ProgressNotificationParam::new(token.clone(), count).with_message(result::text(&data));
-            if peer.notify_progress(told).await.is_err() {
-                // Nobody is there any longer.
-                break;
-            }
-        }
-        all.items.push(data);
+        self.text.push_str(json);
+        self.items.push(item);
     }
-    all.text.push(']');
-    all
 }

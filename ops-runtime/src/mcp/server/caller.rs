@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::pipeline::Invocation;
+use crate::run::pipeline::Invocation;
 use crate::{CallOptions, Context, Identity, OperationSpec, Registry};
 
 /// Who calls a tool, as far as the transport knows.

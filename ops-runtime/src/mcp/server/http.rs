@@ -1,27 +1,25 @@
 //! The server over streamable HTTP: authentication, and sessions that belong to whoever began them.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_core::Stream;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions, ServerJsonRpcMessage};
-use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
-use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
 
-use super::Shared;
 use super::caller::Caller;
 use super::handler::Connection;
+use super::limits::{Held, Limits, busy};
+use super::sessions::{Refused, Sessions};
+use super::{McpServerOptions, Shared};
 use crate::{BoxFuture, CancelToken, Identity};
 
 const SESSION: &str = "mcp-session-id";
@@ -57,12 +55,21 @@ impl Unauthorized {
 /// that sends them must be of this host (`Origin`); both are the local host unless said otherwise, so that no page of
 /// the web reaches a server on its reader's machine by DNS rebinding.
 ///
+/// # Limits
+///
+/// Of [`McpServerOptions`]: a request beyond `max_requests`, `max_request_bytes` or `max_unread_bytes` is answered with
+/// 503, and one beyond `max_session_requests` with 429; a body that takes longer than `read_timeout` with 408. With as
+/// many sessions as `max_sessions`, a new one ends the one that was not used for longest, whose client is told so by 404
+/// and begins another; 503 if all are in use. How many connections there are, and how long they may take, is bounded by
+/// [`serve`](Self::serve), or by what the service is mounted on.
+///
 /// Without an authenticator callers have no identity and may call what needs none, unless the server was given an
 /// identity.
 #[derive(Clone)]
 pub struct McpService {
     inner: StreamableHttpService<Connection, Sessions>,
     sessions: Arc<Sessions>,
+    limits: Arc<Limits>,
     server: Arc<Shared>,
     authenticator: Option<Arc<Authenticator>>,
 }
@@ -70,14 +77,15 @@ pub struct McpService {
 impl McpService {
     pub(super) fn new(server: Shared) -> Self {
         let server = Arc::new(server);
-        let sessions = Arc::new(Sessions::default());
+        let sessions = Arc::new(Sessions::new(&server.options));
+        let limits = Arc::new(Limits::new(&server.options));
         let config = StreamableHttpServerConfig::default().enforce_origin_validation();
         let connect = {
             let server = server.clone();
             move || Ok(Connection::new(server.clone()))
         };
         let inner = StreamableHttpService::new(connect, sessions.clone(), config);
-        Self { inner, sessions, server, authenticator: None }.with_hosts(["localhost", "127.0.0.1", "[::1]"])
+        Self { inner, sessions, limits, server, authenticator: None }.with_hosts(["localhost", "127.0.0.1", "[::1]"])
     }
 
     /// Has every request authenticated: by a future that finds out who sends it, from its head.
@@ -138,15 +146,26 @@ impl McpService {
     #[must_use]
     pub fn with_max_request(mut self, bytes: usize) -> Self {
         self.inner.config.max_request_body_bytes = bytes;
+        if let Some(limits) = Arc::get_mut(&mut self.limits) {
+            limits.max_request = bytes;
+        }
         self
     }
 
-    async fn answer<B>(self, request: Request<B>) -> Response<McpBody>
+    pub(super) fn options(&self) -> &McpServerOptions {
+        &self.server.options
+    }
+
+    pub(super) fn cancel(&self) -> CancellationToken {
+        self.inner.config.cancellation_token.clone()
+    }
+
+    pub(super) async fn answer<B>(self, request: Request<B>) -> Response<McpBody>
     where
         B: http_body::Body + Send + 'static,
         B::Error: fmt::Display,
     {
-        let (mut parts, body) = request.into_parts();
+        let (parts, body) = request.into_parts();
         let caller = match &self.authenticator {
             None => self.server.remote_caller(),
             Some(authenticate) => match authenticate(&parts).await {
@@ -154,17 +173,55 @@ impl McpService {
                 Err(Unauthorized { challenge }) => return unauthorized(challenge),
             },
         };
-        let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok());
-        if session.is_some_and(|id| !self.sessions.may_use(id, &caller)) {
-            return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
+        self.admitted(parts, body, caller).await.unwrap_or_else(|refused| refused)
+    }
+
+    /// Answers a request if there is room for it.
+    async fn admitted<B>(
+        self,
+        mut parts: Parts,
+        body: B,
+        caller: Caller,
+    ) -> Result<Response<McpBody>, Response<McpBody>>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: fmt::Display,
+    {
+        let session = match parts.headers.get(SESSION).and_then(|id| id.to_str().ok()) {
+            None => None,
+            Some(id) => self.sessions.enter(id, &caller).map_err(|refused| match refused {
+                Refused::Unknown => plain(StatusCode::NOT_FOUND, "Not Found: Session not found"),
+                Refused::Full => plain(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "Too Many Requests: the session has too many in work (max_session_requests)",
+                ),
+            })?,
+        };
+        let is_post = parts.method == Method::POST;
+        // Streams of what the server says by itself are many, and last: they count for their session only.
+        let held = Arc::new(if is_post { self.limits.admit()? } else { Held::default() });
+        let begins = session.is_none();
+        if let Some((session, permit)) = session {
+            held.in_session(session, permit);
         }
         parts.extensions.insert(caller);
-        self.inner.handle(Request::from_parts(parts, body)).await.map(McpBody)
+        parts.extensions.insert(held.clone());
+        let response = if is_post {
+            let body = self.limits.read(&held, body).await?;
+            if begins && !self.sessions.has_room() && memchr::memmem::find(&body, b"\"initialize\"").is_some() {
+                return Err(busy("Too many sessions are in use (max_sessions)"));
+            }
+            self.inner.handle(Request::from_parts(parts, Full::new(body))).await
+        } else {
+            self.inner.handle(Request::from_parts(parts, body)).await
+        };
+        Ok(response.map(|body| McpBody { body, _held: Some(held) }))
     }
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Response<McpBody> {
-    let mut response = Response::new(McpBody(Full::new(Bytes::from_static(text.as_bytes())).boxed()));
+pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<McpBody> {
+    let body = Full::new(Bytes::from_static(text.as_bytes())).boxed();
+    let mut response = Response::new(McpBody { body, _held: None });
     *response.status_mut() = status;
     response
 }
@@ -201,7 +258,11 @@ impl fmt::Debug for McpService {
 }
 
 /// The body of an answer: JSON, or a stream of events.
-pub struct McpBody(BoxBody<Bytes, Infallible>);
+pub struct McpBody {
+    body: BoxBody<Bytes, Infallible>,
+    /// What the request holds until this is read.
+    _held: Option<Arc<Held>>,
+}
 
 impl http_body::Body for McpBody {
     type Data = Bytes;
@@ -211,98 +272,20 @@ impl http_body::Body for McpBody {
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.0).poll_frame(task)
+        Pin::new(&mut self.body).poll_frame(task)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
-        self.0.size_hint()
+        self.body.size_hint()
     }
 }
 
 impl fmt::Debug for McpBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("McpBody")
-    }
-}
-
-/// The sessions of the SDK, and whose they are.
-#[derive(Default)]
-struct Sessions {
-    local: LocalSessionManager,
-    owners: RwLock<HashMap<SessionId, Caller>>,
-}
-
-impl Sessions {
-    /// Whether a session is the caller's; one that nobody has is not refused here.
-    fn may_use(&self, id: &str, caller: &Caller) -> bool {
-        let owners = self.owners.read().unwrap_or_else(PoisonError::into_inner);
-        owners.get(id).is_none_or(|owner| owner.is(caller))
-    }
-
-    fn forget(&self, id: &SessionId) {
-        self.owners.write().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-}
-
-/// All as the SDK does it, but for keeping who began a session.
-impl SessionManager for Sessions {
-    type Error = LocalSessionManagerError;
-    type Transport = <LocalSessionManager as SessionManager>::Transport;
-
-    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        self.local.create_session().await
-    }
-
-    async fn initialize_session(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        if let ClientJsonRpcMessage::Request(request) = &message
-            && let Some(caller) = request.request.extensions().get::<Parts>().and_then(|parts| parts.extensions.get())
-        {
-            self.owners.write().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), Caller::clone(caller));
-        }
-        self.local.initialize_session(id, message).await
-    }
-
-    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        self.local.has_session(id).await
-    }
-
-    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.forget(id);
-        self.local.close_session(id).await
-    }
-
-    async fn create_stream(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.local.create_stream(id, message).await
-    }
-
-    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
-        self.local.accept_message(id, message).await
-    }
-
-    async fn create_standalone_stream(
-        &self,
-        id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.local.create_standalone_stream(id).await
-    }
-
-    async fn resume(
-        &self,
-        id: &SessionId,
-        last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.local.resume(id, last_event_id).await
     }
 }

@@ -23,7 +23,7 @@ use serde_core::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::Structure;
-use crate::{CallError, Context};
+use crate::{CallError, Context, ErrorCode};
 
 /// How long a client may take to answer.
 const STATE_TTL: Duration = Duration::from_secs(3_600);
@@ -56,6 +56,8 @@ pub struct McpPeer(Arc<Inner>);
 struct Inner {
     request: RequestContext<RoleServer>,
     answers: InputResponses,
+    /// How long an answer may take that comes to the same call.
+    patience: Duration,
     asked: Mutex<Asked>,
     /// Wakes the call, to see what was asked.
     call: AtomicWaker,
@@ -71,11 +73,11 @@ struct Asked {
 impl McpPeer {
     /// The client that called the tool whose handler this is, or that of the handler which called it.
     pub fn of(context: &Context) -> Option<Self> {
-        context.extra.as_ref()?.mcp.clone()
+        context.extension::<Self>().cloned()
     }
 
-    pub(super) fn new(request: RequestContext<RoleServer>, answers: InputResponses) -> Self {
-        Self(Arc::new(Inner { request, answers, asked: Mutex::default(), call: AtomicWaker::new() }))
+    pub(super) fn new(request: RequestContext<RoleServer>, answers: InputResponses, patience: Duration) -> Self {
+        Self(Arc::new(Inner { request, answers, patience, asked: Mutex::default(), call: AtomicWaker::new() }))
     }
 
     pub(super) fn request(&self) -> &RequestContext<RoleServer> {
@@ -130,7 +132,12 @@ impl McpPeer {
             InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
             _ => return Err(CallError::execution("the client can't be asked that")),
         };
-        let answer = self.0.request.peer.send_request(request).await.map_err(|error| CallError::from_error(&error))?;
+        let answer = tokio::time::timeout(self.0.patience, self.0.request.peer.send_request(request)).await;
+        let answer = answer.map_err(|_| {
+            let message = format!("the client did not answer within {:?} (`ask_timeout`)", self.0.patience);
+            CallError::new(ErrorCode::Timeout, message)
+        })?;
+        let answer = answer.map_err(|error| CallError::from_error(&error))?;
         serde_json::to_value(answer).map_err(|error| CallError::from_error(&error))
     }
 

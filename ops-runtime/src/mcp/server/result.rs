@@ -4,8 +4,10 @@ use rmcp::model::{CallToolResult, ContentBlock as Block, MetaObject};
 use serde_core::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::call::Items;
 use super::tool::{Output, Served, Structure};
 use crate::call::RequestId;
+use crate::run::shown;
 use crate::{CallError, ContentBlock, ErrorCode, OperationSpec, ResponseEnvelope, ResponseMeta, Warning};
 
 /// The result of a call that succeeded.
@@ -36,34 +38,60 @@ pub(super) fn success(tool: &Served, structure: Structure, envelope: ResponseEnv
     result
 }
 
-/// The result of a subscription: its items, `text` being their JSON, and whether there would have been more.
-pub(super) fn collected(
-    tool: &Served,
-    structure: Structure,
-    items: Vec<Value>,
-    text: String,
-    truncated: bool,
-) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![Block::text(text)]);
-    if truncated {
-        let count = items.len();
+/// The result of a subscription: its items, and those that failed.
+///
+/// If any failed, the result is an error that has the text of each failure and that of the items.
+/// `ops/errors` in its `_meta` holds the failures, each with its `index` among all items.
+pub(super) fn collected(tool: &Served, structure: Structure, all: Items) -> CallToolResult {
+    let Items { items, text, errors, complete } = all;
+    let count = items.len();
+    let mut result = match errors.split_first() {
+        None => {
+            let mut result = CallToolResult::success(vec![Block::text(text)]);
+            result.structured_content = tool.structured(Value::Array(items), structure);
+            result
+        }
+        Some(((_, first), others)) => {
+            let mut result = failure(first);
+            result.content.extend(others.iter().flat_map(|(_, error)| failure(error).content));
+            if count > 0 {
+                result.content.push(Block::text(text));
+            }
+            note(&mut result, "ops/errors", errors.iter().map(|(index, error)| failed_item(*index, error)).collect());
+            result
+        }
+    };
+    if !complete {
         result.content.push(Block::text(format!("Stopped after {count} items; there may be more.")));
         note(&mut result, "ops/truncated", Value::Bool(true));
     }
-    result.structured_content = tool.structured(Value::Array(items), structure);
     result
 }
 
-/// The result of a call that failed: what the caller may know of the error, as text and for programs.
-pub(super) fn failure(error: &CallError) -> CallToolResult {
-    let mut text = error.to_string();
+fn failed_item(index: usize, error: &CallError) -> Value {
+    let mut json = serde_json::to_value(error).unwrap_or_default();
+    if let Value::Object(members) = &mut json {
+        members.insert("index".to_owned(), json!(index));
+    }
+    json
+}
+
+/// An error as text, with its details.
+pub(super) fn error_text(error: &CallError) -> String {
+    // Not what `Display` adds: the words of a server that the operation asked are for whoever runs this one.
+    let mut text = error.plain();
     if !error.details().is_null() {
         text.push('\n');
         text.push_str(&error.details().to_string());
     }
+    text
+}
+
+/// The result of a call that failed: what the caller may know of the error, as text and for programs.
+pub(super) fn failure(error: &CallError) -> CallToolResult {
     // What another server's tool said when it failed is said as it was.
     let content = error.mcp_meta().map(|meta| meta.content.iter().map(block).collect());
-    let mut result = CallToolResult::error(content.unwrap_or_else(|| vec![Block::text(text)]));
+    let mut result = CallToolResult::error(content.unwrap_or_else(|| vec![Block::text(error_text(error))]));
     note(&mut result, "ops/error", serde_json::to_value(error).unwrap_or_default());
     result
 }
@@ -76,14 +104,17 @@ pub(super) fn failure(error: &CallError) -> CallToolResult {
 pub(super) fn public(error: CallError, spec: &OperationSpec, request: &RequestId, expose: bool) -> CallError {
     match error.code() {
         ErrorCode::ValidationError => {
-            // A result that does not match its schema is in the details.
-            let violations = error.details().get("violations").map(|violations| json!({ "violations": violations }));
-            error.with_details(violations.unwrap_or_default())
+            // A response that is not the operation's is in the details, too; a result with faults was meant for callers.
+            let shown = ["violations", "value"]
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), error.details().get(name)?.clone())));
+            let shown: Map<String, Value> = shown.collect();
+            error.with_details(if shown.is_empty() { Value::Null } else { Value::Object(shown) })
         }
         ErrorCode::ExecutionError | ErrorCode::UnknownError | ErrorCode::OperationNotFound => {
             tracing::error!(operation = spec.id.as_ref(), %request, %error, "the call of a tool failed");
             if let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
-                return http(&error, spec, status);
+                return shown::http_error(&error, spec, status);
             }
             if expose && error.code() == &ErrorCode::ExecutionError {
                 return error.with_details(Value::Null);
@@ -93,21 +124,6 @@ pub(super) fn public(error: CallError, spec: &OperationSpec, request: &RequestId
         }
         _ => error,
     }
-}
-
-fn http(error: &CallError, spec: &OperationSpec, status: u64) -> CallError {
-    let code = format!("HTTP_{status}");
-    let declared =
-        spec.errors.iter().any(|e| e.code == code || e.http_status.is_some_and(|own| u64::from(own) == status));
-    let mut details = Map::from_iter([("statusCode".to_owned(), json!(status))]);
-    if let (true, Some(body)) = (declared, error.details().get("body")) {
-        details.insert("body".to_owned(), body.clone());
-    }
-    // The words of the status alone, whatever the message says.
-    let reason = u16::try_from(status).ok().and_then(|status| http::StatusCode::from_u16(status).ok());
-    let reason = reason.and_then(|status| status.canonical_reason());
-    let message = reason.map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"));
-    CallError::execution(message).with_details(details)
 }
 
 /// The text that mirrors data: a string as it is, all else as JSON.

@@ -7,9 +7,9 @@ use rmcp::model::{JsonObject, MetaObject, ProtocolVersion, Tool, ToolAnnotations
 use serde_json::{Map, Value, json};
 
 use super::schema::{self, Kind};
-use crate::mcp::WRAPPED;
-use crate::registry::Entry;
-use crate::{CallError, Definitions, ErrorCode, OperationKind, OperationSpec, Schema};
+use crate::documents::tools::WRAPPED;
+use crate::run::registry::Entry;
+use crate::{CallError, Definitions, ErrorCode, McpOutput, OperationKind, OperationSpec, Schema};
 
 /// What a revision of the protocol allows as structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) enum Output {
     Object,
     /// Structured content that is not, so it is the property `result` of one where only objects are allowed.
     Other,
-    /// The content blocks of the answer.
+    /// The content blocks of the answer, and the structured content that came with them.
     Blocks,
 }
 
@@ -170,7 +170,9 @@ fn input(spec: &OperationSpec) -> (Input, Map<String, Value>) {
 }
 
 fn output(spec: &OperationSpec) -> (Output, Option<Map<String, Value>>) {
-    if is_blocks(spec) {
+    // A tool of another server that has no output schema is served without one.
+    let is_undeclared = spec.mcp().is_some_and(|tool| tool.output == McpOutput::Content);
+    if is_undeclared || is_blocks(spec) {
         return (Output::Blocks, None);
     }
     let schema = self_contained(spec, &spec.output, &spec.definitions);
@@ -190,6 +192,6 @@ fn output(spec: &OperationSpec) -> (Output, Option<Map<String, Value>>) {
 fn is_blocks(spec: &OperationSpec) -> bool {
     spec.kind != OperationKind::Subscription
         && spec.output.to_value().is_ok_and(|schema| {
-            schema.pointer("/items/$ref").and_then(Value::as_str) == Some(crate::content::BLOCK_REFERENCE)
+            schema.pointer("/items/$ref").and_then(Value::as_str) == Some(crate::model::content::BLOCK_REFERENCE)
         })
 }

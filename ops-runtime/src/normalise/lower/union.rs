@@ -16,8 +16,7 @@ pub(super) fn nullable(mut node: Node) -> Node {
         Kind::Typed(typed) => typed.types = typed.types.or(null),
         Kind::Literals(values) if values.contains(&Value::Null) => {}
         Kind::Literals(values) => {
-            let with_null = std::mem::take(values).into_iter().chain([Value::Null]);
-            node.kind = Kind::Literals(with_null.collect());
+            node.kind = Kind::Literals(values.iter().cloned().chain([Value::Null]).collect());
         }
         Kind::Union(_) | Kind::Intersect(_) | Kind::Ref(_) => {
             let default = node.default.take();

@@ -21,6 +21,11 @@ impl<'a> Fixer<'_, 'a> {
         if !rules.unique {
             return self.items(at, rules, items, path, strip, depth);
         }
+        if self.mode == Mode::Repair {
+            let conform = self.items(at, rules, items, path, strip, depth);
+            let unique = repeated(items, false).is_empty() || self.keep_array(path, "array elements to be unique");
+            return conform && unique;
+        }
         if self.mode != Mode::Cast {
             let conform = self.within(Mode::Clean, |fixer| fixer.items(at, rules, items, path, strip, depth));
             if conform && repeated(items, false).is_empty() || self.mode == Mode::Clean {
@@ -46,7 +51,7 @@ impl<'a> Fixer<'_, 'a> {
         let Some(received) = received else {
             return self.keep_array(path, "array elements to be unique");
         };
-        let mark = self.repairs.len();
+        let mark = self.mark();
         self.items(at, rules, items, path, strip, depth);
         let again = repeated(items, true);
         let mut index = 0;
@@ -56,7 +61,7 @@ impl<'a> Fixer<'_, 'a> {
         });
         if !self.conforms(at, items, depth) {
             *items = received;
-            self.repairs.truncate(mark);
+            self.rollback(mark);
             return self.keep_array(path, "array elements to be unique");
         }
         if !again.is_empty() {
@@ -95,9 +100,16 @@ impl<'a> Fixer<'_, 'a> {
         let limit = rules.limit().and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         if items.len() > limit {
             ok = false;
-            if self.mode != Mode::Clean {
-                items.drain(limit..).for_each(discard);
-                self.record(path, format!("array length to be less or equal to {limit}"), "array");
+            let expected = format!("array length to be less or equal to {limit}");
+            match self.mode {
+                Mode::Clean => {}
+                Mode::Repair => {
+                    self.remain(path, expected, "array");
+                }
+                _ => {
+                    items.drain(limit..).for_each(discard);
+                    self.record(path, expected, "array");
+                }
             }
         }
         for (index, item) in items.iter_mut().enumerate() {
@@ -109,9 +121,13 @@ impl<'a> Fixer<'_, 'a> {
         let min = usize::try_from(min).unwrap_or(usize::MAX);
         if items.len() < min {
             ok = false;
-            if self.mode != Mode::Clean {
+            match self.mode {
+                Mode::Clean => {}
+                Mode::Repair => {
+                    self.remain(path, format!("array length to be greater or equal to {min}"), "array");
+                }
                 // A schema may ask for more items than it allows.
-                self.pad(at, rules, items, min.min(limit), min, path, depth);
+                _ => self.pad(at, rules, items, min.min(limit), min, path, depth),
             }
         }
         ok
@@ -130,7 +146,7 @@ impl<'a> Fixer<'_, 'a> {
         depth: u32,
     ) {
         let expected = format!("array length to be greater or equal to {min}");
-        let mark = self.repairs.len();
+        let mark = self.mark();
         let mut made = Vec::new();
         if length == items.len() {
             self.remain(path, expected, "array");
@@ -159,7 +175,7 @@ impl<'a> Fixer<'_, 'a> {
                 (None, Rest::Never) => None,
                 (None, _) => Some(Value::Null),
             };
-            self.repairs.truncate(mark);
+            self.rollback(mark);
             let Some(item) = item else {
                 self.keep_array(path, &expected);
                 return;

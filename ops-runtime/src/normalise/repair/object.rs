@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 
 use super::union::Depth;
 use super::{Fixer, Mode, Strip, kind};
-use crate::normalise::check::MAX_COMBINED;
+use crate::normalise::Change;
+use crate::normalise::check::{Checker, MAX_COMBINED};
 use crate::normalise::equal::discard;
-use crate::normalise::node::{Additional, At, Kind, ObjectRules, Property};
+use crate::normalise::node::{Additional, At, Kind, Node, OBJECT, ObjectRules, Property};
 use crate::normalise::path::Path;
 
 impl<'a> Fixer<'_, 'a> {
@@ -21,7 +22,7 @@ impl<'a> Fixer<'_, 'a> {
     ) -> bool {
         let strips = self.mode != Mode::Cast && matches!(strip, Strip::All) && !rules.keeps_undeclared;
         let mut ok = true;
-        if self.mode == Mode::Normalise && !self.compat() && map.values().any(Value::is_null) {
+        if matches!(self.mode, Mode::Repair | Mode::Normalise) && !self.compat() && map.values().any(Value::is_null) {
             self.drop_nulls(at, rules, map, path, depth);
         }
         let mut wanted = 0;
@@ -36,11 +37,12 @@ impl<'a> Fixer<'_, 'a> {
                 ok &= self.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
             }
             let mut listed = property.is_some();
-            for (_, node) in rules.patterns.iter().filter(|(pattern, _)| pattern.matches(name)) {
+            for (_, node) in rules.patterns.iter().filter(|(pattern, _)| pattern.is_in(name, &self.checker.budget)) {
                 // Fixed twice if it is also a property, so one schema must not strip what the other declares.
                 let strip = if listed { Strip::None } else { strip_inside(strip, name, self) };
-                listed = true;
-                ok &= self.fix(at.to(node), value, &path.key(name), strip, depth + 1);
+                let is_again = std::mem::replace(&mut listed, true);
+                let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), value, &path.key(name), strip, depth + 1);
+                ok &= if is_again { self.again(fix) } else { fix(self) };
             }
             if !listed {
                 undeclared += 1;
@@ -49,6 +51,11 @@ impl<'a> Fixer<'_, 'a> {
                         let strip = strip_inside(strip, name, self);
                         self.fix(at.to(node), value, &path.key(name), strip, depth + 1)
                     }
+                    Additional::False if self.mode == Mode::Repair && !strips => {
+                        // Another member of an intersection declares it, perhaps.
+                        matches!(strip, Strip::Member(..))
+                            || self.keep(&path.key(name), "no such property", Some(value))
+                    }
                     Additional::False => strips || rules.counts_keys && count == rules.properties.len(),
                     Additional::Broken => self.keep(&path.key(name), "a schema", Some(value)),
                     Additional::Unspecified | Additional::True => true,
@@ -56,8 +63,7 @@ impl<'a> Fixer<'_, 'a> {
             }
         }
         if strips && undeclared > 0 {
-            let mut cursor = 0;
-            map.retain(|name, value| keep(rules.knows_next(name, &mut cursor), value));
+            self.strip(map, path, |name, cursor| rules.knows_next(name, cursor));
         }
         if wanted < rules.wanted {
             ok &= self.absent(at, rules, map, path, strip, depth);
@@ -65,8 +71,8 @@ impl<'a> Fixer<'_, 'a> {
         ok &= rules.counts(map);
         if !ok && self.mode != Mode::Clean {
             // An object that had to be repaired keeps only what it declares; in the default reading also what it allows.
-            let allowed =
-                !self.compat() && self.mode == Mode::Normalise && !matches!(rules.additional, Additional::False);
+            let allowed = self.mode == Mode::Repair
+                || !self.compat() && self.mode == Mode::Normalise && !matches!(rules.additional, Additional::False);
             if undeclared > 0 && !strips && !allowed && !matches!(strip, Strip::Member(..)) {
                 self.drop_undeclared(rules, map, path);
             }
@@ -92,11 +98,32 @@ impl<'a> Fixer<'_, 'a> {
                 (!self.checker.check(node, null, depth + 1)).then(|| (name.clone(), node))
             })
             .collect();
-        for (name, node) in refused {
-            let expected = self.checker.expectation(node, None);
-            self.record(&path.key(&name), expected, "null");
-            map.retain(|key, _| *key != name);
+        if refused.is_empty() {
+            return;
         }
+        for (name, node) in &refused {
+            let expected = self.checker.expectation(*node, None);
+            self.note(&path.key(name), expected, "null", Change::Converted);
+        }
+        let mut refused = refused.iter().map(|(name, _)| name).peekable();
+        // In the order of the object, so that one look at each property is enough.
+        map.retain(|name, _| refused.next_if(|next| *next == name).is_none());
+    }
+
+    /// Removes properties for which there is no room, and says so once per place.
+    fn strip(&mut self, map: &mut Map<String, Value>, path: &Path<'_>, declares: impl Fn(&str, &mut usize) -> bool) {
+        let mut cursor = 0;
+        let (told, repairs) = (&mut self.told, &mut self.repairs);
+        map.retain(|name, value| {
+            let stays = declares(name, &mut cursor);
+            if !stays
+                && let Some(told) = told.as_mut()
+                && told.note(path, name)
+            {
+                repairs.tell(&path.key(name), "no such property".to_owned(), kind(Some(value)), Change::Removed);
+            }
+            keep(stays, value)
+        });
     }
 
     /// Removes what the original drops when it rebuilds an object.
@@ -164,6 +191,10 @@ impl<'a> Fixer<'_, 'a> {
             }
             let expected = self.checker.expectation(node, None);
             let path = path.key(&property.name);
+            if self.mode == Mode::Repair {
+                self.keep(&path, &expected, None);
+                continue;
+            }
             match self.fix_absent(node, depth + 1) {
                 Some(value) => {
                     self.record(&path, expected, "absent");
@@ -211,7 +242,9 @@ impl<'a> Fixer<'_, 'a> {
 
     /// The objects by which the properties of a value are declared; `false` if they cannot be known.
     pub(super) fn declaring(&self, at: At<'a>, value: &Value, rules: &mut Vec<&'a ObjectRules>, depth: Depth) -> bool {
-        let Some(at) = self.checker.follow(at).filter(|_| !depth.is_too_much()) else { return false };
+        let Some(at) = self.checker.follow(at).filter(|_| !depth.is_too_much() && self.checker.budget.spend(1)) else {
+            return false;
+        };
         match &at.node.kind {
             Kind::Typed(typed) => {
                 rules.extend(&typed.object);
@@ -229,9 +262,10 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     /// Removes what no member of an intersection declares.
-    pub(super) fn strip_members(&self, at: At<'a>, value: &mut Value, depth: u32) {
+    pub(super) fn strip_members(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, depth: u32) {
         let mut rules = Vec::new();
         let known = self.declaring(at, value, &mut rules, Depth::new(depth));
+        let conforms = self.mode != Mode::Repair || self.checker.check(at, value, depth);
         let Value::Object(map) = value else { return };
         let closed = |rules: &&ObjectRules| matches!(rules.additional, Additional::False);
         let allows = |rules: &&ObjectRules| {
@@ -244,22 +278,30 @@ impl<'a> Fixer<'_, 'a> {
             && !rules.iter().any(allows)
             && map.keys().any(|name| !rules.iter().any(|rules| rules.knows(name)))
         {
-            map.retain(|name, value| keep(rules.iter().any(|rules| rules.knows(name)), value));
+            // Of a value with faults it is not known which variant of a union declares its properties.
+            let checker = self.checker;
+            let may = |name: &str| !conforms && may_declare(checker, at, name, 0);
+            self.strip(map, path, |name, _| rules.iter().any(|rules| rules.knows(name)) || may(name));
         }
     }
 
-    /// Whether a schema might declare a property, whatever variant of it is meant.
-    fn may_declare(&self, at: At<'a>, name: &str, depth: u32) -> bool {
-        if depth >= MAX_COMBINED {
-            return true;
-        }
-        match &at.node.kind {
-            Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| rules.knows(name)),
-            Kind::Union(union) => union.variants.iter().any(|node| self.may_declare(at.to(node), name, depth + 1)),
-            Kind::Intersect(all) => all.members.iter().any(|node| self.may_declare(at.to(node), name, depth + 1)),
-            Kind::Ref(_) => self.checker.follow(at).is_some_and(|at| self.may_declare(at, name, depth + 1)),
-            _ => false,
-        }
+    pub(super) fn may_declare(&self, at: At<'a>, name: &str, depth: u32) -> bool {
+        may_declare(self.checker, at, name, depth)
+    }
+}
+
+/// Whether a schema might declare a property, whatever variant of it is meant.
+pub(in crate::normalise) fn may_declare<'a>(checker: &Checker<'a>, at: At<'a>, name: &str, depth: u32) -> bool {
+    if depth >= MAX_COMBINED || !checker.budget.spend(1) {
+        return true;
+    }
+    let any = |nodes: &'a [Node]| nodes.iter().any(|node| may_declare(checker, at.to(node), name, depth + 1));
+    match &at.node.kind {
+        Kind::Typed(typed) => typed.object.as_ref().is_some_and(|rules| rules.knows(name)),
+        Kind::Union(union) => any(&union.variants),
+        Kind::Intersect(all) => any(&all.members),
+        Kind::Ref(_) => checker.follow(at).is_some_and(|at| may_declare(checker, at, name, depth + 1)),
+        _ => false,
     }
 }
 
@@ -282,5 +324,26 @@ fn strip_inside<'a>(strip: Strip<'a>, name: &str, fixer: &Fixer<'_, 'a>) -> Stri
             // What another member declares too may have more properties there.
             if others.any(|(_, node)| fixer.may_declare(at.to(node), name, 0)) { Strip::None } else { Strip::All }
         }
+    }
+}
+
+/// Whether a schema declares properties of objects and leaves no room for others, whatever variant of it is meant.
+pub(in crate::normalise) fn closes<'a>(checker: &Checker<'a>, at: At<'a>, depth: u32) -> bool {
+    if depth >= MAX_COMBINED || !checker.budget.spend(1) {
+        return false;
+    }
+    let closes = |node: &'a Node| closes(checker, at.to(node), depth + 1);
+    let of_objects = |node: &&'a Node| checker.types(at.to(node), depth + 1).has(OBJECT);
+    match &at.node.kind {
+        Kind::Typed(typed) => {
+            typed.object.as_ref().is_some_and(|rules| !rules.properties.is_empty() && !rules.keeps_undeclared)
+        }
+        Kind::Union(union) => {
+            let mut variants = union.variants.iter().filter(of_objects).peekable();
+            variants.peek().is_some() && variants.all(closes)
+        }
+        Kind::Intersect(all) => all.members.iter().any(closes),
+        Kind::Ref(_) => checker.follow(at).is_some_and(|at| super::object::closes(checker, at, depth + 1)),
+        _ => false,
     }
 }

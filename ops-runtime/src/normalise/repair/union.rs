@@ -56,20 +56,26 @@ impl<'a> Fixer<'_, 'a> {
             };
         }
         if !union.types.admits(value) {
-            return self.replace(at, value, path, depth);
+            return self.misfit(at, value, path, strip, depth);
         }
-        if let Tagged::Variant(node) = self.checker.tagged(at, union, value) {
-            return self.fix(at.to(node), value, path, strip, depth + 1);
+        match self.checker.tagged(at, union, value) {
+            Tagged::Variant(node) => return self.fix(at.to(node), value, path, strip, depth + 1),
+            Tagged::Unknown if self.mode == Mode::Repair => return self.unknown_tag(at, union, value, path),
+            _ => {}
         }
         let default = self.checker.default_of(at).is_some();
         // Where only one variant is of the value's type there is nothing to find out, and an object is not given up for
         // the default because one of its properties is wrong.
-        let local = !default || self.mode == Mode::Clean || value.is_object() || value.is_array();
+        let local =
+            !default || matches!(self.mode, Mode::Clean | Mode::Repair) || value.is_object() || value.is_array();
         if let Some(node) = self.only_variant(at, union, value).filter(|_| local) {
             return self.fix(at.to(node), value, path, strip, depth + 1);
         }
         if let Some(node) = self.conforming(at, union, value, false, Depth::new(depth)) {
             return self.fix(at.to(node), value, path, strip, depth + 1);
+        }
+        if self.mode == Mode::Repair {
+            return self.try_variants(at, union, value, path, strip, depth);
         }
         let node = self.select(at, union, value, depth);
         if self.mode == Mode::Clean {
@@ -110,11 +116,11 @@ impl<'a> Fixer<'_, 'a> {
         if self.checker.default_of(at).is_some() || !union.types.admits(value) {
             return self.replace(at, value, path, depth);
         }
-        let mark = self.repairs.len();
+        let mark = self.repairs.mark().all;
         if let Some(node) = self.select(at, union, value, depth) {
             self.fix(at.to(node), value, path, strip, depth + 1);
         }
-        if self.repairs.len() == mark {
+        if self.repairs.mark().all == mark {
             let expected = self.checker.expectation(at, Some(value));
             self.keep(path, &expected, Some(value));
         }
@@ -202,8 +208,8 @@ impl<'a> Fixer<'_, 'a> {
             .or_else(|| self.checker.possible(at, union).next())
     }
 
-    fn score(&self, at: At<'a>, value: &Value, scored: &Value, depth: u32, combined: u32) -> u32 {
-        if combined >= MAX_COMBINED {
+    pub(super) fn score(&self, at: At<'a>, value: &Value, scored: &Value, depth: u32, combined: u32) -> u32 {
+        if combined >= MAX_COMBINED || !self.checker.budget.spend(1) {
             return 0;
         }
         let Some(at) = self.checker.follow(at) else { return 0 };
@@ -245,7 +251,10 @@ impl<'a> Fixer<'_, 'a> {
             };
         }
         if let Strip::All = strip {
-            self.strip_members(at, value, depth);
+            self.strip_members(at, value, path, depth);
+        }
+        if self.mode == Mode::Repair {
+            return self.repair_members(at, all, value, path, strip, depth);
         }
         let clean = self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth));
         if clean || self.mode == Mode::Clean {
@@ -256,7 +265,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         // Every member repairs what it declares; only if that does not do is everything made anew.
         let received = copy(value);
-        let mark = self.repairs.len();
+        let mark = self.mark();
         self.members(at, all, value, path, strip, depth);
         if self.checker.check(at, value, depth) {
             // What one member made up has not been seen by those before it.
@@ -265,11 +274,11 @@ impl<'a> Fixer<'_, 'a> {
         }
         let Some(received) = received else { return false };
         discard(std::mem::replace(value, received));
-        self.repairs.truncate(mark);
+        self.rollback(mark);
         self.cast_intersect(at, value, path, depth)
     }
 
-    fn members(
+    pub(super) fn members(
         &mut self,
         at: At<'a>,
         all: &'a Intersect,
@@ -281,7 +290,8 @@ impl<'a> Fixer<'_, 'a> {
         let mut ok = true;
         for (index, node) in all.members.iter().enumerate() {
             let strip = if let Strip::All = strip { Strip::Member(at, index) } else { Strip::None };
-            ok &= self.fix(at.to(node), value, path, strip, depth + 1);
+            let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), value, path, strip, depth + 1);
+            ok &= if index > 0 { self.again(fix) } else { fix(self) };
         }
         ok
     }

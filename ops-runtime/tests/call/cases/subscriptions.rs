@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use ops_runtime::{CallOptions, ErrorCode};
-use serde_json::json;
+use ops_runtime::{CallError, CallOptions, CancelToken, EnvelopeStream, ErrorCode, ResponseEnvelope};
+use serde_json::{Value, json};
 
 use crate::harness::{Harness, Set, Working, eventually};
-use crate::operations::{Add, AddInput, Count, CountInput, FailAfter, FailAfterInput, SilentAfter, SilentAfterInput};
+use crate::operations::{
+    Add, AddInput, Count, CountInput, FailAfter, FailAfterInput, Script, ScriptInput, SilentAfter, SilentAfterInput,
+};
 
 pub(crate) async fn finite<H: Harness>() {
     let set = Set::<H>::start().await;
@@ -66,6 +68,79 @@ pub(crate) async fn failing_midway<H: Harness>() {
         assert!(items.into_iter().map(|item| item.unwrap().data).eq(0..after));
     }
     set.settled().await;
+}
+
+/// What a subscriber sees of the items.
+async fn seen<T: serde::Serialize>(items: EnvelopeStream<T>) -> Vec<Value> {
+    let see = |item: Result<ResponseEnvelope<T>, CallError>| match item {
+        Ok(envelope) => json!({ "data": envelope.data }),
+        Err(error) => serde_json::to_value(error).unwrap(),
+    };
+    items.map(see).collect().await
+}
+
+pub(crate) async fn errors_among_the_items<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let local = crate::operations::registry(&Default::default());
+    let (one, two, failed) = (Some(1), Some(2), None);
+    let scripts = [
+        vec![failed],
+        vec![one, failed, two],
+        vec![failed, failed],
+        vec![one, failed, failed, two, failed],
+        vec![one, two, failed],
+        vec![failed; 300],
+        (0..500).map(|n| Some(n).filter(|n| n % 3 > 0)).collect(),
+    ];
+    for (script, pauses) in scripts.iter().flat_map(|script| [(script, false), (script, true)]) {
+        let input = || ScriptInput { items: script.clone(), pauses, stays: false };
+        let expected = seen(local.subscribe::<Script>(input()).await.unwrap()).await;
+        assert_eq!(expected.len(), script.len());
+        assert_eq!(seen(set.remote.subscribe::<Script>(input()).await.unwrap()).await, expected);
+        let input = serde_json::to_value(input()).unwrap();
+        assert_eq!(seen(set.remote.stream("test.script", input).await.unwrap()).await, expected);
+    }
+    set.settled().await;
+}
+
+pub(crate) async fn errors_among_the_items_and_an_abort<H: Harness>() {
+    let set = Set::<H>::start().await;
+    for (pauses, cancels) in [(false, false), (true, false), (false, true), (true, true)] {
+        let cancel = CancelToken::new();
+        let options = CallOptions::new().with_cancel(cancel.clone());
+        let input = ScriptInput { items: vec![Some(1), None, None, Some(2)], pauses, stays: true };
+        let mut items = set.remote.subscribe_with::<Script>(input, options).await.unwrap();
+        assert_eq!(items.next().await.unwrap().unwrap().data, 1);
+        for _ in 0..2 {
+            assert_eq!(*items.next().await.unwrap().unwrap_err().code(), ErrorCode::Domain("OUT_OF_STOCK".into()));
+        }
+        if cancels {
+            assert_eq!(items.next().await.unwrap().unwrap().data, 2);
+            cancel.cancel();
+            assert_eq!(*items.next().await.unwrap().unwrap_err().code(), ErrorCode::Aborted);
+            assert!(items.next().await.is_none());
+        }
+        drop(items);
+        set.settled().await;
+    }
+    // An item that failed and one too many: the idle timeout is the end, after both.
+    let options = CallOptions::new().with_idle_timeout(Duration::from_millis(400));
+    let input = ScriptInput { items: vec![None, Some(1)], pauses: false, stays: true };
+    let items = seen(set.remote.subscribe_with::<Script>(input, options).await.unwrap()).await;
+    let codes: Vec<_> = items.iter().map(|item| item["code"].as_str().unwrap_or("OK")).collect();
+    assert_eq!(codes, ["OUT_OF_STOCK", "OK", "TIMEOUT"]);
+    set.settled().await;
+    // And a worker that goes away after one.
+    let Set { harness, worker, remote, .. } = set;
+    let input = ScriptInput { items: vec![None, Some(1)], pauses: true, stays: true };
+    let mut items = remote.subscribe::<Script>(input).await.unwrap();
+    assert_eq!(*items.next().await.unwrap().unwrap_err().code(), ErrorCode::Domain("OUT_OF_STOCK".into()));
+    assert_eq!(items.next().await.unwrap().unwrap().data, 1);
+    worker.kill().await;
+    assert_eq!(*items.next().await.unwrap().unwrap_err().code(), ErrorCode::Aborted);
+    assert!(items.next().await.is_none());
+    eventually("no request is pending", || remote.pending_count() == 0).await;
+    drop(harness);
 }
 
 pub(crate) async fn refused_before_the_first_item<H: Harness>() {

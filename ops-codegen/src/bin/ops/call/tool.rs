@@ -100,5 +100,5 @@ async fn call(
     let input = input(arguments, &request.values, &spec)?;
     let registry = Registry::new();
     registry.register_all(registrations).map_err(|error| Failure::Failed(error.to_string()))?;
-    once(&registry, &spec, input, arguments.raw).await
+    once(&registry, &spec, input, arguments).await
 }

@@ -1,0 +1,100 @@
+//! What is said of a call that failed.
+
+use std::fmt::Write as _;
+
+use ops_runtime::{CallError, ErrorCode};
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// So many characters are shown of what came.
+const SHOWN: usize = 4000;
+
+/// So many violations are shown.
+const VIOLATIONS: usize = 10;
+
+/// The failure that an error of a call is: of the command if its input does not fit, or else of the work.
+pub(super) fn failed(error: &CallError) -> Failure {
+    match error.code() {
+        ErrorCode::ValidationError if !is_of_output(error) => Failure::Usage(message(error)),
+        _ => Failure::Failed(message(error)),
+    }
+}
+
+/// Whether an error is that of a result which does not match its schema, and not of an input.
+fn is_of_output(error: &CallError) -> bool {
+    let has = |key: &str| error.details().get(key).is_some();
+    has("raw") || has("value") || error.message().starts_with("the output")
+}
+
+/// The error, with what the server sent.
+pub(super) fn message(error: &CallError) -> String {
+    let mut text = error.to_string();
+    let details = error.details();
+    if is_of_output(error) {
+        violations(&mut text, details.get("violations").and_then(Value::as_array));
+    }
+    for key in ["body", "raw", "value"] {
+        match details.get(key) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(body)) if body.trim_start().starts_with('<') => text.push_str("\n(markup)"),
+            // Short words are in the message already.
+            Some(Value::String(body)) if text.contains(body.trim()) => {}
+            Some(Value::String(body)) => _ = write!(text, "\n{}", cut(body)),
+            Some(body) => _ = write!(text, "\n{}", cut(&format!("{body:#}"))),
+        }
+    }
+    if text.contains("base URL") {
+        text.push_str("\npass `--base-url URL`");
+    }
+    text
+}
+
+fn violations(text: &mut String, violations: Option<&Vec<Value>>) {
+    let violations = violations.map(Vec::as_slice).unwrap_or_default();
+    let word = |violation: &Value, key: &str| violation.get(key).and_then(Value::as_str).map(str::to_owned);
+    for violation in violations.iter().take(VIOLATIONS) {
+        let place = word(violation, "pointer").filter(|pointer| !pointer.is_empty());
+        let place = place.unwrap_or_else(|| "the data".to_owned());
+        if let Some(message) = word(violation, "message") {
+            _ = write!(text, "\n{place}: {message}");
+        } else if let (Some(expected), Some(found)) = (word(violation, "expected"), word(violation, "found")) {
+            _ = write!(text, "\n{place} was {found}, not {expected}");
+        }
+    }
+    if violations.len() > VIOLATIONS {
+        _ = write!(text, "\nand {} more", violations.len() - VIOLATIONS);
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_came_is_shown_once_and_cut() {
+        let http = |body: Value| {
+            let details = json!({ "statusCode": 400, "contentType": "text/plain", "body": body });
+            message(&CallError::execution("HTTP 400: Bad Request").with_details(details).with_operation("a.b"))
+        };
+        assert_eq!(http(json!("no such pet")), "a.b: HTTP 400: Bad Request: no such pet");
+        assert_eq!(http(json!("<p>no</p>")), "a.b: HTTP 400: Bad Request\n(markup)");
+        assert_eq!(http(json!({ "x": 1 })), "a.b: HTTP 400: Bad Request\n{\n  \"x\": 1\n}");
+        assert!(http(json!({ "x": "y".repeat(50_000) })).len() < 5000);
+        let list: Vec<Value> = (0..12).map(|_| json!({ "pointer": "", "expected": "a", "found": "b" })).collect();
+        let error = CallError::new("VALIDATION_ERROR", "the output of `a.b` does not match its schema")
+            .with_details(json!({ "violations": list, "value": 7 }));
+        let text = message(&error);
+        assert!(text.contains("\nthe data was b, not a\n") && text.contains("\nand 2 more\n7"), "{text}");
+        assert!(matches!(failed(&error), Failure::Failed(_)));
+    }
+}

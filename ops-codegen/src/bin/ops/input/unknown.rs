@@ -1,0 +1,184 @@
+//! Arguments that an operation does not have.
+
+use ops_codegen::nearest::{nearest, question};
+use serde_json::{Map, Value};
+
+use super::{has_kind, views};
+
+/// So many names are shown where none is like the one that was given.
+const SHOWN: usize = 8;
+
+/// So many unknown arguments are told.
+const TOLD: usize = 5;
+
+/// Fails for members that a schema does not know where it says which there are: an object that declares properties and
+/// does not say that there may be more. `closed` says so of the input itself, whatever it declares.
+pub(crate) fn check(input: &Value, schema: &Value, closed: bool) -> Result<(), String> {
+    let mut unknown = Vec::new();
+    inside(input, &views(vec![schema], schema), schema, closed, "", &mut unknown);
+    match unknown.len() {
+        0 => Ok(()),
+        many => {
+            unknown.truncate(TOLD);
+            if many > TOLD {
+                unknown.push(format!("and {} more", many - TOLD));
+            }
+            Err(unknown.join("\n"))
+        }
+    }
+}
+
+fn inside(value: &Value, schemas: &[&Value], root: &Value, closed: bool, path: &str, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            let closed = !schemas.iter().any(|schema| is_open(schema))
+                && (closed || schemas.iter().any(|schema| declares(schema)));
+            for (name, value) in object {
+                let found: Vec<&Value> = properties(schemas, name).collect();
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                if !found.is_empty() {
+                    inside(value, &views(found, root), root, false, &path, unknown);
+                } else if closed {
+                    unknown.push(told(&path, schemas, root));
+                }
+            }
+        }
+        Value::Array(items) => {
+            let found = schemas.iter().filter_map(|schema| schema.get("items")).collect();
+            let found = views(found, root);
+            items.iter().for_each(|item| inside(item, &found, root, false, path, unknown));
+        }
+        _ => {}
+    }
+}
+
+fn declared(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties").and_then(Value::as_object)
+}
+
+fn properties<'a>(schemas: &[&'a Value], name: &str) -> impl Iterator<Item = &'a Value> {
+    schemas.iter().filter_map(move |schema| declared(schema)?.get(name))
+}
+
+/// Whether a schema says which properties there are.
+fn declares(schema: &Value) -> bool {
+    declared(schema).is_some_and(|properties| !properties.is_empty())
+        || schema.get("additionalProperties") == Some(&Value::Bool(false))
+}
+
+/// Whether a schema says that there may be others.
+fn is_open(schema: &Value) -> bool {
+    let more = |key: &str| schema.get(key).is_some_and(|more| more == true || more.is_object());
+    let says = |key: &str| schema.get(key).is_some();
+    let is_free = has_kind(schema, "object")
+        && !["properties", "additionalProperties", "allOf", "anyOf", "oneOf", "$ref"].into_iter().any(says);
+    *schema == Value::Bool(true) || more("additionalProperties") || says("patternProperties") || is_free
+}
+
+/// The message: what was given, and what was meant or what there is.
+fn told(path: &str, schemas: &[&Value], root: &Value) -> String {
+    let (parent, name) = path.rsplit_once('.').map_or(("", path), |(parent, name)| (parent, name));
+    let full = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
+    let mut names: Vec<&str> = Vec::new();
+    for known in schemas.iter().filter_map(|schema| declared(schema)).flat_map(Map::keys) {
+        if !names.contains(&known.as_str()) {
+            names.push(known);
+        }
+    }
+    let mut meant: Vec<String> = nearest(name, names.iter().copied(), 3).into_iter().map(full).collect();
+    let is_same = |path: &String| path.rsplit('.').next().is_some_and(|last| last.eq_ignore_ascii_case(name));
+    let none = meant.is_empty();
+    let deeper = deeper(name, &names, schemas, root).into_iter().filter(|path| none || is_same(path));
+    meant.extend(deeper.map(|name| full(&name)));
+    meant.truncate(3);
+    if !meant.is_empty() {
+        return format!("unknown argument `{path}`{}", question(&meant.iter().map(String::as_str).collect::<Vec<_>>()));
+    }
+    let what = if parent.is_empty() { "the operation".to_owned() } else { format!("`{parent}`") };
+    let mut shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", full(name))).collect();
+    if names.len() > SHOWN {
+        shown.push(format!("and {} more", names.len() - SHOWN));
+    }
+    let has = if shown.is_empty() { "none".to_owned() } else { shown.join(", ") };
+    format!("unknown argument `{path}`: {what} has {has}")
+}
+
+/// The same name one step deeper: `name` for `body.name`.
+fn deeper(name: &str, names: &[&str], schemas: &[&Value], root: &Value) -> Vec<String> {
+    let below = |outer: &&str| {
+        let inner = views(properties(schemas, outer).collect(), root);
+        let inner = inner.into_iter().filter_map(declared).flat_map(Map::keys).map(String::as_str);
+        let found = nearest(name, inner.collect::<Vec<_>>(), 1);
+        found.first().map(|inner| format!("{outer}.{inner}"))
+    };
+    names.iter().filter_map(below).take(3).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told_of(input: Value, closed: bool) -> String {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "petId": { "type": "integer" },
+                "filter.name": { "type": "string" },
+                "body": { "$ref": "#/$defs/Body" },
+                "labels": { "type": "object", "additionalProperties": { "type": "string" } },
+                "free": { "type": "object", "properties": { "a": {} }, "additionalProperties": true },
+                "any": {},
+                "either": { "oneOf": [{ "properties": { "left": {} } }, { "properties": { "right": {} } }] },
+                "loose": { "anyOf": [{ "properties": { "left": {} } }, { "type": "object" }] },
+            },
+            "$defs": {
+                "Body": {
+                    "allOf": [{ "properties": { "name": { "type": "string" } } }],
+                    "properties": { "more": { "$ref": "#/$defs/Body" }, "list": { "items": { "$ref": "#/$defs/Body" } } },
+                },
+            },
+        });
+        check(&input, &schema, closed).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_the_schema_does_not_know_is_told() {
+        for (input, message) in [
+            (json!({ "petid": 7 }), "unknown argument `petid`: did you mean `petId`?"),
+            (json!({ "filter": { "nmae": 1 } }), "unknown argument `filter`: did you mean `filter.name`?"),
+            (json!({ "name": "x" }), "unknown argument `name`: did you mean `filter.name` or `body.name`?"),
+            (json!({ "body": { "nmae": "x" } }), "unknown argument `body.nmae`: did you mean `body.name`?"),
+            (
+                json!({ "body": { "more": { "list": [{ "nam": 1 }] } } }),
+                "unknown argument `body.more.list.nam`: did you mean `body.more.list.name`?",
+            ),
+            (json!({ "either": { "lift": 1 } }), "unknown argument `either.lift`: did you mean `either.left`?"),
+            (
+                json!({ "body": { "zzz": 1 }, "petid": 1 }),
+                "unknown argument `body.zzz`: `body` has `body.more`, `body.list`, `body.name`\n\
+                 unknown argument `petid`: did you mean `petId`?",
+            ),
+        ] {
+            assert_eq!(told_of(input.clone(), false), message, "{input}");
+        }
+        let many: Map<String, Value> = (0..9).map(|at| (format!("zzz{at}"), Value::Null)).collect();
+        assert!(told_of(Value::Object(many), false).ends_with("\nand 4 more"));
+    }
+
+    #[test]
+    fn what_may_be_there_is_not() {
+        for input in [
+            json!({ "petId": 7, "body": { "name": "x", "more": { "more": { "name": "y" } } } }),
+            json!({ "labels": { "x": "y" }, "free": { "b": 1 }, "any": { "x": { "y": 1 } }, "loose": { "z": 1 } }),
+            json!({ "either": { "left": 1, "right": 2 }, "filter.name": "x" }),
+            json!(7),
+        ] {
+            assert_eq!(told_of(input.clone(), false), "", "{input}");
+        }
+        assert_eq!(check(&json!({ "x": 1 }), &json!({}), false), Ok(()));
+        let none = check(&json!({ "x": 1 }), &json!({}), true).unwrap_err();
+        assert_eq!(none, "unknown argument `x`: the operation has none");
+    }
+}

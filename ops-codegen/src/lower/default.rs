@@ -1,0 +1,214 @@
+//! Defaults: which are values of their properties' types, and as which values they are printed.
+
+use ops_runtime::Diagnostic;
+use serde_json::Value;
+
+use super::direction::without_null;
+use crate::types::{Default, Field, ItemId, Literal, Shape, Type, Types};
+
+/// Literals are looked into no deeper.
+const DEEPEST: usize = 8;
+
+/// Drops the defaults that are no value of their types; the property may then be absent, as any other.
+pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
+    for id in 0..types.items.len() {
+        warn_of_told(types, id, diagnostics);
+        for (at, literal) in literals(types, id) {
+            if literal.is_some() {
+                continue;
+            }
+            let Some((pointer, field)) = field(types, id, at) else { continue };
+            if let Default::Raw(value) = std::mem::replace(&mut field.default, Default::None) {
+                diagnostics.push(misfit(pointer, field, &value).with_help("the property has no default"));
+            }
+            if field.required {
+                continue;
+            }
+            let type_ = std::mem::replace(&mut field.type_, Type::Value);
+            let type_ = without_null(types, type_);
+            if let Some((_, field)) = self::field(types, id, at) {
+                field.type_ = type_;
+            }
+        }
+    }
+}
+
+/// Warns of defaults that are only told, where one is no scalar of its type for certain: the type may be wrong, too.
+fn warn_of_told(types: &Types, id: ItemId, diagnostics: &mut Vec<Diagnostic>) {
+    let Some(item) = types.get(id) else { return };
+    let Shape::Record(record) = &item.shape else { return };
+    for field in &record.fields {
+        let Default::Told(value) = &field.default else { continue };
+        let type_ = without_null(types, field.type_.clone());
+        let is_scalar = match types.resolve(&type_) {
+            Type::Bool | Type::I32 | Type::I64 | Type::U32 | Type::U64 | Type::F64 | Type::String => true,
+            Type::Named(id) => {
+                matches!(types.get(*id).map(|item| &item.shape), Some(Shape::Names(_) | Shape::Values(_)))
+            }
+            _ => false,
+        };
+        if is_scalar && !value.is_null() && literal(types, &type_, value, 0).is_none() {
+            diagnostics.push(misfit(&item.pointer, field, value).with_help("it is shown as it is"));
+        }
+    }
+}
+
+fn misfit(pointer: &str, field: &Field, value: &Value) -> Diagnostic {
+    let pointer = format!("{pointer}/properties/{}", field.json.replace('~', "~0").replace('/', "~1"));
+    Diagnostic::warning(pointer, format!("the default {} does not fit the type", shortened(value)))
+}
+
+/// Turns the defaults of properties into values of their types.
+pub(super) fn fit_defaults(types: &mut Types) {
+    for id in 0..types.items.len() {
+        for (at, literal) in literals(types, id) {
+            if let Some((_, field)) = field(types, id, at) {
+                field.default = literal.map_or(Default::None, Default::Fits);
+            }
+        }
+    }
+}
+
+/// The properties of an item that have a default, by their positions, and the defaults as values of their types.
+fn literals(types: &Types, id: ItemId) -> Vec<(usize, Option<Literal>)> {
+    let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { return Vec::new() };
+    let raw = record.fields.iter().enumerate().filter_map(|(at, field)| match &field.default {
+        Default::Raw(value) => Some((at, literal(types, &field.type_, value, 0))),
+        _ => None,
+    });
+    raw.collect()
+}
+
+/// A property of an item, and the item's pointer.
+fn field(types: &mut Types, id: ItemId, at: usize) -> Option<(&str, &mut Field)> {
+    let item = types.items.get_mut(id)?;
+    match &mut item.shape {
+        Shape::Record(record) => Some((&item.pointer, record.fields.get_mut(at)?)),
+        _ => None,
+    }
+}
+
+fn shortened(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() <= 60 { text } else { text.chars().take(60).chain(['…']).collect() }
+}
+
+/// The value as one of the type, if it is one.
+fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Option<Literal> {
+    if depth > DEEPEST {
+        return None;
+    }
+    let inside = |type_: &Type, value: &Value| literal(types, type_, value, depth + 1);
+    Some(match (types.resolve(type_), value) {
+        (Type::Option(_), Value::Null) => Literal::Zero,
+        (Type::Option(inner), _) => Literal::Some(Box::new(inside(inner, value)?)),
+        (Type::Value, _) => zero_if(value.is_null(), Literal::Json(value.clone())),
+        (Type::Bool, Value::Bool(bool)) => zero_if(!bool, Literal::Bool(*bool)),
+        (Type::I32, _) => integer(i32::try_from(whole(value)?).is_ok(), value)?,
+        (Type::I64, _) => integer(i64::try_from(whole(value)?).is_ok(), value)?,
+        (Type::U32, _) => integer(u32::try_from(whole(value)?).is_ok(), value)?,
+        (Type::U64, _) => integer(u64::try_from(whole(value)?).is_ok(), value)?,
+        (Type::F64, Value::Number(number)) => {
+            let float = number.as_f64().filter(|float| float.is_finite())?;
+            zero_if(float == 0.0 && float.is_sign_positive(), Literal::Number(format!("{float:?}")))
+        }
+        (Type::String, Value::String(text)) => zero_if(text.is_empty(), Literal::Text(text.clone())),
+        (Type::List(inner), Value::Array(items)) => {
+            let list = items.iter().map(|item| inside(inner, item)).collect::<Option<Vec<_>>>()?;
+            zero_if(list.is_empty(), Literal::List(list))
+        }
+        (Type::Tuple(places), Value::Array(items)) if places.len() == items.len() => {
+            let pairs = places.iter().zip(items);
+            Literal::Tuple(pairs.map(|(place, item)| inside(place, item)).collect::<Option<_>>()?)
+        }
+        (Type::Map(inner), Value::Object(object)) => {
+            let entries = object.iter().map(|(key, value)| Some((key.clone(), inside(inner, value)?)));
+            let entries = entries.collect::<Option<Vec<_>>>()?;
+            zero_if(entries.is_empty(), Literal::Map(entries))
+        }
+        (Type::Named(id) | Type::Boxed(id), _) => of_shape(types, &types.get(*id)?.shape, *id, value)?,
+        _ => return None,
+    })
+}
+
+/// The value as one of a named type, if it is one: a constant, or an object without properties.
+fn of_shape(types: &Types, shape: &Shape, id: ItemId, value: &Value) -> Option<Literal> {
+    match shape {
+        Shape::Names(constants) | Shape::Values(constants) => {
+            Some(Literal::Variant(id, types.position(id, constants, value)?))
+        }
+        Shape::Record(record) => {
+            let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+            // With a default inside, a type could be a part of its own default.
+            let plain = |field: &Field| !field.required && matches!(field.default, Default::None | Default::Told(_));
+            (is_empty && record.fields.iter().all(plain)).then_some(Literal::Zero)
+        }
+        _ => None,
+    }
+}
+
+/// The literal, or what `Default` gives where that is the same.
+fn zero_if(is_zero: bool, literal: Literal) -> Literal {
+    if is_zero { Literal::Zero } else { literal }
+}
+
+/// The integer as a literal, if its type takes it.
+fn integer(fits: bool, value: &Value) -> Option<Literal> {
+    let whole = whole(value).filter(|_| fits)?;
+    Some(zero_if(whole == 0, Literal::Number(whole.to_string())))
+}
+
+/// The number as an integer, if it is one: `20`, and `20.0` as well.
+fn whole(value: &Value) -> Option<i128> {
+    let exact = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    exact.or_else(|| {
+        let float = value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0)?;
+        // Such a number is printed with all of its digits.
+        format!("{float:.0}").parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_fit_types() {
+        let types = Types::default();
+        let list = |inner: Type| Type::List(Box::new(inner));
+        let number = |text: &str| Some(Literal::Number(text.to_owned()));
+        for (type_, value, expected) in [
+            (Type::I64, json!(20.0), number("20")),
+            (Type::I64, json!(-0.0), Some(Literal::Zero)),
+            (Type::I64, json!(0.5), None),
+            (Type::I64, json!(1e300), None),
+            (Type::I64, json!("1"), None),
+            (Type::I64, json!(u64::MAX), None),
+            (Type::I64, json!(i64::MIN), number("-9223372036854775808")),
+            (Type::U64, json!(u64::MAX), number("18446744073709551615")),
+            (Type::U64, json!(-1), None),
+            (Type::U32, json!(5_000_000_000_u64), None),
+            (Type::F64, json!(1), number("1.0")),
+            (Type::F64, json!(-0.0), number("-0.0")),
+            (Type::F64, json!(0), Some(Literal::Zero)),
+            (Type::F64, json!(1e300), number("1e300")),
+            (Type::F64, json!("NaN"), None),
+            (list(list(Type::I64)), json!([[]]), Some(Literal::List(vec![Literal::Zero]))),
+            (list(Type::I64), json!([]), Some(Literal::Zero)),
+            (list(Type::I64), json!({}), None),
+            (Type::Map(Box::new(Type::Bool)), json!({}), Some(Literal::Zero)),
+            (
+                Type::Map(Box::new(Type::Bool)),
+                json!({ "a": true }),
+                Some(Literal::Map(vec![("a".to_owned(), Literal::Bool(true))])),
+            ),
+            (Type::Tuple(vec![Type::Bool]), json!([]), None),
+            (Type::Value, json!({}), Some(Literal::Json(json!({})))),
+            (Type::Value, json!(null), Some(Literal::Zero)),
+        ] {
+            assert_eq!(literal(&types, &type_, &value, 0), expected, "{type_:?} {value}");
+        }
+    }
+}

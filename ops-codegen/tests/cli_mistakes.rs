@@ -1,0 +1,283 @@
+//! What the command `ops` says no to, and what it says: each test has its folder, and runs the program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+
+const SHOP: &str = r##"openapi: 3.1.0
+info: { title: Pet shop, version: 1.0.0 }
+paths:
+  /pets/{petId}:
+    get:
+      operationId: showPet
+      parameters:
+        - { name: petId, in: path, required: true, schema: { type: integer } }
+        - { name: limit, in: query, schema: { type: integer } }
+      responses: { 200: { description: x, content: { application/json: { schema: { $ref: "#/components/schemas/Pet" } } } } }
+  /pets:
+    post:
+      operationId: addPet
+      requestBody: { content: { application/json: { schema: { $ref: "#/components/schemas/Pet" } } } }
+      responses: { 200: { description: x, content: { application/json: { schema: { $ref: "#/components/schemas/Pet" } } } } }
+  /ping:
+    get: { operationId: ping, responses: { 204: { description: x } } }
+components:
+  schemas:
+    Pet:
+      type: object
+      required: [id, name]
+      properties:
+        id: { type: integer }
+        name: { type: string }
+        tags: { type: object, additionalProperties: { type: string } }
+        owner: { type: object, properties: { name: { type: string } } }
+"##;
+
+/// A folder of its own for a test, gone with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mistakes-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.0.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.0.join(file)).unwrap()
+    }
+
+    fn remove(&self, file: &str) {
+        std::fs::remove_file(self.0.join(file)).unwrap();
+    }
+
+    /// The exit status and what was printed to standard output and standard error.
+    fn ops(&self, arguments: &[&str]) -> (i32, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        let output = command.args(arguments).current_dir(&self.0).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// Runs a command that fails with this status and says all of this.
+    #[track_caller]
+    fn fails(&self, status: i32, arguments: &[&str], says: &[&str]) -> String {
+        let (found, stdout, stderr) = self.ops(arguments);
+        assert_eq!(found, status, "{arguments:?}: {stdout}{stderr}");
+        for part in says {
+            assert!(stderr.contains(part), "{arguments:?} does not say `{part}`: {stderr}");
+        }
+        stderr
+    }
+
+    #[track_caller]
+    fn good(&self, arguments: &[&str]) -> (String, String) {
+        let (status, stdout, stderr) = self.ops(arguments);
+        assert_eq!(status, 0, "{arguments:?}: {stderr}");
+        (stdout, stderr)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn arguments_that_an_operation_does_not_have() {
+    let folder = Folder::new("arguments");
+    folder.write("shop.yaml", SHOP);
+    // Nothing listens there: all of them are refused before that is noticed.
+    let base = ["--base-url", "http://127.0.0.1:9"];
+    let fails = |arguments: &[&str], says: &[&str]| {
+        folder.fails(2, &[&["call", "shop.yaml"], arguments, &base].concat(), says);
+    };
+    fails(&["showPet", "petid=7"], &["unknown argument `petid`: did you mean `petId`?"]);
+    fails(&["showPet", "petId=7", "PETID=7"], &["unknown argument `PETID`: did you mean `petId`?"]);
+    fails(&["showPet", "petId=7", "colour=red"], &["unknown argument `colour`", "`petId`, `limit`"]);
+    fails(&["ping", "x=1"], &["unknown argument `x`: the operation has none"]);
+    fails(&["addPet", "body.id=1", "body.nmae=Rex"], &["unknown argument `body.nmae`: did you mean `body.name`?"]);
+    fails(&["addPet", "name=Rex"], &["unknown argument `name`: did you mean `body.name`?"]);
+    fails(&["addPet", "body.owner.nam=Ann"], &["did you mean `body.owner.name`?"]);
+    fails(&["addPet", "--input", r#"{"body":{"id":1,"nam":"x"}}"#], &["unknown argument `body.nam`"]);
+    // Two at once are both told.
+    fails(&["showPet", "petid=7", "limt=1"], &["did you mean `petId`?", "did you mean `limit`?"]);
+    // What the schema leaves open is sent.
+    let open = ["call", "shop.yaml", "addPet", "body.id=1", "body.name=x", "body.tags.any=y"];
+    folder.fails(1, &[&open[..], &base].concat(), &["shop.addPet"]);
+}
+
+#[test]
+fn operations_that_are_not_there() {
+    let folder = Folder::new("operations");
+    folder.write("shop.yaml", SHOP);
+    let fails = |operation: &str, says: &[&str]| {
+        folder.fails(2, &["call", "shop.yaml", operation, "petid=7"], says);
+    };
+    fails("shwPet", &["has no operation `shwPet`: did you mean `showPet`?"]);
+    fails("showpet", &["did you mean `showPet`?"]);
+    fails("shop.showPets", &["did you mean `shop.showPet`?"]);
+    fails("GET /pets/{id}", &["did you mean `GET /pets/{petId}`?"]);
+    fails("zzzzzz", &["`ops inspect` shows all"]);
+    let choose = |pattern: &str, says: &[&str]| {
+        folder.fails(2, &["generate", "shop.yaml", "-o", "-", "--include", pattern], says);
+    };
+    choose("showpet", &["no operation matches `showpet` (there is `showPet`)"]);
+    choose("shop.shoPet", &["(there is `showPet`)"]);
+}
+
+#[test]
+fn documents_of_one_namespace_are_both_there() {
+    let folder = Folder::new("namespaces");
+    folder.write("apis/shop.v1.yaml", SHOP);
+    folder.write("apis/shop.v2.yaml", SHOP);
+    folder.write("apis/manifest.tsv", "no document");
+    folder.write("apis/package.json", "{}");
+    let (stdout, stderr) = folder.good(&["inspect", "apis"]);
+    assert!(stdout.contains("shop_v1.showPet") && stdout.contains("shop_v2.showPet"), "{stdout}");
+    for file in ["apis/shop.v1.yaml", "apis/shop.v2.yaml"] {
+        assert!(stderr.contains(&format!("of this document and of `{file}`")), "{stderr}");
+        assert!(stderr.contains(&format!("--> {file}\n")), "{stderr}");
+    }
+    assert!(!stderr.contains("manifest.tsv"), "{stderr}");
+    folder.good(&["generate", "apis", "-o", "out"]);
+    assert!(folder.read("out/shop_v1.rs").contains("shop_v1.") && folder.read("out/shop_v2.rs").contains("shop_v2."));
+
+    // Two that nothing tells apart, and one beside them that can be had.
+    folder.write("same/a b.yaml", SHOP);
+    folder.write("same/a_b.yaml", SHOP);
+    folder.write("same/shop.yaml", SHOP);
+    let (status, stdout, stderr) = folder.ops(&["inspect", "same"]);
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stdout.contains("shop.showPet") && !stdout.contains("a_b"), "{stdout}");
+    for file in ["same/a b.yaml", "same/a_b.yaml"] {
+        assert!(stderr.contains(&format!("--> {file}\n")) && stderr.contains(&format!("`{file}` have the namespace")));
+    }
+    assert!(stderr.contains("rename a file"), "{stderr}");
+    folder.fails(
+        2,
+        &["generate", "apis/shop.v1.yaml", "same/shop.yaml", "-o", "x"],
+        &["shop.v1.yaml", "same/shop.yaml"],
+    );
+}
+
+#[test]
+fn a_check_fails_for_what_cannot_be_read_and_for_what_is_gone() {
+    let folder = Folder::new("check");
+    folder.write("apis/shop.yaml", SHOP);
+    folder.write("apis/other.yaml", SHOP);
+    folder.write("apis/third.yaml", SHOP);
+    let check = ["generate", "apis", "-o", "out", "--check"];
+    folder.good(&["generate", "apis", "-o", "out"]);
+    folder.write("out/mod.rs", "pub mod shop;");
+    folder.good(&check);
+    folder.remove("apis/other.yaml");
+    folder.fails(1, &check, &["other.rs is of a document that is gone"]);
+    // A document that can't be read, whose module is there, is not gone.
+    folder.write("apis/third.yaml", "a: [");
+    let stderr = folder.fails(3, &check, &["apis/third.yaml:1:4", "other.rs is of a document that is gone"]);
+    assert!(!stderr.contains("third.rs") && !stderr.contains("mod.rs"), "{stderr}");
+    folder.remove("out/other.rs");
+    folder.fails(3, &check, &["apis/third.yaml"]);
+    folder.fails(3, &["inspect", "apis"], &["apis/third.yaml"]);
+    // With a pattern that matches nothing both are told.
+    folder.fails(3, &["inspect", "apis", "--include", "showpet"], &["apis/third.yaml", "(there is `showPet`)"]);
+    folder.remove("apis/third.yaml");
+    folder.remove("out/third.rs");
+    folder.good(&check);
+    // A folder that one document is generated to may hold those of others.
+    folder.write("one.yaml", SHOP);
+    folder.good(&["generate", "one.yaml", "-o", "out"]);
+    folder.good(&["generate", "one.yaml", "-o", "out", "--check"]);
+    folder.fails(1, &check, &["one.rs is of a document that is gone"]);
+}
+
+#[test]
+fn files_of_somebody_else_are_kept() {
+    let folder = Folder::new("force");
+    folder.write("apis/shop.yaml", SHOP);
+    folder.write("apis/other.yaml", SHOP);
+    folder.write("out/shop.rs", "pub fn mine() {}\n");
+    let generate = ["generate", "apis", "-o", "out"];
+    folder.fails(1, &generate, &["`out/shop.rs` was not written by this command", "--force"]);
+    assert_eq!(folder.read("out/shop.rs"), "pub fn mine() {}\n");
+    assert!(!folder.0.join("out/other.rs").exists(), "all or nothing");
+    folder.good(&[&generate[..], &["--force"]].concat());
+    let made = folder.read("out/shop.rs");
+    // A module that somebody has changed is still one that this command wrote.
+    folder.write("out/shop.rs", &format!("{made}// more"));
+    folder.good(&generate);
+    assert_eq!(folder.read("out/shop.rs"), made);
+    folder.write("one.rs", "// Generated by ops-codegen; changes are lost when it is generated again.? No.\n");
+    folder.fails(1, &["generate", "apis/shop.yaml", "-o", "one.rs"], &["one.rs"]);
+    folder.fails(2, &["generate", "apis", "-o", "out", "--check", "--force"], &["--force"]);
+}
+
+async fn serve() -> String {
+    let problem = || async {
+        let body = json!({ "title": "Unprocessable Entity", "detail": "the name is taken" });
+        (StatusCode::UNPROCESSABLE_ENTITY, [("content-type", "application/problem+json")], body.to_string())
+    };
+    let pet = |axum::extract::Path(id): axum::extract::Path<u32>| async move {
+        match id {
+            1 => axum::Json(json!({ "id": 1, "name": "Rex" })).into_response(),
+            2 => axum::Json(json!({ "id": "2", "name": "Rex" })).into_response(),
+            3 => (StatusCode::BAD_GATEWAY, Html("<html><script>no</script></html>")).into_response(),
+            _ => (StatusCode::NOT_FOUND, "no \u{1b}[31msuch pet").into_response(),
+        }
+    };
+    let router = Router::new().route("/pets", post(problem)).route("/pets/{id}", get(pet));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn errors_and_policies_of_calls() {
+    let (folder, url) = (Folder::new("calls"), serve().await);
+    folder.write("shop.yaml", SHOP);
+    let call = |arguments: &[&str]| {
+        [&["call", "shop.yaml"], arguments, &["--base-url", &url]]
+            .concat()
+            .iter()
+            .map(|a| (*a).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let run = |arguments: &[&str]| {
+        let arguments = call(arguments);
+        folder.ops(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let (status, _, stderr) = run(&["addPet", "body.id=1", "body.name=Rex"]);
+    assert_eq!(status, 1, "{stderr}");
+    assert!(stderr.starts_with("error: shop.addPet: HTTP 422: Unprocessable Entity: the name is taken\n"), "{stderr}");
+    let (_, _, stderr) = run(&["showPet", "petId=3"]);
+    assert!(stderr.contains("shop.showPet: HTTP 502: Bad Gateway") && !stderr.contains("script"), "{stderr}");
+    let (_, _, stderr) = run(&["showPet", "petId=4"]);
+    assert!(stderr.contains("HTTP 404: Not Found: no \\u{1b}[31msuch pet") && !stderr.contains('\u{1b}'), "{stderr}");
+
+    assert_eq!(run(&["showPet", "petId=1", "--policy", "strict"]).0, 0);
+    for (policy, id) in [("repair", 2), ("cast", 0)] {
+        let (status, stdout, stderr) = run(&["showPet", "petId=2", "--policy", policy]);
+        let envelope: Value = serde_json::from_str(&stdout).unwrap();
+        assert!(status == 0 && envelope["data"]["id"] == id, "{policy}: {envelope} {stderr}");
+        assert_eq!(envelope["warnings"][0]["pointer"], "/id", "{policy}");
+    }
+    let (status, stdout, stderr) = run(&["showPet", "petId=2", "--policy", "strict"]);
+    assert!(status == 1 && stdout.is_empty(), "a result that does not match is no mistake of the command: {stderr}");
+    assert!(stderr.contains("shop.showPet: ") && stderr.contains("/id") && stderr.contains(r#""id": "2""#), "{stderr}");
+    assert_eq!(run(&["showPet", "petId=1", "--policy", "lenient"]).0, 2);
+    assert_eq!(run(&["showPet", "petId=x"]).0, 2);
+}

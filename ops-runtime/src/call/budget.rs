@@ -1,0 +1,413 @@
+//! How much memory peers may hold: a budget of bytes for all of them, and a share of it for each.
+//!
+//! A peer holds memory by its requests that are run, by answers that it has not read yet, by half of a message, and by what
+//! it announces. All of it counts, whatever it is. A peer may hold up to its limit as long as the budget lasts; once the
+//! budget is spent, each peer may still hold [`FLOOR`] bytes, so that one that holds little goes on while others hold all
+//! that there is. A peer that holds much and gives nothing back is disconnected then, if it can be.
+
+// Each transport uses its part.
+#![cfg_attr(not(all(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use futures_util::task::AtomicWaker;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::CallRequest;
+use crate::run::pace::{Cost, Pace};
+use crate::{CallError, Payload};
+
+/// What a peer may hold when the budget is spent.
+pub(super) const FLOOR: usize = 256 << 10;
+
+/// For how long a peer may give nothing back when the budget is spent.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// How often it is found out who holds the most.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How much peers may hold.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Of one peer, and of all together.
+    pub(super) peer: usize,
+    pub(super) all: usize,
+    /// How many requests are run at a time, of one peer and of all together.
+    pub(super) peer_running: usize,
+    pub(super) all_running: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { peer: 64 << 20, all: 256 << 20, peer_running: 16_384, all_running: 65_536 }
+    }
+}
+
+/// The budget of all peers of a handler.
+pub(super) struct Budget {
+    limits: Limits,
+    used: AtomicUsize,
+    /// Of these, what is kept of announcements.
+    kept: AtomicUsize,
+    running: AtomicUsize,
+    watched: Mutex<Watched>,
+    pace: Arc<Pace>,
+}
+
+/// The peers that can be disconnected.
+struct Watched {
+    looked: Instant,
+    peers: Vec<Seen>,
+}
+
+struct Seen {
+    share: Weak<Share>,
+    /// How much it had given back when it last gave something back.
+    returned: usize,
+    since: Instant,
+}
+
+/// Why a peer gets no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// It holds as much as it may.
+    Peer,
+    /// All together do.
+    All,
+}
+
+impl Budget {
+    pub(super) fn new(limits: Limits) -> Arc<Self> {
+        let watched = Mutex::new(Watched { looked: Instant::now(), peers: Vec::new() });
+        let [used, kept, running] = [0; 3].map(AtomicUsize::new);
+        Arc::new(Self { limits, used, kept, running, watched, pace: Pace::new() })
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Whether half of the budget is spent, so that requests had better wait where they are.
+    pub(super) fn is_spent(&self) -> bool {
+        self.used.load(Ordering::Relaxed) >= self.limits.all / 2
+    }
+
+    /// A share for a peer.
+    pub(super) fn share(self: &Arc<Self>) -> Arc<Share> {
+        Arc::new(Share {
+            budget: self.clone(),
+            used: AtomicUsize::new(0),
+            kept: AtomicUsize::new(0),
+            returned: AtomicUsize::new(0),
+            tight: AtomicBool::new(false),
+            reader: AtomicWaker::new(),
+            evicted: CancellationToken::new(),
+            cost: Cost::new(&self.pace),
+        })
+    }
+
+    /// A share for a peer that is disconnected if it holds too much: see [`Share::evicted`].
+    pub(super) fn watched_share(self: &Arc<Self>) -> Arc<Share> {
+        let share = self.share();
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.peers.retain(|seen| seen.share.strong_count() > 0);
+        watched.peers.push(Seen { share: Arc::downgrade(&share), returned: 0, since: Instant::now() });
+        share
+    }
+
+    /// Disconnects the peer that holds the most of those that give nothing back, or hold far more than their part.
+    #[cold]
+    fn make_room(&self) {
+        let now = Instant::now();
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.duration_since(watched.looked) < LOOK {
+            return;
+        }
+        watched.looked = now;
+        let part = self.limits.all / watched.peers.len().max(1);
+        let mut most: Option<(usize, Arc<Share>)> = None;
+        for seen in &mut watched.peers {
+            let Some(share) = seen.share.upgrade() else { continue };
+            let used = share.used.load(Ordering::Relaxed).saturating_sub(share.kept.load(Ordering::Relaxed));
+            let returned = share.returned.load(Ordering::Relaxed);
+            if used <= FLOOR || returned != seen.returned {
+                (seen.returned, seen.since) = (returned, now);
+            }
+            let is_idle = now.duration_since(seen.since) >= IDLE;
+            let holds_much = used > FLOOR && (is_idle || used > part.saturating_mul(4));
+            if holds_much && !share.evicted.is_cancelled() && most.as_ref().is_none_or(|(held, _)| used > *held) {
+                most = Some((used, share));
+            }
+        }
+        drop(watched);
+        if let Some((held, share)) = most {
+            tracing::warn!(held, "a peer is disconnected: all memory for peers is in use, and it holds the most");
+            share.evicted.cancel();
+        }
+    }
+}
+
+/// What one peer holds.
+pub(super) struct Share {
+    budget: Arc<Budget>,
+    used: AtomicUsize,
+    /// Of these, what is kept of its announcements: it is as idle as it should be.
+    kept: AtomicUsize,
+    /// All that it has given back so far.
+    returned: AtomicUsize,
+    /// Whether it was refused something lately.
+    tight: AtomicBool,
+    /// Woken when it gives something back after it has held too much.
+    reader: AtomicWaker,
+    evicted: CancellationToken,
+    /// The time that it takes.
+    cost: Arc<Cost>,
+}
+
+impl Share {
+    /// Takes bytes, if the peer may hold them.
+    pub(super) fn take(&self, bytes: usize) -> Result<(), Spent> {
+        let own = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let all = self.budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let limits = &self.budget.limits;
+        let spent = if own > limits.peer {
+            Spent::Peer
+        } else if all > limits.all && own > FLOOR {
+            Spent::All
+        } else {
+            return Ok(());
+        };
+        self.undo(bytes);
+        self.tight.store(true, Ordering::Relaxed);
+        if spent == Spent::All {
+            self.budget.make_room();
+        }
+        Err(spent)
+    }
+
+    /// Takes bytes of one thing: what is larger than a peer may hold is taken all the same if the peer holds nothing else.
+    fn take_one(&self, bytes: usize) -> Result<(), Spent> {
+        let limits = &self.budget.limits;
+        let is_alone = bytes > limits.peer && bytes <= limits.all / 2 && self.used.load(Ordering::Relaxed) <= FLOOR;
+        if is_alone && self.budget.used.load(Ordering::Relaxed).saturating_add(bytes) <= limits.all {
+            self.take_anyway(bytes);
+            return Ok(());
+        }
+        self.take(bytes)
+    }
+
+    /// Takes bytes that cannot be refused.
+    pub(super) fn take_anyway(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn undo(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives bytes back.
+    pub(super) fn give_back(&self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        self.undo(bytes);
+        self.returned.fetch_add(bytes, Ordering::Relaxed);
+        // Seldom true: a fast path for those that hold little.
+        if self.tight.load(Ordering::Relaxed) && self.tight.swap(false, Ordering::AcqRel) {
+            self.reader.wake();
+        }
+    }
+
+    /// Whether so many bytes of announcements could be kept: all peers together may use half of the budget for them.
+    pub(super) fn could_keep(&self, bytes: usize) -> bool {
+        let kept = self.budget.kept.load(Ordering::Relaxed).saturating_add(bytes);
+        let fits = kept <= self.budget.limits.all / 2 && self.take(bytes).is_ok();
+        if fits {
+            self.undo(bytes);
+        }
+        fits
+    }
+
+    /// Keeps so many bytes of announcements in all, instead of what was kept before. One at a time.
+    pub(super) fn keep(&self, bytes: usize) {
+        let before = self.kept.swap(bytes, Ordering::Relaxed);
+        self.budget.kept.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.kept.fetch_sub(before, Ordering::Relaxed);
+        self.take_anyway(bytes);
+        self.give_back(before);
+    }
+
+    /// True if the peer was refused something and has given nothing back since.
+    pub(super) fn is_tight(&self) -> bool {
+        self.tight.load(Ordering::Relaxed)
+    }
+
+    /// True if the peer holds so much that nothing more should be read from it.
+    pub(super) fn is_spent(&self) -> bool {
+        let used = self.used.load(Ordering::Relaxed);
+        used >= self.budget.limits.peer / 2
+            || (used > FLOOR && self.budget.used.load(Ordering::Relaxed) >= self.budget.limits.all)
+    }
+
+    /// Has the task woken when something is given back.
+    pub(super) fn wake_reader(&self, waker: &std::task::Waker) {
+        self.reader.register(waker);
+        self.tight.store(true, Ordering::Release);
+    }
+
+    /// How much the peer holds.
+    #[cfg(test)]
+    fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Cancelled when the peer is to be disconnected, so that others have room.
+    pub(super) fn evicted(&self) -> &CancellationToken {
+        &self.evicted
+    }
+
+    /// What the peer costs in time, and whose turn it is.
+    pub(super) fn cost(&self) -> &Arc<Cost> {
+        &self.cost
+    }
+
+    /// Takes what a request holds as long as it is run.
+    pub(super) fn request(self: &Arc<Self>, request: &CallRequest) -> Result<Charge, CallError> {
+        let limits = self.budget.limits;
+        if self.budget.running.fetch_add(1, Ordering::Relaxed) >= limits.all_running {
+            self.budget.running.fetch_sub(1, Ordering::Relaxed);
+            let message = format!(
+                "the worker runs {} requests already, which is its limit (`CallHandler::with_max_running_in_all`)",
+                limits.all_running
+            );
+            return Err(CallError::execution(message).with_details(json!({ "limit": limits.all_running })));
+        }
+        // Gives the count back if the bytes are refused.
+        let mut charge = Charge { share: self.clone(), bytes: 0 };
+        let bytes = weight(request);
+        self.take_one(bytes).map_err(|spent| self.refusal(spent, "requests and answers of this peer"))?;
+        charge.bytes = bytes;
+        Ok(charge)
+    }
+
+    /// The error of what the peer may not hold.
+    pub(super) fn refusal(&self, spent: Spent, what: &str) -> CallError {
+        let (whose, limit, option) = match spent {
+            Spent::Peer => ("one peer", self.budget.limits.peer, "the first"),
+            Spent::All => ("all peers", self.budget.limits.all, "the second"),
+        };
+        let message = format!(
+            "{what} hold too much memory: {whose} may hold {limit} bytes ({option} of `CallHandler::with_max_bytes`); \
+             try again later"
+        );
+        CallError::execution(message).with_details(json!({ "limit": limit }))
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let (left, kept) = (*self.used.get_mut(), *self.kept.get_mut());
+        self.budget.used.fetch_sub(left, Ordering::Relaxed);
+        self.budget.kept.fetch_sub(kept, Ordering::Relaxed);
+    }
+}
+
+/// What a request holds; given back when it is over.
+pub(super) struct Charge {
+    share: Arc<Share>,
+    bytes: usize,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.share.give_back(self.bytes);
+        self.share.budget.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// About how much memory a request takes: what is around it, its text, and the values in the text.
+fn weight(request: &CallRequest) -> usize {
+    /// A task, its place in a table, the request itself.
+    const REQUEST: usize = 1_024;
+    /// A value in memory, with the room that a list keeps for more of them.
+    const VALUE: usize = size_of::<Value>() * 3 / 2;
+    // What comes as a value was in this process before.
+    let Payload::Raw(text) = &request.input else { return 0 };
+    let mut around = REQUEST + request.operation_id.len();
+    if !request.metadata.is_empty() {
+        around += request.metadata.iter().map(|(name, value)| name.len() + VALUE + in_memory(value)).sum::<usize>();
+    }
+    if let Some(identity) = &request.identity {
+        let texts = identity.scopes.iter().chain(identity.resources.values().flatten());
+        around += texts.map(|text| text.len() + size_of::<String>()).sum::<usize>() + identity.id.len();
+        around += identity.resources.keys().map(|name| name.len() + 64).sum::<usize>();
+    }
+    let text = text.get().as_bytes();
+    // Short ones are taken for what they can be at most, for counting costs time.
+    let values = if text.len() <= 256 { text.len() / 4 } else { text.iter().filter(|byte| **byte == b',').count() };
+    around + text.len() + values * VALUE
+}
+
+/// How much memory a value has beside itself, about. It is as deep as a parser lets it be.
+fn in_memory(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| size_of::<Value>() + in_memory(item)).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + 2 * size_of::<Value>() + in_memory(value)).sum()
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget() -> Arc<Budget> {
+        Budget::new(Limits { peer: 4 << 20, all: 8 << 20, peer_running: 10, all_running: 3 })
+    }
+
+    #[test]
+    fn a_peer_has_a_limit_and_all_together_have_one() {
+        let budget = budget();
+        let (one, two, three) = (budget.share(), budget.share(), budget.share());
+        assert_eq!(one.take(5 << 20), Err(Spent::Peer));
+        assert_eq!((one.take(4 << 20), two.take(4 << 20)), (Ok(()), Ok(())));
+        assert_eq!(three.take(FLOOR + 1), Err(Spent::All));
+        assert!(three.is_tight());
+        // Those that hold little go on.
+        assert_eq!(three.take(FLOOR), Ok(()));
+        one.give_back(4 << 20);
+        assert_eq!(three.take(1 << 20), Ok(()));
+        drop((one, two, three));
+        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn whoever_holds_the_most_is_disconnected() {
+        let budget = Budget::new(Limits { peer: 8 << 20, all: 8 << 20, ..Limits::default() });
+        let shares: Vec<_> = (0..8).map(|_| budget.watched_share()).collect();
+        assert_eq!(shares[0].take(7 << 20), Ok(()));
+        std::thread::sleep(LOOK);
+        assert_eq!(shares[1].take(2 << 20), Err(Spent::All));
+        assert!(shares[0].evicted().is_cancelled() && !shares[1].evicted().is_cancelled());
+    }
+
+    #[test]
+    fn requests_are_counted_over_all() {
+        let budget = budget();
+        let (one, two) = (budget.share(), budget.share());
+        let request = CallRequest::new("a.b", serde_json::Value::Null);
+        let held = [one.request(&request).unwrap(), one.request(&request).unwrap(), two.request(&request).unwrap()];
+        assert!(two.request(&request).is_err());
+        drop(held);
+        assert!(two.request(&request).is_ok());
+        assert_eq!((one.used(), two.used()), (0, 0));
+    }
+}

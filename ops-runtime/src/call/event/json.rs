@@ -1,0 +1,602 @@
+//! The JSON of call events and transport frames.
+//!
+//! A frame is read in one go: `type` comes first in all that we write, so that the payload is read as what it is. Where it
+//! comes later, the payload is kept as text until then. Data are never parsed on the way: they stay JSON text until
+//! somebody gives them a type.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_core::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_core::ser::{Error, Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::call::event::cut;
+use crate::call::{Announcement, CallEvent, CallRequest, Frame, Malformed, RequestId};
+use crate::model::json::{fields, read_text};
+use crate::record::{Record, put, put_some};
+use crate::{
+    AccessControl, CallError, ErrorCode, InvalidId, OperationKind, OperationSpec, Payload, ResponseEnvelope, Text,
+};
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        read_text(d, "the id of a request", |id| Self::from(id))
+    }
+}
+
+/// Text is passed on as it is, once it has turned out to be JSON.
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Value(value) => value.serialize(s),
+            Self::Json(text) => serde_json::from_slice::<&RawValue>(text).map_err(S::Error::custom)?.serialize(s),
+            Self::Raw(text) => text.serialize(s),
+            Self::Body(body) => body.serialize(s),
+        }
+    }
+}
+
+/// Reads any JSON as text, without parsing it.
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(d).map(Self::Raw)
+    }
+}
+
+fields!(CallRequest {
+    "requestId" => request_id: required,
+    "operationId" => operation_id: required,
+    "input" => input: required,
+    "parentRequestId" => parent_request_id: some,
+    "deadline" => deadline: some_number,
+    "timeLeft" => time_left: some_number,
+    "windowBytes" => window_bytes: some_number,
+    "idleTimeout" => idle_timeout: some_number,
+    "identity" => identity: some,
+    "metadata" => metadata: filled,
+});
+
+struct Responded {
+    request_id: RequestId,
+    output: ResponseEnvelope<Payload>,
+}
+
+fields!(Responded {
+    "requestId" => request_id: required,
+    "output" => output: required,
+});
+
+/// Of `call.completed` and `call.aborted`.
+struct Ended {
+    request_id: RequestId,
+}
+
+fields!(Ended {
+    "requestId" => request_id: required,
+});
+
+struct Failed {
+    request_id: RequestId,
+    code: ErrorCode,
+    message: Text,
+    details: Option<Aside>,
+    /// Whether a subscription goes on after it.
+    more: bool,
+}
+
+fields!(Failed {
+    "requestId" => request_id: required,
+    "code" => code: required,
+    "message" => message: required,
+    "details" => details: some,
+    "more" => more: flag,
+});
+
+struct Credit {
+    request_id: RequestId,
+    items: u32,
+}
+
+fields!(Credit {
+    "requestId" => request_id: required,
+    "items" => items: number,
+});
+
+/// How many values the schemas of a message may hold; beyond, specs are read without their schemas.
+const MAX_VALUES: usize = 400_000;
+
+/// Specs that are shared.
+#[derive(Default)]
+struct Specs(Vec<Arc<OperationSpec>>);
+
+impl Specs {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for Specs {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Specs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of specs")
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut specs: A) -> Result<Specs, A::Error> {
+                let (mut read, mut values) = (Vec::new(), 0_usize);
+                while let Some(text) = specs.next_element::<Box<RawValue>>()? {
+                    let own = values_in(text.get());
+                    let spec = if values.saturating_add(own) <= MAX_VALUES {
+                        values += own;
+                        serde_json::from_str::<OperationSpec>(text.get())
+                    } else {
+                        serde_json::from_str::<Bare>(text.get())
+                            .and_then(|bare| bare.into_spec().map_err(de::Error::custom))
+                    };
+                    read.push(Arc::new(spec.map_err(de::Error::custom)?));
+                }
+                Ok(Specs(read))
+            }
+        }
+        d.deserialize_seq(Each)
+    }
+}
+
+/// How many values a JSON text holds, at most.
+fn values_in(text: &str) -> usize {
+    text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
+}
+
+/// A spec without its schemas.
+struct Bare {
+    name: Text,
+    namespace: Text,
+    version: Text,
+    kind: OperationKind,
+    access: AccessControl,
+    deprecated: bool,
+}
+
+fields!(Bare {
+    "name" => name: required,
+    "namespace" => namespace: required,
+    "version" => version: required,
+    "type" => kind: required,
+    "accessControl" => access: required,
+    "deprecated" => deprecated: flag,
+});
+
+impl Bare {
+    fn into_spec(self) -> Result<OperationSpec, InvalidId> {
+        let mut spec = OperationSpec::new(self.kind, &self.namespace, &self.name)?;
+        (spec.version, spec.access, spec.deprecated) = (self.version, self.access, self.deprecated);
+        Ok(spec)
+    }
+}
+
+/// A value that counts only if it is not too large to be read: what goes with a message, but is not its data.
+#[derive(Default)]
+struct Aside(Option<Value>);
+
+impl<'de> Deserialize<'de> for Aside {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(d)?;
+        if values_in(text.get()) > MAX_VALUES {
+            return Ok(Self(None));
+        }
+        serde_json::from_str(text.get()).map(|value| Self(Some(value))).map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for Aside {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(s)
+    }
+}
+
+/// As it is read; it is written from the announcement itself.
+struct Announced {
+    add: Specs,
+    remove: Vec<Text>,
+    more: bool,
+    max_message: Option<u64>,
+}
+
+fields!(Announced {
+    "add" => add: filled,
+    "remove" => remove: filled,
+    "more" => more: flag,
+    "maxMessage" => max_message: some_number,
+});
+
+impl Serialize for Specs {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(self.0.iter().map(|spec| &**spec))
+    }
+}
+
+/// The requests that a worker runs.
+struct Running {
+    request_ids: Vec<RequestId>,
+}
+
+fields!(Running {
+    "requestIds" => request_ids: required,
+});
+
+/// What `type` says.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Requested,
+    Responded,
+    Completed,
+    Aborted,
+    Error,
+    Credit,
+    Announce,
+    Drain,
+    Drained,
+    Running,
+    Unknown,
+}
+
+impl Kind {
+    fn of(frame: &Frame) -> Self {
+        match frame {
+            Frame::Event(CallEvent::Requested(_)) => Self::Requested,
+            Frame::Event(CallEvent::Responded { .. }) => Self::Responded,
+            Frame::Event(CallEvent::Completed { .. }) => Self::Completed,
+            Frame::Event(CallEvent::Aborted { .. }) => Self::Aborted,
+            Frame::Event(CallEvent::Error { .. } | CallEvent::ItemError { .. }) => Self::Error,
+            Frame::Credit { .. } => Self::Credit,
+            Frame::Announce(_) => Self::Announce,
+            Frame::Drain => Self::Drain,
+            Frame::Drained => Self::Drained,
+            Frame::Running { .. } => Self::Running,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Requested => "call.requested",
+            Self::Responded => "call.responded",
+            Self::Completed => "call.completed",
+            Self::Aborted => "call.aborted",
+            Self::Error => "call.error",
+            Self::Credit => "link.credit",
+            Self::Announce => "link.announce",
+            Self::Drain => "link.drain",
+            Self::Drained => "link.drained",
+            Self::Running => "link.running",
+            Self::Unknown => "",
+        }
+    }
+
+    fn named(name: &str) -> Self {
+        match name {
+            "call.requested" => Self::Requested,
+            "call.responded" => Self::Responded,
+            "call.completed" => Self::Completed,
+            "call.aborted" => Self::Aborted,
+            "call.error" => Self::Error,
+            "link.credit" => Self::Credit,
+            "link.announce" => Self::Announce,
+            "link.drain" => Self::Drain,
+            "link.drained" => Self::Drained,
+            "link.running" => Self::Running,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        read_text(d, "the type of a frame", Self::named)
+    }
+}
+
+/// The payload of a frame as it is written.
+struct Body<'a>(&'a Frame);
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if let Frame::Event(CallEvent::Requested(request)) = self.0 {
+            return request.serialize(s);
+        }
+        let mut m = s.serialize_map(None)?;
+        if let Some(id) = self.0.request_id() {
+            put(&mut m, "requestId", id)?;
+        }
+        match self.0 {
+            Frame::Event(CallEvent::Responded { output, .. }) => put(&mut m, "output", output)?,
+            Frame::Event(CallEvent::Error { error, .. }) => error.write(&mut m)?,
+            Frame::Event(CallEvent::ItemError { error, .. }) => {
+                error.write(&mut m)?;
+                put(&mut m, "more", &true)?;
+            }
+            Frame::Credit { items, .. } => put(&mut m, "items", items)?,
+            Frame::Running { request_ids } => put(&mut m, "requestIds", request_ids)?,
+            Frame::Announce(Announcement { add, remove, more, max_message }) => {
+                if !add.is_empty() {
+                    put(&mut m, "add", &add.iter().map(|spec| &**spec).collect::<Vec<_>>())?;
+                }
+                if !remove.is_empty() {
+                    put(&mut m, "remove", remove)?;
+                }
+                if *more {
+                    put(&mut m, "more", more)?;
+                }
+                put_some(&mut m, "maxMessage", max_message)?;
+            }
+            Frame::Event(_) | Frame::Drain | Frame::Drained => {}
+        }
+        m.end()
+    }
+}
+
+impl Serialize for Frame {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut m = s.serialize_map(None)?;
+        put(&mut m, "type", &Kind::of(self).as_str())?;
+        if let Some(id) = self.request_id() {
+            put(&mut m, "id", id)?;
+        }
+        put(&mut m, "payload", &Body(self))?;
+        m.end()
+    }
+}
+
+impl Serialize for CallEvent {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        // A copy, where it is no frame already: nothing on the way of a call writes an event by itself.
+        Frame::Event(self.clone()).serialize(s)
+    }
+}
+
+impl<'de> Deserialize<'de> for Frame {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let Message(frame) = Message::deserialize(d)?;
+        frame.ok_or_else(|| de::Error::custom("the `type` is not that of a frame"))
+    }
+}
+
+impl<'de> Deserialize<'de> for CallEvent {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        match Frame::deserialize(d)? {
+            Frame::Event(event) => Ok(event),
+            _ => Err(de::Error::custom("the frame is no call event")),
+        }
+    }
+}
+
+/// A frame, or one of a type that is not known.
+struct Message(Option<Frame>);
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_map(MessageVisitor)
+    }
+}
+
+struct MessageVisitor;
+
+impl<'de> Visitor<'de> for MessageVisitor {
+    type Value = Message;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object (Frame)")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Message, A::Error> {
+        let (mut kind, mut id, mut payload) = (None, None::<RequestId>, None::<Result<Message, Box<RawValue>>>);
+        while let Some(member) = map.next_key()? {
+            match (member, kind) {
+                (Member::Type, _) => kind = Some(map.next_value::<Kind>()?),
+                (Member::Id, _) => id = map.next_value()?,
+                (Member::Payload, Some(kind)) => payload = Some(Ok(Message(read(kind, &mut map)?))),
+                (Member::Payload, None) => payload = Some(Err(map.next_value()?)),
+                (Member::Unknown, _) => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let missing = <A::Error as de::Error>::missing_field;
+        let kind = kind.ok_or_else(|| missing("type"))?;
+        let frame = match payload.ok_or_else(|| missing("payload"))? {
+            Ok(Message(frame)) => frame,
+            Err(text) => parse(kind, &text).map_err(de::Error::custom)?,
+        };
+        if let (Some(id), Some(own)) = (id, frame.as_ref().and_then(Frame::request_id))
+            && id != *own
+        {
+            return Err(de::Error::custom("the `id` is not the payload's `requestId`"));
+        }
+        Ok(Message(frame))
+    }
+}
+
+/// The members of a frame.
+enum Member {
+    Type,
+    Id,
+    Payload,
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for Member {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = Member;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a property name")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Member, E> {
+                Ok(match name {
+                    "type" => Member::Type,
+                    "id" => Member::Id,
+                    "payload" => Member::Payload,
+                    _ => Member::Unknown,
+                })
+            }
+        }
+        d.deserialize_identifier(Name)
+    }
+}
+
+/// Reads the payload that comes next.
+fn read<'de, A: MapAccess<'de>>(kind: Kind, map: &mut A) -> Result<Option<Frame>, A::Error> {
+    Ok(Some(match kind {
+        Kind::Requested => CallEvent::Requested(Box::new(map.next_value()?)).into(),
+        Kind::Responded => map.next_value::<Responded>()?.into(),
+        Kind::Completed => CallEvent::Completed { request_id: map.next_value::<Ended>()?.request_id }.into(),
+        Kind::Aborted => CallEvent::Aborted { request_id: map.next_value::<Ended>()?.request_id }.into(),
+        Kind::Error => map.next_value::<Failed>()?.into(),
+        Kind::Credit => map.next_value::<Credit>()?.into(),
+        Kind::Announce => map.next_value::<Announced>()?.into(),
+        Kind::Running => Frame::Running { request_ids: map.next_value::<Running>()?.request_ids },
+        Kind::Drain | Kind::Drained | Kind::Unknown => {
+            map.next_value::<IgnoredAny>()?;
+            return Ok(empty(kind));
+        }
+    }))
+}
+
+/// Reads a payload that came before its type.
+fn parse(kind: Kind, text: &RawValue) -> Result<Option<Frame>, serde_json::Error> {
+    use serde_json::from_str;
+    let text = text.get();
+    Ok(Some(match kind {
+        Kind::Requested => CallEvent::Requested(Box::new(from_str(text)?)).into(),
+        Kind::Responded => from_str::<Responded>(text)?.into(),
+        Kind::Completed => CallEvent::Completed { request_id: from_str::<Ended>(text)?.request_id }.into(),
+        Kind::Aborted => CallEvent::Aborted { request_id: from_str::<Ended>(text)?.request_id }.into(),
+        Kind::Error => from_str::<Failed>(text)?.into(),
+        Kind::Credit => from_str::<Credit>(text)?.into(),
+        Kind::Announce => from_str::<Announced>(text)?.into(),
+        Kind::Running => Frame::Running { request_ids: from_str::<Running>(text)?.request_ids },
+        Kind::Drain | Kind::Drained | Kind::Unknown => return Ok(empty(kind)),
+    }))
+}
+
+/// A frame whose payload says nothing.
+fn empty(kind: Kind) -> Option<Frame> {
+    match kind {
+        Kind::Drain => Some(Frame::Drain),
+        Kind::Drained => Some(Frame::Drained),
+        _ => None,
+    }
+}
+
+impl From<Responded> for Frame {
+    fn from(Responded { request_id, output }: Responded) -> Self {
+        CallEvent::Responded { request_id, output }.into()
+    }
+}
+
+impl From<Failed> for Frame {
+    fn from(Failed { request_id, code, message, details, more }: Failed) -> Self {
+        let error =
+            CallError::new(code, message).with_details(details.and_then(|Aside(details)| details).unwrap_or_default());
+        match more {
+            true => CallEvent::ItemError { request_id, error }.into(),
+            false => CallEvent::Error { request_id, error }.into(),
+        }
+    }
+}
+
+impl From<Credit> for Frame {
+    fn from(Credit { request_id, items }: Credit) -> Self {
+        Self::Credit { request_id, items }
+    }
+}
+
+impl From<Announced> for Frame {
+    fn from(Announced { add, remove, more, max_message }: Announced) -> Self {
+        Self::Announce(Announcement { add: add.0, remove, more, max_message })
+    }
+}
+
+/// Whether what goes with the data of a message is so many values that they are not to be read: data stay text, these do
+/// not.
+#[cold]
+fn is_top_heavy(text: &str) -> bool {
+    #[derive(Default)]
+    struct Output {
+        meta: Option<Box<RawValue>>,
+        warnings: Option<Box<RawValue>>,
+    }
+    fields!(Output {
+        "meta" => meta: some,
+        "warnings" => warnings: some,
+    });
+    #[derive(Default)]
+    struct Payload {
+        metadata: Option<Box<RawValue>>,
+        identity: Option<Box<RawValue>>,
+        ids: Option<Box<RawValue>>,
+        remove: Option<Box<RawValue>>,
+        output: Option<Output>,
+    }
+    fields!(Payload {
+        "metadata" => metadata: some,
+        "identity" => identity: some,
+        "requestIds" => ids: some,
+        "remove" => remove: some,
+        "output" => output: some,
+    });
+    struct Outline {
+        payload: Option<Payload>,
+    }
+    fields!(Outline {
+        "payload" => payload: some,
+    });
+    let Ok(Outline { payload: Some(payload) }) = serde_json::from_str(text) else { return false };
+    let Payload { metadata, identity, ids, remove, output } = payload;
+    let Output { meta, warnings } = output.unwrap_or_default();
+    let parts = [metadata, identity, ids, remove, meta, warnings];
+    parts.into_iter().flatten().any(|part| values_in(part.get()) > MAX_VALUES)
+}
+
+pub(crate) fn decode_frame(text: &str) -> Result<Option<Frame>, Malformed> {
+    if text.len() > MAX_VALUES && values_in(text) > MAX_VALUES && is_top_heavy(text) {
+        let message = format!("more than {MAX_VALUES} values go with the data of the message");
+        return Err(Malformed { message, ..malformed(text, &de::Error::custom("")) });
+    }
+    match serde_json::from_str(text) {
+        Ok(Message(frame)) => Ok(frame),
+        Err(error) => Err(malformed(text, &error)),
+    }
+}
+
+/// What can be read of a message that is no frame: enough to tell whoever waits for it.
+#[cold]
+fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
+    /// The head of a frame whose payload may be anything.
+    struct Head {
+        kind: Option<String>,
+        id: Option<RequestId>,
+    }
+    fields!(Head {
+        "type" => kind: some,
+        "id" => id: some,
+    });
+    let head = serde_json::from_str(text).unwrap_or(Head { kind: None, id: None });
+    Malformed {
+        kind: head.kind.map(cut),
+        // One that is longer than any that is meant well is not said again.
+        request_id: head.id.filter(|id| id.len() <= RequestId::LONGEST),
+        message: cut(error.to_string()),
+    }
+}

@@ -1,0 +1,154 @@
+//! What a peer has announced, within bounds.
+
+// Each transport uses its part.
+#![cfg_attr(not(all(feature = "nats", feature = "redis", feature = "websocket")), allow(dead_code))]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use super::announced::bare;
+use crate::{OperationSpec, Text};
+
+/// How many operations one peer may announce.
+const MAX_OPERATIONS: usize = 20_000;
+
+/// How large one spec may be in memory; one that is larger is kept without its schemas.
+const MAX_SPEC: usize = 1 << 20;
+
+/// How large a spec without its schemas may be; one that is larger is not kept.
+const MAX_BARE: usize = 16 << 10;
+
+/// How much memory the specs of one peer may take, unless its configuration says otherwise.
+pub(super) const MAX_ANNOUNCED: usize = 32 << 20;
+
+/// The operations that a peer serves.
+#[derive(Default)]
+pub(super) struct Heard {
+    specs: BTreeMap<Text, (Arc<OperationSpec>, usize)>,
+    bytes: usize,
+    /// Whether it was said that there is too much.
+    told: bool,
+}
+
+impl Heard {
+    /// Takes over an operation, whole or without its schemas, as much as there is room for: up to `limit` bytes of specs
+    /// with schemas, and what `take` allows.
+    pub(super) fn add(
+        &mut self,
+        spec: Arc<OperationSpec>,
+        limit: usize,
+        take: impl Fn(usize) -> bool,
+    ) -> Option<Arc<OperationSpec>> {
+        let before = self.specs.get(&spec.id).map(|(_, bytes)| *bytes);
+        if before.is_none() && self.specs.len() >= MAX_OPERATIONS {
+            self.tell();
+            return None;
+        }
+        let others = self.bytes - before.unwrap_or(0);
+        let mut kept = (weight(&spec), spec);
+        if kept.0 > MAX_SPEC || others.saturating_add(kept.0) > limit || !take(kept.0) {
+            self.tell();
+            let spec = bare(&kept.1);
+            kept = (weight(&spec), Arc::new(spec));
+            if kept.0 > MAX_BARE || !take(kept.0) {
+                return None;
+            }
+        }
+        let (bytes, spec) = kept;
+        self.bytes = others + bytes;
+        self.specs.insert(spec.id.clone(), (spec.clone(), bytes));
+        Some(spec)
+    }
+
+    fn tell(&mut self) {
+        if !std::mem::replace(&mut self.told, true) {
+            tracing::warn!(
+                "a peer announces more than is kept: some operations are kept without schemas, or not at all"
+            );
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: &str) -> bool {
+        let removed = self.specs.remove(id);
+        if let Some((_, bytes)) = &removed {
+            self.bytes -= bytes;
+        }
+        removed.is_some()
+    }
+
+    /// How many bytes they take, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&Arc<OperationSpec>> {
+        self.specs.get(id).map(|(spec, _)| spec)
+    }
+
+    /// All of them, in the order of their ids.
+    pub(super) fn specs(&self) -> impl Iterator<Item = &Arc<OperationSpec>> {
+        self.specs.values().map(|(spec, _)| spec)
+    }
+}
+
+/// About how much memory a spec takes: its text, and the values in its schemas.
+fn weight(spec: &OperationSpec) -> usize {
+    /// Counts what is written, and the commas in it.
+    #[derive(Default)]
+    struct Count {
+        bytes: usize,
+        values: usize,
+    }
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.bytes += bytes.len();
+            self.values += bytes.iter().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count::default();
+    match serde_json::to_writer(&mut count, spec) {
+        // A map of values costs more than its text.
+        Ok(()) => size_of::<OperationSpec>() + count.bytes + count.values * 96,
+        Err(_) => usize::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{OperationKind, Schema};
+
+    fn spec(name: &str, bytes: usize) -> Arc<OperationSpec> {
+        let mut spec = OperationSpec::new(OperationKind::Query, "a", name).unwrap();
+        spec.input = Schema::from(json!({ "description": "x".repeat(bytes) }));
+        Arc::new(spec)
+    }
+
+    #[test]
+    fn what_is_too_large_loses_its_schemas() {
+        let mut heard = Heard::default();
+        let all = |_| true;
+        assert_eq!(heard.add(spec("b", 10), 100_000, all).unwrap(), spec("b", 10));
+        let kept = heard.add(spec("c", 200_000), 100_000, all).unwrap();
+        assert_eq!(serde_json::to_value(&kept.input).unwrap(), json!({}));
+        assert!(heard.bytes() < 10_000);
+        // Again and again, it takes no more.
+        let before = heard.bytes();
+        for _ in 0..10 {
+            heard.add(spec("b", 10), 100_000, all);
+        }
+        assert_eq!(heard.bytes(), before);
+        assert!(heard.add(spec("d", 10), 100_000, |_| false).is_none());
+        assert!(heard.add(spec(&"n".repeat(MAX_BARE), 10), 100_000, all).is_some());
+        assert!(heard.add(spec(&"n".repeat(MAX_BARE), MAX_SPEC), 100_000, all).is_none());
+        assert!(heard.remove("a.b") && heard.remove("a.c") && !heard.remove("a.d"));
+    }
+}

@@ -1,0 +1,112 @@
+//! The entries of streams: who has written them, which are new, and how many are read at a time.
+
+use super::keys::FROM;
+
+/// An entry of a stream: its id, and its fields and their values in turn.
+pub(super) type Entry = (String, Vec<Vec<u8>>);
+
+/// The entries of several streams.
+pub(super) type Entries = Option<Vec<(String, Vec<Entry>)>>;
+
+/// The value of a field.
+pub(super) fn field<'a>(entry: &'a Entry, name: &str) -> Option<&'a [u8]> {
+    entry.1.chunks(2).find_map(|pair| match pair {
+        [field, value] if **field == *name.as_bytes() => Some(&**value),
+        _ => None,
+    })
+}
+
+/// Who has written an entry: `ID`, `ID SEQ` or `ID SEQ N`.
+///
+/// One field and not three, because each costs the server and both sides, for every call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Author<'a> {
+    pub(super) id: &'a str,
+    /// The number that the entry has among those of its author.
+    pub(super) sequence: Option<u64>,
+    /// The number that an event has among those about its request.
+    pub(super) number: Option<u64>,
+}
+
+impl<'a> Author<'a> {
+    /// The author that an entry names.
+    pub(super) fn of(entry: &'a Entry) -> Option<Self> {
+        let mut words = std::str::from_utf8(field(entry, FROM)?).ok()?.split(' ');
+        let id = words.next().filter(|id| is_id(id))?;
+        let mut number = || words.next()?.parse().ok();
+        Some(Self { id, sequence: number(), number: number() })
+    }
+}
+
+/// Whether that may be the id of a caller or a worker: others are kept nowhere.
+pub(super) fn is_id(id: &str) -> bool {
+    (1..=LONGEST_ID).contains(&id.len()) && !id.contains(char::is_whitespace)
+}
+
+/// How long the id of a caller or a worker may be.
+const LONGEST_ID: usize = 256;
+
+/// How many bytes are read from streams at a time, about.
+const BYTES: usize = 4 << 20;
+
+/// How many entries are read at a time: few to begin with, and fewer if they are large.
+pub(super) struct Appetite {
+    entries: usize,
+    most: usize,
+}
+
+impl Appetite {
+    /// Up to so many.
+    pub(super) fn new(most: usize) -> Self {
+        Self { entries: most.min(8), most }
+    }
+
+    pub(super) fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// Learns from what was read: so many entries, with so many bytes in all.
+    pub(super) fn learn(&mut self, entries: usize, bytes: usize) {
+        if bytes > BYTES {
+            self.entries = (self.entries / 4).max(1);
+        } else if entries >= self.entries && bytes < BYTES / 4 {
+            self.entries = (self.entries * 2).min(self.most);
+        }
+    }
+}
+
+/// How many bytes are in an entry.
+pub(super) fn size(entry: &Entry) -> usize {
+    entry.0.len() + entry.1.iter().map(Vec::len).sum::<usize>()
+}
+
+/// Knows which entries of a sender have been read already: those that were written a second time have their old number.
+#[derive(Default)]
+pub(super) struct Sequences(std::collections::HashMap<String, u64>);
+
+impl Sequences {
+    /// Whether an author's entry is new; one without a number always is.
+    pub(super) fn is_new(&mut self, author: Author<'_>) -> bool {
+        let Some(number) = author.sequence else { return true };
+        match self.0.get_mut(author.id) {
+            Some(last) if number <= *last => false,
+            Some(last) => {
+                *last = number;
+                true
+            }
+            None => {
+                // Senders come and go.
+                if self.0.len() >= 100_000 {
+                    self.0.clear();
+                }
+                self.0.insert(author.id.to_owned(), number);
+                true
+            }
+        }
+    }
+}
+
+/// When the server has made an entry, in milliseconds since the Unix epoch.
+pub(super) fn milliseconds_of(id: &str) -> Option<i64> {
+    id.split('-').next()?.parse().ok()
+}

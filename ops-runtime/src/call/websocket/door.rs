@@ -1,0 +1,197 @@
+//! Who may connect to a hub: the hosts by which it is reached, the pages that may, and the handshake itself.
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri, Version, header};
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+
+/// The hosts by which a hub is reached, and the origins of the pages that may connect.
+///
+/// The rules are those of the MCP server over HTTP: `Host` has to name one of the hosts, and `Origin`, if a page of the
+/// web sends one, a page of one of them or one of the origins.
+#[derive(Debug, Clone)]
+pub(super) struct Door {
+    hosts: Vec<(String, Option<u16>)>,
+    origins: Vec<Page>,
+}
+
+/// An origin that is let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Page {
+    scheme: String,
+    host: String,
+    /// `None` for any.
+    port: Option<u16>,
+}
+
+impl Default for Door {
+    /// The local host alone.
+    fn default() -> Self {
+        let mut door = Self { hosts: Vec::new(), origins: Vec::new() };
+        door.set_hosts(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
+        door
+    }
+}
+
+impl Door {
+    pub(super) fn set_hosts(&mut self, hosts: impl IntoIterator<Item = String>) {
+        self.hosts = hosts.into_iter().map(|host| named(&host)).collect();
+    }
+
+    /// Lets pages of another origin in, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
+    pub(super) fn add_origin(&mut self, origin: &str) {
+        let (origin, any) = origin.strip_suffix(":*").map_or((origin, false), |origin| (origin, true));
+        match page(origin) {
+            Some(page) => self.origins.push(Page { port: if any { None } else { page.port }, ..page }),
+            None => tracing::warn!(origin, "this is no origin: `https://HOST` or `https://HOST:PORT`"),
+        }
+    }
+
+    /// Checks the head of a request; the status to refuse it with.
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
+        let host = match one(headers, &header::HOST)? {
+            Some(host) => named(host),
+            // HTTP/2 has it elsewhere.
+            None => named(uri.authority().ok_or(StatusCode::BAD_REQUEST)?.as_str()),
+        };
+        let is_ours = |(name, port): &(String, Option<u16>), of: &str, at: Option<u16>| {
+            name == of && (port.is_none() || *port == at)
+        };
+        if !self.hosts.iter().any(|ours| is_ours(ours, &host.0, host.1)) {
+            tracing::warn!("a request for another host is refused (`Hub::with_hosts`)");
+            return Err(StatusCode::FORBIDDEN);
+        }
+        let Some(origin) = one(headers, &header::ORIGIN)? else { return Ok(()) };
+        let allowed = page(origin).is_some_and(|page| {
+            let web = matches!(page.scheme.as_str(), "http" | "https");
+            let listed = |allowed: &&Page| {
+                allowed.scheme == page.scheme
+                    && allowed.host == page.host
+                    && (allowed.port.is_none() || allowed.port == page.port)
+            };
+            web && self.hosts.iter().any(|ours| is_ours(ours, &page.host, page.port))
+                || self.origins.iter().any(|allowed| listed(&allowed))
+        });
+        if allowed {
+            return Ok(());
+        }
+        tracing::warn!("a request of a page of another origin is refused (`Hub::with_origins`)");
+        Err(StatusCode::FORBIDDEN)
+    }
+}
+
+/// The value of a header that may come once.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, StatusCode> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| StatusCode::BAD_REQUEST),
+        (Some(_), Some(_)) => Err(StatusCode::BAD_REQUEST),
+    }
+}
+
+/// The name and the port of a host.
+fn named(host: &str) -> (String, Option<u16>) {
+    let (name, port) = match Authority::try_from(host.trim()) {
+        Ok(authority) => (authority.host().to_owned(), authority.port_u16()),
+        Err(_) => (host.trim().to_owned(), None),
+    };
+    (name.trim_matches(['[', ']']).to_ascii_lowercase(), port)
+}
+
+/// An origin as it stands in a header, with the port that its scheme implies.
+fn page(origin: &str) -> Option<Page> {
+    let uri = Uri::try_from(origin.trim()).ok()?;
+    let scheme = uri.scheme_str()?.to_ascii_lowercase();
+    let authority = uri.authority()?;
+    let port = authority.port_u16().or(match scheme.as_str() {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    });
+    Some(Page { scheme, host: authority.host().trim_matches(['[', ']']).to_ascii_lowercase(), port })
+}
+
+/// Answers a request for a WebSocket (RFC 6455, section 4.2; RFC 8441 for HTTP/2).
+///
+/// # Errors
+/// The status for a request that is none.
+pub(super) fn upgrade(parts: &Parts) -> Result<Response<Body>, StatusCode> {
+    let has = |name: HeaderName, word: &str| {
+        let words = parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        words.flat_map(|value| value.split(',')).any(|own| own.trim().eq_ignore_ascii_case(word))
+    };
+    if !has(header::SEC_WEBSOCKET_VERSION, "13") {
+        return Err(StatusCode::UPGRADE_REQUIRED);
+    }
+    let mut response = Response::new(Body::empty());
+    if parts.version == Version::HTTP_2 {
+        return if parts.method == Method::CONNECT { Ok(response) } else { Err(StatusCode::METHOD_NOT_ALLOWED) };
+    }
+    if parts.method != Method::GET {
+        return Err(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    if !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
+        return Err(StatusCode::UPGRADE_REQUIRED);
+    }
+    let key = parts.headers.get(header::SEC_WEBSOCKET_KEY).ok_or(StatusCode::BAD_REQUEST)?;
+    let accept = derive_accept_key(key.as_bytes());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    for (name, value) in
+        [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket"), (header::SEC_WEBSOCKET_ACCEPT, &accept)]
+    {
+        headers.insert(name, value.parse().map_err(|_| StatusCode::BAD_REQUEST)?);
+    }
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(door: &Door, host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        door.check(&Uri::from_static("/"), &headers).is_ok()
+    }
+
+    #[test]
+    fn the_local_host_alone() {
+        let door = Door::default();
+        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:9", "[::1]:9", "[::1]"] {
+            assert!(check(&door, host, None), "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example", "127.0.0.2", ""] {
+            assert!(!check(&door, host, None), "{host}");
+        }
+        for origin in ["http://localhost", "https://127.0.0.1:8443", "http://[::1]:3"] {
+            assert!(check(&door, "localhost", Some(origin)), "{origin}");
+        }
+        for origin in
+            ["null", "", "https://evil.example", "file://localhost", "localhost", "http://localhost.evil.example"]
+        {
+            assert!(!check(&door, "localhost", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn others_by_name() {
+        let mut door = Door::default();
+        door.set_hosts(["api.example.com", "api.example.com:8443", "b.example:1"].map(str::to_owned));
+        door.add_origin("https://app.example.com");
+        door.add_origin("http://dev.example.com:*");
+        assert!(check(&door, "api.example.com:8443", None) && !check(&door, "localhost", None));
+        assert!(check(&door, "b.example:1", None) && !check(&door, "b.example:2", None));
+        let page = |origin| check(&door, "api.example.com", Some(origin));
+        assert!(
+            page("https://app.example.com") && page("https://app.example.com:443") && page("https://api.example.com")
+        );
+        assert!(page("http://dev.example.com:3000") && !page("https://dev.example.com"));
+        assert!(!page("http://app.example.com") && !page("https://app.example.com:444"));
+    }
+}

@@ -1,0 +1,210 @@
+//! Reading OpenAPI documents into operations.
+//!
+//! ```
+//! use ops_runtime::openapi::{self, ReadOptions};
+//!
+//! let document = serde_json::json!({
+//!     "openapi": "3.1.0",
+//!     "info": { "title": "Pet shop", "version": "2.0.0" },
+//!     "paths": { "/pets/{id}": { "get": {
+//!         "operationId": "showPet",
+//!         "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } }],
+//!         "responses": { "200": {
+//!             "description": "A pet",
+//!             "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } },
+//!         } },
+//!     } } },
+//!     "components": { "schemas": { "Pet": { "type": "object" } } },
+//! });
+//! let (api, diagnostics) = openapi::read(&document, &ReadOptions::new()).unwrap();
+//! assert_eq!(api.operations[0].id, "pet_shop.showPet");
+//! assert_eq!(api.definitions.as_slice()[0].name, "Pet");
+//! assert!(diagnostics.is_empty());
+//! ```
+//!
+//! What cannot be read costs itself alone and is named in a diagnostic: no document fails because of one schema or
+//! one operation. Schemas keep their names and refer to each other as `#/$defs/Name`, in JSON Schema 2020-12.
+//!
+//! OpenAPI 3.0, 3.1 and 3.2 are read, and Swagger 2.0; JSON and YAML; documents spread over several files, with
+//! references to any part of them.
+//!
+//! The input of an operation is an object with a property for each parameter, under the parameter's name, and one for
+//! the request body, `body`. Of two parameters with one name the later is `{name}_{location}`; beside a parameter
+//! called `body`, the request body is `request_body`. Where an endpoint takes several content types, the optional
+//! property `contentType` says which; if their schemas differ, the body is a `oneOf` of them. Bytes are
+//! `{"type":"string","format":"binary"}`, base64 is `{"type":"string","format":"byte"}`.
+//!
+//! Where a boolean such as `stream` in the body or the query chooses between one result and a stream, the operations set
+//! it themselves: `x_stream` sends `true`, and `x` sends `false` only if the document's default is `true` or the
+//! property is required. It is in neither input. A definition that has the property keeps its name and loses it, unless
+//! something else refers to the definition too; then the inputs refer to `{Name}_without_stream`.
+//!
+//! Successes that differ make a `oneOf`, each under the name of its status (`Ok`, `Created`, ...) as its title. Events
+//! (`text/event-stream`) and lines of JSON (`application/jsonl` and its kin) make subscriptions: `x_stream` where the
+//! endpoint also gives one result. A schema with a discriminator that others name in `allOf` is a union of these; what
+//! it says itself is the definition `{Name}_base`. `readOnly` and `writeOnly` stay in the schemas, with what is required
+//! as it stands: who reads them for one direction takes off what only the other side gives.
+
+// An error ends the reading of a document, so nothing is gained by keeping it small.
+#![allow(clippy::result_large_err)]
+
+mod anchor;
+mod answer;
+mod body;
+mod copies;
+mod definition;
+pub(in crate::documents) mod document;
+mod enumeration;
+mod event;
+mod foreign;
+mod inherit;
+mod media;
+mod name;
+mod operation;
+mod parameter;
+pub(crate) mod pointer;
+mod position;
+pub(in crate::documents) mod reader;
+mod schema;
+mod security;
+mod server;
+pub(crate) mod standalone;
+mod swagger;
+mod switch;
+mod text;
+mod told;
+mod version;
+mod yaml;
+
+use serde_core::de::IgnoredAny;
+use serde_json::Value;
+
+use self::document::{Documents, Limits};
+#[cfg(feature = "mcp-schema")]
+pub(crate) use self::name::namespace;
+use self::reader::Reader;
+use self::version::Version;
+pub use crate::documents::dir::{Directory, FileNamespace, dir_namespaces, load_dir};
+use crate::documents::source::Source;
+use crate::{Api, Definitions, Diagnostic};
+
+/// How a document is read.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// The namespace of the operations; by default the name of the document's file, or its title.
+    pub namespace: Option<String>,
+    /// How many documents are asked for to read one description, those included that cannot be read; 2000 by default.
+    pub max_documents: usize,
+    /// How many bytes all documents of one description may have together; 512 MB by default.
+    pub max_bytes: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { namespace: None, max_documents: 2_000, max_bytes: 512 * 1024 * 1024 }
+    }
+}
+
+impl ReadOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the namespace of the operations. What cannot stand in a namespace becomes `_`.
+    #[must_use]
+    pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Sets how many documents are read for one description, the first included.
+    #[must_use]
+    pub fn with_max_documents(mut self, documents: usize) -> Self {
+        self.max_documents = documents;
+        self
+    }
+
+    /// Sets how many bytes all documents of one description may have together.
+    #[must_use]
+    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+}
+
+/// Reads the document at a location, and all that it refers to.
+///
+/// # Errors
+/// If there is no such document, or if it is not an OpenAPI document.
+pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Result<(Api, Vec<Diagnostic>), Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let documents = Documents::load(location, source, Limits::of(options), &mut diagnostics)?;
+    read_documents(&documents, options, diagnostics).map_err(|error| error.with_document(location))
+}
+
+/// The value of a JSON or YAML text, told apart by content, as [`read`] takes it.
+///
+/// It holds no value nested deeper than 512 levels, and of several values with one key the last.
+///
+/// # Errors
+/// If the text is neither.
+pub fn parse(text: &str) -> Result<Value, Diagnostic> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text::parse(text, &mut Vec::new()).map(|(value, _)| value)
+}
+
+/// Finds where in a text the values at JSON pointers stand: line and column, from 1.
+///
+/// ```
+/// let text = "paths:\n  /pets:\n    get: {}\n";
+/// let found = ops_runtime::openapi::locate(text, &["/paths/~1pets/get", "/paths/~1toys"]);
+/// assert_eq!(found, [Some((3, 5)), None]);
+/// ```
+pub fn locate(text: &str, pointers: &[&str]) -> Vec<Option<(usize, usize)>> {
+    let wanted = pointers.iter().copied().collect();
+    let is_json = text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let found = position::exact(text, is_json, &wanted);
+    pointers.iter().map(|pointer| found.get(*pointer).copied()).collect()
+}
+
+/// Reads a document that is a JSON value already. References to other documents lead nowhere.
+///
+/// # Errors
+/// If the value is not an OpenAPI document.
+pub fn read(document: &Value, options: &ReadOptions) -> Result<(Api, Vec<Diagnostic>), Diagnostic> {
+    read_documents(&Documents::of(document), options, Vec::new())
+}
+
+pub(in crate::documents) fn read_documents(
+    documents: &Documents<'_>,
+    options: &ReadOptions,
+    diagnostics: Vec<(usize, Diagnostic)>,
+) -> Result<(Api, Vec<Diagnostic>), Diagnostic> {
+    let root = documents.root();
+    let version = Version::of(root.value)?;
+    let has = |key: &str| root.value.get(key).is_some_and(Value::is_object);
+    if !has("paths") && (version <= Version::V30 || !has("webhooks") && !has("components")) {
+        let error = Diagnostic::error("/paths", "the document has no `paths`, so it describes no operations");
+        return Err(error.with_help("write `paths: {}` if that is meant"));
+    }
+    let mut reader = Reader::new(documents, version);
+    reader.told.add(diagnostics);
+    let location = documents.get(0).and_then(|root| root.location.as_deref());
+    let info = root.get("info");
+    if let Some(info) = info.as_ref().filter(|info| info.get("version").is_none()) {
+        reader.note(info, "the document does not say its version", "its operations have `1.0.0`");
+    }
+    let title = info.as_ref().and_then(|info| info.text("title"));
+    let namespace = match options.namespace.as_deref().map(|name| name.replace('.', "_")) {
+        Some(namespace) if !namespace.is_empty() => namespace,
+        _ => name::namespace(location, title),
+    };
+    reader.define_components();
+    let mut operations = reader.operations(&namespace);
+    reader.read_definitions();
+    reader.settle_switches(&mut operations);
+    let api = Api::new(Definitions::new(std::mem::take(&mut reader.definitions)), operations);
+    Ok((api, reader.finished_diagnostics()))
+}

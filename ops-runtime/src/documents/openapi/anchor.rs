@@ -1,0 +1,100 @@
+//! Places of documents that have names of their own: `$anchor`, `$dynamicAnchor` and `$id`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::pointer::{Path, Token};
+use crate::documents::source::{has_scheme, join};
+
+/// A way through a document that holds its own names.
+type Trail = Path<'static>;
+
+/// The named places of all documents, by pointer.
+#[derive(Default)]
+pub(super) struct Anchors {
+    anchors: BTreeMap<(usize, String), Trail>,
+    /// The places with this dynamic anchor, and how many have it.
+    dynamic: BTreeMap<(usize, String), (Trail, usize)>,
+    ids: BTreeMap<String, (usize, Trail)>,
+    /// What each document calls itself.
+    own: BTreeMap<usize, String>,
+}
+
+impl Anchors {
+    /// Those of these documents, in their order.
+    pub(super) fn of<'v>(documents: impl Iterator<Item = &'v Value>) -> Self {
+        let mut anchors = Self::default();
+        for (number, value) in documents.enumerate() {
+            let own = value.get("$self").or_else(|| value.get("$id")).and_then(Value::as_str);
+            if let Some(own) = own {
+                anchors.own.insert(number, own.to_owned());
+            }
+            // An explicit stack: the value may be nested deeper than the thread's stack allows.
+            let mut stack = vec![(value, Trail::default())];
+            while let Some((value, at)) = stack.pop() {
+                anchors.note(number, value, &at);
+                match value {
+                    Value::Object(map) => {
+                        let name = |key: &String| at.child(Token::Name(Cow::Owned(key.clone())), 0);
+                        stack.extend(map.iter().rev().map(|(key, value)| (value, name(key))));
+                    }
+                    Value::Array(items) => {
+                        let number = |number| at.child(Token::Number(number), 0);
+                        stack.extend(items.iter().enumerate().rev().map(|(at, item)| (item, number(at))));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        anchors
+    }
+
+    fn note(&mut self, document: usize, value: &Value, at: &Trail) {
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        for key in ["$anchor", "$dynamicAnchor"] {
+            if let Some(name) = text(key) {
+                self.anchors.entry((document, name.to_owned())).or_insert_with(|| at.clone());
+            }
+        }
+        if let Some(name) = text("$dynamicAnchor") {
+            let found = self.dynamic.entry((document, name.to_owned())).or_insert_with(|| (at.clone(), 0));
+            found.1 += 1;
+        }
+        if let Some(id) = text("$id") {
+            // In draft 4 and its followers a fragment of its own was an anchor.
+            match id.strip_prefix('#') {
+                Some(name) => _ = self.anchors.entry((document, name.to_owned())).or_insert_with(|| at.clone()),
+                None => {
+                    let id = self.absolute(document, id.trim_end_matches('#'));
+                    self.ids.entry(id).or_insert_with(|| (document, at.clone()));
+                }
+            }
+        }
+    }
+
+    fn absolute(&self, document: usize, reference: &str) -> String {
+        match self.own.get(&document) {
+            Some(own) if !has_scheme(reference) => join(own, reference),
+            _ => reference.to_owned(),
+        }
+    }
+
+    /// The place with this anchor.
+    pub(super) fn anchor(&self, document: usize, name: &str) -> Option<&Trail> {
+        self.anchors.get(&(document, name.to_owned()))
+    }
+
+    /// The place with this dynamic anchor, if no other place has it.
+    pub(super) fn dynamic(&self, document: usize, name: &str) -> Option<(usize, &Trail)> {
+        let (trail, count) = self.dynamic.get(&(document, name.to_owned()))?;
+        (*count == 1).then_some((document, trail))
+    }
+
+    /// The place with this `$id`, written as the document does or in full.
+    pub(super) fn identified(&self, document: usize, id: &str) -> Option<(usize, &Trail)> {
+        let found = self.ids.get(id).or_else(|| self.ids.get(&self.absolute(document, id)))?;
+        Some((found.0, &found.1))
+    }
+}

@@ -1,0 +1,157 @@
+//! Answers: what an operation gives, by status and content type.
+
+use serde_json::Value;
+
+use super::body::{Alternatives, null};
+use super::document::Node;
+use super::media::{Content, Side};
+use super::reader::Reader;
+use super::version::Version;
+use crate::model::media::Media;
+use crate::{ErrorDefinition, HttpResponse, Schema, StatusRange};
+
+/// The answers of an operation.
+#[derive(Default)]
+pub(super) struct Answers {
+    /// What the operation gives; none if it only streams.
+    pub(super) output: Option<Value>,
+    /// What one item of its stream holds; none if it does not stream.
+    pub(super) item: Option<Value>,
+    pub(super) responses: Vec<HttpResponse>,
+    pub(super) errors: Vec<ErrorDefinition>,
+}
+
+impl<'a> Reader<'a> {
+    /// What the operation answers.
+    pub(super) fn answers(&mut self, operation: &Node<'a>, method: &str) -> Answers {
+        let described = self.described_answers(operation);
+        // Where no success is described, `default` describes it.
+        let by_default = !described.iter().any(|(range, _)| range.is_success());
+        let succeeds = |range: StatusRange| range.is_success() || by_default && range == StatusRange::Default;
+        let mut answers = Answers::default();
+        let mut outputs = Alternatives::default();
+        let mut items = Alternatives::default();
+        for (range, node) in &described {
+            let contents = match (method, self.version) {
+                // Whatever the document says, there is no body in the answer to a HEAD.
+                ("HEAD", _) => Vec::new(),
+                (_, Version::V20) => self.swagger_contents(operation, node, "produces"),
+                _ => self.contents(node),
+            };
+            let mut own = responses(*range, &contents);
+            if !succeeds(*range) {
+                answers.responses.extend(own);
+                answers.errors.extend(self.error(*range, node, &contents));
+                continue;
+            }
+            let title = title(*range);
+            let plain = contents.iter().position(|content| !content.media.is_stream());
+            let plain = if contents.is_empty() { Some(0) } else { plain };
+            if let Some(at) = plain {
+                let schema = contents.get(at).map_or_else(null, |content| self.content_schema(content, Side::Response));
+                let variant = outputs.add(&title, schema);
+                if let Some(response) = own.get_mut(at) {
+                    response.variant = u16::try_from(variant).ok();
+                }
+            }
+            for (content, response) in contents.iter().zip(&mut own).filter(|(content, _)| content.media.is_stream()) {
+                let (item, is_whole) = self.item(content);
+                response.whole_event = is_whole;
+                items.add(content.media.title(), item);
+            }
+            answers.responses.extend(own);
+        }
+        if outputs.len() == 0 && items.len() == 0 {
+            self.note(operation, "no successful answer is described", "any is accepted");
+            outputs.add("", Value::Bool(true));
+        }
+        // An answer without content beside a stream is the end of that stream.
+        if items.len() > 0 && outputs.are_empty() {
+            outputs = Alternatives::default();
+        }
+        if outputs.len() < 2 {
+            answers.responses.iter_mut().for_each(|response| response.variant = None);
+        }
+        answers.output = outputs.finish();
+        answers.item = items.finish();
+        answers
+    }
+
+    fn described_answers(&mut self, operation: &Node<'a>) -> Vec<(StatusRange, Node<'a>)> {
+        let mut described = Vec::new();
+        for (status, node) in self.map(operation, "responses") {
+            if status.starts_with("x-") {
+                continue;
+            }
+            match status_range(status) {
+                Some(range) => described.extend(self.resolve(&node, "this answer").map(|node| (range, node))),
+                None => self.warn(&node, format!("`{status}` is not a status"), "this answer was left out"),
+            }
+        }
+        described
+    }
+
+    fn error(&mut self, range: StatusRange, node: &Node<'a>, contents: &[Content<'a>]) -> Option<ErrorDefinition> {
+        let content = contents.iter().find(|content| content.media != Media::Events)?;
+        content.node.get("schema")?;
+        let (code, status) = match range {
+            StatusRange::Exact(status) => (format!("HTTP_{status}"), Some(status)),
+            StatusRange::Class(class) => (format!("HTTP_{class}XX"), None),
+            StatusRange::Default => ("HTTP_ERROR".to_owned(), None),
+        };
+        let mut error = ErrorDefinition::new("");
+        error.code = code.into();
+        error.http_status = status;
+        error.description = node.text("description").unwrap_or_default().trim().to_owned().into();
+        error.schema = Schema::from(self.content_schema(content, Side::Response));
+        Some(error)
+    }
+}
+
+/// The answers with one status, one for each content type.
+fn responses(range: StatusRange, contents: &[Content<'_>]) -> Vec<HttpResponse> {
+    let mut responses = Vec::new();
+    for content in contents {
+        let mut response = HttpResponse::empty(range);
+        response.content_type = Some(content.content_type.to_owned().into());
+        responses.push(response);
+    }
+    if responses.is_empty() {
+        responses.push(HttpResponse::empty(range));
+    }
+    responses
+}
+
+/// A word for a success, which names the alternative of the output that it brings.
+fn title(range: StatusRange) -> String {
+    let word = match range {
+        StatusRange::Exact(200) => "Ok",
+        StatusRange::Exact(201) => "Created",
+        StatusRange::Exact(202) => "Accepted",
+        StatusRange::Exact(203) => "NonAuthoritative",
+        StatusRange::Exact(204) => "NoContent",
+        StatusRange::Exact(205) => "ResetContent",
+        StatusRange::Exact(206) => "PartialContent",
+        StatusRange::Exact(207) => "MultiStatus",
+        StatusRange::Exact(208) => "AlreadyReported",
+        StatusRange::Exact(226) => "ImUsed",
+        StatusRange::Exact(status) => return format!("Status{status}"),
+        StatusRange::Class(_) => "Success",
+        StatusRange::Default => "Default",
+    };
+    word.to_owned()
+}
+
+fn status_range(text: &str) -> Option<StatusRange> {
+    if text == "default" {
+        return Some(StatusRange::Default);
+    }
+    if let Ok(status @ 100..=599) = text.parse::<u16>() {
+        return Some(StatusRange::Exact(status));
+    }
+    let class = text.strip_suffix("XX").or_else(|| text.strip_suffix("xx"))?;
+    match class.parse() {
+        Ok(class @ 1..=5) => Some(StatusRange::Class(class)),
+        _ => None,
+    }
+}

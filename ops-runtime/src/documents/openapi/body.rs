@@ -1,0 +1,360 @@
+//! Request bodies: what they hold, and which content types they can have.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::document::Node;
+use super::media::{Content, Side, is_range};
+use super::parameter::described;
+use super::reader::{Names, Reader};
+use super::version::Version;
+use crate::model::media::{Media, essence};
+use crate::{HttpBody, HttpField};
+
+/// A request body.
+pub(super) struct Body {
+    pub(super) bodies: Vec<HttpBody>,
+    pub(super) schema: Value,
+    /// The schema of each of the bodies.
+    pub(super) schemas: Vec<Value>,
+    pub(super) required: bool,
+    /// The schema of the property by which the caller chooses a content type; none if there is no choice.
+    pub(super) choice: Option<Value>,
+}
+
+/// Why an operation cannot be bound, and where that stands.
+pub(super) struct Unbound<'a> {
+    pub(super) at: Node<'a>,
+    pub(super) message: String,
+}
+
+impl<'a> Reader<'a> {
+    /// The request body of an operation, if it has one.
+    pub(super) fn body(&mut self, item: &Node<'a>, operation: &Node<'a>) -> Option<Body> {
+        if self.version == Version::V20 {
+            return self.swagger_body(item, operation);
+        }
+        let node = operation.get("requestBody")?;
+        let node = self.resolve(&node, "the request body")?;
+        let contents = self.contents(&node);
+        if contents.is_empty() {
+            self.warn(&node, "a request body without content", "it was left out");
+            return None;
+        }
+        Some(self.body_of(&node, &contents))
+    }
+
+    /// A body in one or several content types, the preferred one first.
+    pub(super) fn body_of(&mut self, node: &Node<'a>, contents: &[Content<'a>]) -> Body {
+        let mut bodies = Vec::new();
+        let mut found: Vec<(&Content<'a>, Value)> = Vec::new();
+        for content in contents {
+            let mut body = HttpBody::new("");
+            body.content_type = content.content_type.to_owned().into();
+            if matches!(content.media, Media::Form | Media::Multipart) {
+                body.fields = self.fields(content).into();
+            }
+            let schema = match self.nameless(content) {
+                Some((schema, name)) => {
+                    let of_it = |field: &&HttpField| field.name == name;
+                    let field = body.fields.iter().find(of_it).cloned();
+                    body.fields = vec![field.unwrap_or_else(|| named(&name))].into();
+                    schema
+                }
+                None => self.content_schema(content, Side::Request),
+            };
+            bodies.push(body);
+            found.push((content, schema));
+        }
+        let choice = choice(&found);
+        let schemas = found.iter().map(|(_, schema)| schema.clone()).collect();
+        let mut alternatives = Alternatives::default();
+        for (content, schema) in found {
+            let is_text = schema.get("type").is_some_and(|kind| kind == "string");
+            let title = if content.is_of_texts() && !is_text { "Lines" } else { content.media.title() };
+            alternatives.add(title, schema);
+        }
+        let schema = alternatives.finish().unwrap_or(Value::Bool(true));
+        Body { bodies, schema: described(schema, node), schemas, required: node.is("required"), choice }
+    }
+
+    /// The schema of a body of some content type; of a stream, of all of it.
+    pub(super) fn content_schema(&mut self, content: &Content<'a>, side: Side) -> Value {
+        match (content.media, side) {
+            (Media::Json, _) | (Media::Form, Side::Request) => {
+                content.node.get("schema").map_or(Value::Bool(true), |node| self.part(&node))
+            }
+            (Media::Multipart, Side::Request) => self.multipart(content),
+            (Media::Lines | Media::Sequence, Side::Request) => self.lines(content),
+            (Media::Text | Media::Form | Media::Events | Media::Lines | Media::Sequence, _) => {
+                json!({ "type": "string" })
+            }
+            (Media::Bytes | Media::Other | Media::Multipart, _) => bytes(),
+        }
+    }
+
+    /// The schema of a body of JSON texts: a list of them, or text.
+    ///
+    /// It is text if its schema is a string, or if there is none. A list is the list of the texts. Any other schema is
+    /// that of one text, but a union, which says itself what it takes.
+    fn lines(&mut self, content: &Content<'a>) -> Value {
+        let list = |items: Value| json!({ "type": "array", "items": items });
+        if let Some(item) = content.node.get("itemSchema") {
+            return list(self.part(&item));
+        }
+        let text = json!({ "type": "string" });
+        let Some(node) = content.node.get("schema") else { return text };
+        let resolved = self.documents.resolve(node.clone()).unwrap_or_else(|_| node.clone());
+        if says_nothing(resolved.value) || is_of(&resolved, "string") {
+            return text;
+        }
+        let schema = self.part(&node);
+        if is_list(&resolved) || resolved.get("anyOf").is_some() || resolved.get("oneOf").is_some() {
+            return schema;
+        }
+        self.note(&node, "the schema of a body of lines of JSON is not a list", "it was taken for that of one line");
+        list(schema)
+    }
+
+    /// The schema of a form in parts that is not an object, and the name of its part, or of its parts if it is a list.
+    fn nameless(&mut self, content: &Content<'a>) -> Option<(Value, String)> {
+        // A field of Swagger's forms is no body.
+        if essence(content.content_type) != "multipart/form-data" || content.node.text("in") == Some("formData") {
+            return None;
+        }
+        let list = |items: Value| json!({ "type": "array", "items": items });
+        let node = content.node.get("schema");
+        let resolved = node.clone().and_then(|node| self.documents.resolve(node).ok());
+        let schema = match (&node, &resolved, content.node.get("itemSchema")) {
+            (None, _, Some(item)) => list(self.file_or_schema(&item)),
+            (None, _, None) => bytes(),
+            (_, Some(found), _) if says_nothing(found.value) || self.is_file(found) => bytes(),
+            (_, Some(found), _) if is_list(found) => match found.get("items") {
+                Some(item) => list(self.file_or_schema(&item)),
+                None => list(bytes()),
+            },
+            (Some(node), Some(found), _)
+                if ["integer", "number", "boolean", "string"].iter().any(|k| is_of(found, k)) =>
+            {
+                self.part(node)
+            }
+            _ => return None,
+        };
+        // The one part that is described is the one that is meant.
+        let encoding = content.node.get("encoding");
+        let mut described = encoding.iter().flat_map(Node::members).map(|(name, _)| name);
+        let name = match (described.next(), described.next()) {
+            (Some(name), None) => name,
+            _ => "file",
+        };
+        let is_list = schema.get("items").is_some();
+        let help = if is_list { "each item is a part called" } else { "it is one part, called" };
+        self.note(&content.node, "the schema of a multipart form is not an object", format!("{help} `{name}`"));
+        Some((schema, name.to_owned()))
+    }
+
+    fn file_or_schema(&mut self, node: &Node<'a>) -> Value {
+        let resolved = self.documents.resolve(node.clone()).unwrap_or_else(|_| node.clone());
+        if says_nothing(resolved.value) || self.is_file(&resolved) { bytes() } else { self.part(node) }
+    }
+
+    /// Whether a part that has no name is a file: a string that is nothing special, or a class of a server's framework.
+    fn is_file(&self, node: &Node<'a>) -> bool {
+        if is_of(node, "string") {
+            let is_plain = matches!(node.text("format"), None | Some("binary"));
+            return is_plain && node.get("enum").is_none() && node.get("contentEncoding").is_none();
+        }
+        let has = |name: &str| node.get("properties").is_some_and(|own| own.get(name).is_some());
+        has("originalFilename") || has("inputStream") && has("bytes")
+    }
+
+    /// The schema of a multipart body: an object with a property for each part, or a list of parts.
+    fn multipart(&mut self, content: &Content<'a>) -> Value {
+        let Some(node) = content.node.get("schema") else {
+            return match content.node.get("itemSchema") {
+                Some(item) => json!({ "type": "array", "items": self.part(&item) }),
+                None => json!({ "type": "object" }),
+            };
+        };
+        let schema = self.part(&node);
+        let Ok(resolved) = self.documents.resolve(node) else { return schema };
+        // From 3.1 on a part of which nothing is said is a file (section 4.8.15).
+        let files: Vec<&str> = resolved
+            .get("properties")
+            .iter()
+            .flat_map(Node::members)
+            .filter(|(_, part)| self.version >= Version::V31 && says_nothing(part.value))
+            .map(|(name, _)| name)
+            .collect();
+        if files.is_empty() {
+            return schema;
+        }
+        let mut schema = self.schema(&resolved);
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        for part in properties.into_iter().flatten().filter(|(name, _)| files.contains(&name.as_str())) {
+            let description = part.1.get("description").cloned();
+            *part.1 = bytes();
+            if let (Some(part), Some(text)) = (part.1.as_object_mut(), description) {
+                part.insert("description".into(), text);
+            }
+        }
+        schema
+    }
+
+    /// The fields of a form, or the parts of a multipart body, that say how they are written.
+    fn fields(&mut self, content: &Content<'a>) -> Vec<HttpField> {
+        let mut fields = Vec::new();
+        for (name, encoding) in self.map(&content.node, "encoding") {
+            let field = self.field(name, &encoding);
+            if encoding.get("headers").is_some_and(|headers| headers.value.as_object().is_some_and(|h| !h.is_empty())) {
+                self.note(&encoding, format!("the part `{name}` has headers of its own"), "they are not sent");
+            }
+            fields.extend(Some(field).filter(|field| field.content_type.is_some() || field.style.is_some()));
+        }
+        for key in ["prefixEncoding", "itemEncoding"] {
+            if let Some(node) = content.node.get(key) {
+                self.note(&node, format!("`{key}` is not followed"), "parts without a name are written as by default");
+            }
+        }
+        let schema = content.node.get("schema").and_then(|node| self.documents.resolve(node).ok());
+        let parts = schema.as_ref().and_then(|schema| schema.get("properties"));
+        let encoded: BTreeMap<String, usize> =
+            fields.iter().enumerate().map(|(at, field)| (field.name.clone().into_owned(), at)).collect();
+        for (name, part) in parts.iter().flat_map(Node::members).filter(|_| content.media == Media::Multipart) {
+            let part = self.documents.resolve(part.clone()).unwrap_or(part);
+            let described = part.text("contentMediaType").filter(|_| part.get("contentEncoding").is_none());
+            let Some(media_type) = described else { continue };
+            if let Some(field) = encoded.get(name).and_then(|at| fields.get_mut(*at)) {
+                field.content_type.get_or_insert_with(|| media_type.to_owned().into());
+                continue;
+            }
+            let mut field = HttpField::new("");
+            field.name = name.to_owned().into();
+            field.content_type = Some(media_type.to_owned().into());
+            fields.push(field);
+        }
+        fields
+    }
+}
+
+/// A field that is written as by default.
+fn named(name: &str) -> HttpField {
+    let mut field = HttpField::new("");
+    field.name = name.to_owned().into();
+    field
+}
+
+/// Whether a schema is of a type, null aside.
+fn is_of(node: &Node<'_>, kind: &str) -> bool {
+    match node.value.get("type") {
+        Some(Value::String(own)) => own == kind,
+        Some(Value::Array(kinds)) => {
+            kinds.iter().any(|own| own == kind) && kinds.iter().all(|own| own == kind || own == "null")
+        }
+        _ => false,
+    }
+}
+
+fn is_list(node: &Node<'_>) -> bool {
+    is_of(node, "array") || node.value.get("type").is_none() && node.get("items").is_some()
+}
+
+/// The schema of bytes.
+pub(super) fn bytes() -> Value {
+    json!({ "type": "string", "format": "binary" })
+}
+
+/// Whether a schema accepts any value; it may have a description.
+fn says_nothing(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(accepts) => *accepts,
+        Value::Object(schema) => schema.keys().all(|key| {
+            matches!(key.as_str(), "title" | "description" | "example" | "examples" | "deprecated")
+                || key.starts_with("x-")
+        }),
+        _ => false,
+    }
+}
+
+/// The schema of the property by which a caller chooses a content type.
+fn choice(found: &[(&Content<'_>, Value)]) -> Option<Value> {
+    let mut names: Vec<&str> = Vec::new();
+    for (content, schema) in found {
+        // A range beside a type of its kind, and a type with other parameters, offer nothing new.
+        let is_told = found.iter().any(|(other, like)| {
+            is_range(content.content_type)
+                && !is_range(other.content_type)
+                && other.media == content.media
+                && like == schema
+        });
+        let is_twice = names.iter().any(|name| essence(name) == essence(content.content_type));
+        if !is_told && !is_twice {
+            names.push(content.content_type);
+        }
+    }
+    let is_open = names.iter().any(|name| is_range(name) && Media::of(name) != Media::Json);
+    if names.len() < 2 && !is_open {
+        return None;
+    }
+    let mut schema = Map::from_iter([("type".to_owned(), Value::from("string"))]);
+    schema.insert("description".into(), "The content type of the body.".into());
+    if !is_open {
+        schema.insert("enum".into(), names.iter().copied().collect());
+    }
+    if let Some(preferred) = names.iter().find(|name| !is_range(name)).filter(|name| names.first() == Some(name)) {
+        schema.insert("default".into(), (*preferred).into());
+    }
+    Some(Value::Object(schema))
+}
+
+/// Schemas of which a value follows one, each under a title.
+#[derive(Default)]
+pub(super) struct Alternatives {
+    list: Vec<(String, Value)>,
+    titles: Names,
+}
+
+impl Alternatives {
+    /// Adds a schema, unless it is there already; gives its position.
+    pub(super) fn add(&mut self, title: &str, schema: Value) -> usize {
+        if let Some(at) = self.list.iter().position(|(_, known)| *known == schema) {
+            return at;
+        }
+        let title = self.titles.allot(title);
+        self.list.push((title, schema));
+        self.list.len() - 1
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether none says more than that there is nothing.
+    pub(super) fn are_empty(&self) -> bool {
+        self.list.iter().all(|(_, schema)| *schema == null())
+    }
+
+    /// The schema that accepts what any of these accepts; none of none. Of several, each has its title.
+    pub(super) fn finish(mut self) -> Option<Value> {
+        if self.list.len() < 2 {
+            return self.list.pop().map(|(_, schema)| schema);
+        }
+        let titled = |(title, schema): (String, Value)| match schema {
+            Value::Object(schema) => {
+                let mut titled = Map::from_iter([("title".to_owned(), Value::String(title))]);
+                titled.extend(schema.into_iter().filter(|(key, _)| key != "title"));
+                Value::Object(titled)
+            }
+            Value::Bool(true) => json!({ "title": title }),
+            other => other,
+        };
+        Some(json!({ "oneOf": self.list.into_iter().map(titled).collect::<Vec<_>>() }))
+    }
+}
+
+/// The schema of nothing.
+pub(super) fn null() -> Value {
+    json!({ "type": "null" })
+}

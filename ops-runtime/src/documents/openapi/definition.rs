@@ -1,0 +1,157 @@
+//! Which places of the documents become definitions, and what they are called.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::document::Node;
+use super::pointer::Token;
+use super::reader::Reader;
+use super::schema::reference_to;
+use super::text::{cut, short};
+use super::version::Version;
+use crate::Definition;
+
+impl<'a> Reader<'a> {
+    /// Names the schemas of the components, verbatim.
+    pub(super) fn define_components(&mut self) {
+        let root = self.documents.root();
+        let schemas = if self.version == Version::V20 {
+            self.map(&root, "definitions")
+        } else {
+            root.get("components").map(|components| self.map(&components, "schemas")).unwrap_or_default()
+        };
+        for (name, node) in schemas {
+            let name = if name.is_empty() { self.taken.allot("schema") } else { name.to_owned() };
+            // A component that only points to a file is that file's name here.
+            let elsewhere = match node.text("$ref") {
+                Some(reference) => self.documents.find(0, reference).ok().filter(|found| found.document != 0),
+                None => None,
+            };
+            self.taken.take(&name);
+            self.names.insert(node.key(), name.clone());
+            let node = match elsewhere {
+                Some(found) if !self.names.contains_key(&found.key()) => {
+                    self.names.insert(found.key(), name.clone());
+                    found
+                }
+                _ => node,
+            };
+            self.queue.push_back((name, node));
+        }
+        self.find_bases();
+    }
+
+    /// The name of the definition that a place becomes.
+    pub(super) fn define(&mut self, node: &Node<'a>) -> String {
+        if let Some(name) = self.names.get(&node.key()) {
+            return name.clone();
+        }
+        let location = self.documents.get(node.document).and_then(|document| document.location.as_deref());
+        let wish = readable(&node.path.tokens(), location);
+        let (name, is_new) = self.share(node, &wish);
+        self.names.insert(node.key(), name.clone());
+        if is_new {
+            self.queue.push_back((name.clone(), node.clone()));
+        }
+        name
+    }
+
+    /// Reads all places that have a name, and those that they refer to in turn.
+    pub(super) fn read_definitions(&mut self) {
+        while let Some((name, node)) = self.queue.pop_front() {
+            if let Some(family) = self.family(&name, &node) {
+                let family = family.map(|(name, schema)| Definition::from_value(name, schema));
+                self.definitions.extend(family);
+                continue;
+            }
+            let mut schema = self.schema(&node);
+            // Of definitions that are only names of each other none says anything.
+            if schema == reference_to(&name) || self.leads_in_a_circle(&node) {
+                self.warn(&node, format!("`{}` is defined as itself", short(&name)), "any value is accepted");
+                schema = Value::Bool(true);
+            }
+            self.definitions.push(Definition::from_value(name, schema));
+        }
+    }
+
+    fn leads_in_a_circle(&self, node: &Node<'a>) -> bool {
+        node.text("$ref").is_some_and(|reference| match self.documents.find(node.document, reference) {
+            Ok(found) => self.documents.resolve(found).is_err_and(|message| message.ends_with("in a circle")),
+            Err(_) => false,
+        })
+    }
+}
+
+/// How long a name may be that nobody wrote.
+pub(super) const LONGEST: usize = 500;
+
+/// A name for what stands at a pointer.
+fn readable(tokens: &[Token<'_>], location: Option<&str>) -> String {
+    let tokens: Vec<_> = tokens.iter().map(Token::name).collect();
+    let mut words: Vec<&str> = Vec::new();
+    let mut after = "";
+    for (at, token) in tokens.iter().enumerate() {
+        let token = token.as_ref();
+        match (after, token) {
+            // The last name says it all: `#/definitions/Pet`, `#/components/schemas/Pet/$defs/Toy`.
+            ("schemas" | "definitions" | "$defs", _) if at + 1 == tokens.len() => words = vec![token],
+            ("content", _) => {}
+            ("schemas" | "definitions" | "$defs" | "properties" | "paths" | "responses" | "parameters", _) => {
+                words.push(token)
+            }
+            (
+                _,
+                "components" | "schemas" | "definitions" | "$defs" | "properties" | "paths" | "responses"
+                | "parameters" | "content" | "schema",
+            ) => {}
+            _ => words.push(token),
+        }
+        // A property or a path may be called like a part of a document.
+        after = match after {
+            "schemas" | "definitions" | "$defs" | "properties" | "paths" | "responses" | "content" | "parameters" => "",
+            _ => token,
+        };
+    }
+    if words.is_empty() {
+        words.extend(location.and_then(|location| Path::new(location).file_stem()?.to_str()));
+    }
+    if let [first, _, _, _, _, _, .., before, last] = words.as_slice() {
+        words = vec![first, before, last];
+    }
+    let words: Vec<&str> = words.into_iter().map(|word| cut(word, LONGEST)).collect();
+    let name = cut(&word(&words.join("_")), LONGEST).trim_end_matches('_').to_owned();
+    if name.is_empty() { "schema".to_owned() } else { name }
+}
+
+/// The text with every run of other characters than letters and digits replaced by `_`.
+pub(super) fn word(text: &str) -> String {
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::openapi::pointer::tokens;
+
+    #[test]
+    fn places_have_readable_names() {
+        for (pointer, name) in [
+            ("/components/schemas/Pet", "Pet"),
+            ("/components/schemas/Pet/properties/tag", "Pet_tag"),
+            ("/components/schemas/Pet/properties/schema", "Pet_schema"),
+            ("/components/schemas/Pet/$defs/Toy", "Toy"),
+            ("/definitions/com.example.Pet", "com_example_Pet"),
+            ("/components/responses/NotFound/content/application~1json/schema", "NotFound"),
+            ("/paths/~1pets~1{id}/get/responses/200/content/application~1json/schema/items", "pets_id_get_200_items"),
+            ("/components/schemas/Pet/allOf/0", "Pet_allOf_0"),
+            ("/components/schemas/A/items/items/items/items/items/items/items/items", "A_items_items"),
+            ("", "pets"),
+            ("/«»", "schema"),
+        ] {
+            let tokens: Vec<Token<'_>> = tokens(pointer).map(Token::Name).collect();
+            assert_eq!(readable(&tokens, Some("specs/pets.yaml")), name, "{pointer}");
+        }
+    }
+}

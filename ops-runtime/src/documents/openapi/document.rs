@@ -1,0 +1,462 @@
+//! The documents that a description is spread over, and `$ref`s between and within them.
+
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::ReadOptions;
+use super::anchor::Anchors;
+use super::foreign::foreign_references;
+use super::pointer::{Path, Token, percent_decoded, tokens};
+use super::text::{self, short};
+use crate::Diagnostic;
+use crate::documents::source::Source;
+
+/// How many `$ref`s may be followed to find one place.
+pub(super) const MAX_HOPS: usize = 64;
+
+/// How much a description may be spread over.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::documents) struct Limits {
+    /// How many documents.
+    pub(super) documents: usize,
+    /// How many bytes all of them together have.
+    pub(super) bytes: usize,
+}
+
+impl Limits {
+    pub(in crate::documents) fn of(options: &ReadOptions) -> Self {
+        Self { documents: options.max_documents, bytes: options.max_bytes }
+    }
+}
+
+/// A text and its value.
+pub(in crate::documents) struct Parsed {
+    text: String,
+    is_json: bool,
+    pub(in crate::documents) value: Value,
+    /// What was left out of the value.
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    pub(in crate::documents) fn new(text: String) -> Result<Self, Diagnostic> {
+        let mut diagnostics = Vec::new();
+        // A byte order mark says nothing in UTF-8.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let (value, is_json) = text::parse(&text, &mut diagnostics)?;
+        Ok(Self { text, is_json, value, diagnostics })
+    }
+}
+
+/// A document as it was read.
+pub(super) struct Document<'v> {
+    /// Where it was read; none for a value that the caller had.
+    pub(super) location: Option<String>,
+    /// Its text and whether that is JSON, for the positions of diagnostics.
+    pub(super) text: Option<(String, bool)>,
+    /// Its content.
+    pub(in crate::documents) value: Cow<'v, Value>,
+}
+
+/// A description: its root document first, then all that it refers to.
+#[derive(Default)]
+pub(in crate::documents) struct Documents<'v> {
+    list: Vec<Document<'v>>,
+    /// The number of each document, by location; or why it could not be read.
+    locations: BTreeMap<String, Result<usize, String>>,
+    /// The locations that the relative references of a document mean, by its number and the reference.
+    references: BTreeMap<(usize, String), String>,
+    /// The places with names of their own; found when one is asked for that is nowhere else.
+    anchors: OnceCell<Anchors>,
+    /// How many bytes of references may still be followed: long chains of long references cost more than they are.
+    steps: OnceCell<Cell<usize>>,
+}
+
+/// How many bytes of references are followed in any description, and how many more for each byte that it has.
+const STEPS: (usize, usize) = (16 << 20, 64);
+
+/// A place in a document.
+#[derive(Debug, Clone)]
+pub(super) struct Node<'a> {
+    pub(super) document: usize,
+    pub(super) path: Path<'a>,
+    pub(in crate::documents) value: &'a Value,
+}
+
+impl<'a> Node<'a> {
+    /// The member of an object.
+    pub(super) fn get(&self, key: &str) -> Option<Self> {
+        let (key, value) = self.value.as_object()?.get_key_value(key)?;
+        Some(self.child(Token::Name(Cow::Borrowed(key)), value))
+    }
+
+    /// The item of a list.
+    pub(super) fn item(&self, at: usize) -> Option<Self> {
+        Some(self.child(Token::Number(at), self.value.as_array()?.get(at)?))
+    }
+
+    /// What tells the place from all others, however it was reached.
+    pub(super) fn key(&self) -> usize {
+        key(self.value)
+    }
+
+    /// A member that is text.
+    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
+        self.value.get(key)?.as_str()
+    }
+
+    /// A member that is `true`.
+    pub(super) fn is(&self, key: &str) -> bool {
+        self.value.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The members of an object; none of anything else.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
+        let node = self.clone();
+        let members = self.value.as_object().into_iter().flatten();
+        members.map(move |(key, value)| (key.as_str(), node.child(Token::Name(Cow::Borrowed(key)), value)))
+    }
+
+    /// The items of a list; none of anything else.
+    pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
+        let node = self.clone();
+        let items = self.value.as_array().into_iter().flatten().enumerate();
+        items.map(move |(at, value)| node.child(Token::Number(at), value))
+    }
+
+    fn child(&self, token: Token<'a>, value: &'a Value) -> Self {
+        Self { document: self.document, path: self.path.child(token, key(value)), value }
+    }
+
+    /// The place that one more step leads to.
+    pub(super) fn step(&self, token: &str) -> Option<Self> {
+        match self.value {
+            Value::Array(_) => self.item(token.parse().ok()?),
+            _ => self.get(token),
+        }
+    }
+}
+
+/// Documents stay where they are while they are read, so an address says which value it is.
+fn key(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}
+
+impl<'v> Documents<'v> {
+    /// A value that the caller has; references to other documents lead nowhere.
+    pub(in crate::documents) fn of(value: &'v Value) -> Self {
+        Self::of_all([value].into_iter())
+    }
+
+    /// Values that have nothing to do with each other; references lead within one.
+    pub(super) fn of_all(values: impl Iterator<Item = &'v Value>) -> Self {
+        let list = values.map(|value| Document { location: None, text: None, value: Cow::Borrowed(value) });
+        Self { list: list.collect(), ..Self::default() }
+    }
+
+    /// Reads a document and all that it refers to, directly or not.
+    pub(super) fn load(
+        location: &str,
+        source: &dyn Source,
+        limits: Limits,
+        diagnostics: &mut Vec<(usize, Diagnostic)>,
+    ) -> Result<Self, Diagnostic> {
+        let text = source.read(location, location).map_err(|error| Diagnostic::error("", error.message));
+        let parsed = text.and_then(Parsed::new).map_err(|error| error.with_document(location))?;
+        Self::load_parsed(location, parsed, source, limits, diagnostics)
+    }
+
+    /// A document that was read already, and all that it refers to, directly or not.
+    pub(in crate::documents) fn load_parsed(
+        location: &str,
+        parsed: Parsed,
+        source: &dyn Source,
+        limits: Limits,
+        diagnostics: &mut Vec<(usize, Diagnostic)>,
+    ) -> Result<Self, Diagnostic> {
+        let mut documents = Self::default();
+        let mut room = limits.bytes;
+        let failed = |message: String| Diagnostic::error("", message).with_document(location);
+        take(&mut room, &parsed.text, limits).map_err(failed)?;
+        documents.add(location, parsed, diagnostics);
+        // References lead back to the root under the plain form of its location.
+        let name = location.rsplit(['/', '\\']).next().unwrap_or(location);
+        documents.locations.insert(source.resolve(location, name), Ok(0));
+        // What the document is called by itself and others (3.2, section 4.1.1), wherever it was found.
+        if let Some(own) = documents.root().text("$self") {
+            let own = own.split('#').next().unwrap_or_default();
+            let names = [own.to_owned(), source.resolve(location, own)];
+            names.into_iter().for_each(|name| _ = documents.locations.entry(name).or_insert(Ok(0)));
+        }
+        let (mut next, mut failed) = (0, 0);
+        while let Some(document) = documents.list.get(next) {
+            let base = document.location.clone().unwrap_or_default();
+            for reference in foreign_references(&document.value) {
+                let location = source.resolve(&base, &percent_decoded(&reference));
+                documents.references.insert((next, reference), location.clone());
+                if documents.locations.contains_key(&location) {
+                    continue;
+                }
+                // One that cannot be read counts, too: asking for it has its price.
+                let read = if documents.list.len() + failed < limits.documents {
+                    source.read(&location, documents.root_location()).map_err(|error| error.message)
+                } else {
+                    let limit = limits.documents;
+                    Err(format!("`{}` is not read: the description has more than {limit} documents", short(&location)))
+                };
+                let read = read.and_then(|text| take(&mut room, &text, limits).map(|()| text));
+                let parsed = read.and_then(|text| Parsed::new(text).map_err(|error| error.message));
+                match parsed {
+                    Ok(parsed) => documents.add(&location, parsed, diagnostics),
+                    Err(message) => {
+                        failed += 1;
+                        documents.locations.insert(location, Err(message));
+                    }
+                }
+            }
+            next += 1;
+        }
+        Ok(documents)
+    }
+
+    fn add(&mut self, location: &str, parsed: Parsed, diagnostics: &mut Vec<(usize, Diagnostic)>) {
+        let number = self.list.len();
+        diagnostics.extend(parsed.diagnostics.into_iter().map(|diagnostic| (number, diagnostic)));
+        self.list.push(Document {
+            location: Some(location.to_owned()),
+            text: Some((parsed.text, parsed.is_json)),
+            value: Cow::Owned(parsed.value),
+        });
+        self.locations.insert(location.to_owned(), Ok(number));
+    }
+
+    fn root_location(&self) -> &str {
+        self.get(0).and_then(|root| root.location.as_deref()).unwrap_or_default()
+    }
+
+    /// The document of that number; the root is number 0.
+    pub(super) fn get(&self, number: usize) -> Option<&Document<'v>> {
+        self.list.get(number)
+    }
+
+    /// The whole root document.
+    pub(super) fn root(&self) -> Node<'_> {
+        let value = self.get(0).map_or(&Value::Null, |root| root.value.as_ref());
+        Node { document: 0, path: Path::default(), value }
+    }
+
+    /// How many bytes the description has, or would have as text.
+    pub(super) fn bytes(&self) -> usize {
+        let text = |document: &Document<'_>| document.text.as_ref().map(|(text, _)| text.len());
+        self.list.iter().map(|document| text(document).unwrap_or_else(|| text::weight(&document.value))).sum()
+    }
+
+    /// What a reference in a document means.
+    pub(super) fn find(&self, document: usize, reference: &str) -> Result<Node<'_>, String> {
+        self.find_within(document, reference, &mut MAX_HOPS.clone())
+    }
+
+    /// The place at the only anchor of that name which a `$dynamicRef` can mean.
+    pub(super) fn find_dynamic(&self, document: usize, name: &str) -> Option<Node<'_>> {
+        let (document, path) = self.anchors().dynamic(document, name)?;
+        self.along(document, path)
+    }
+
+    fn anchors(&self) -> &Anchors {
+        self.anchors.get_or_init(|| Anchors::of(self.list.iter().map(|document| document.value.as_ref())))
+    }
+
+    /// The place at a pointer.
+    pub(super) fn at(&self, document: usize, pointer: &str) -> Option<Node<'_>> {
+        let root = Node { document, path: Path::default(), value: &self.get(document)?.value };
+        tokens(pointer).try_fold(root, |node, token| node.step(&token))
+    }
+
+    /// The place that a path leads to.
+    fn along(&self, document: usize, path: &Path<'_>) -> Option<Node<'_>> {
+        self.way(document, path).pop()
+    }
+
+    /// The places on a path, from the root to its end; none if it leads nowhere.
+    pub(super) fn way(&self, document: usize, path: &Path<'_>) -> Vec<Node<'_>> {
+        let Some(root) = self.get(document) else { return Vec::new() };
+        let mut way = vec![Node { document, path: Path::default(), value: &root.value }];
+        for token in path.tokens() {
+            let next = way.last().and_then(|node| match &token {
+                Token::Name(name) => node.get(name),
+                Token::Number(at) => node.item(*at),
+            });
+            match next {
+                Some(next) => way.push(next),
+                None => return Vec::new(),
+            }
+        }
+        way
+    }
+
+    /// Counts the bytes of a reference that is followed.
+    fn spend(&self, reference: &str) -> Result<(), String> {
+        let left = self.steps.get_or_init(|| {
+            let (least, each) = STEPS;
+            Cell::new(self.bytes().saturating_mul(each).saturating_add(least))
+        });
+        let rest = left.get().checked_sub(reference.len() + 1);
+        left.set(rest.unwrap_or(0));
+        rest.map(|_| ()).ok_or_else(|| "the references of the description lead too far".to_owned())
+    }
+
+    /// The schema whose `$id` a reference names, or a place in it.
+    fn identified(&self, document: usize, file: &str, fragment: &str, hops: &mut usize) -> Option<Node<'_>> {
+        let (document, path) = self.anchors().identified(document, file)?;
+        let root = self.along(document, path)?;
+        let decoded = percent_decoded(fragment);
+        if fragment.is_empty() || decoded.starts_with('/') {
+            return self.walk(root, &decoded, hops);
+        }
+        self.along(document, self.anchors().anchor(document, &decoded)?)
+    }
+
+    fn find_within(&self, document: usize, reference: &str, hops: &mut usize) -> Result<Node<'_>, String> {
+        self.spend(reference)?;
+        let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let document = match self.foreign(document, file) {
+            _ if file.is_empty() => document,
+            Ok(found) => found,
+            Err(message) => return self.identified(document, file, fragment, hops).ok_or(message),
+        };
+        let value = self.get(document).map_or(&Value::Null, |document| document.value.as_ref());
+        let root = Node { document, path: Path::default(), value };
+        let decoded = percent_decoded(fragment);
+        if !(fragment.is_empty() || decoded.starts_with('/')) {
+            let anchored = self.anchors().anchor(document, &decoded).and_then(|path| self.along(document, path));
+            return anchored
+                .ok_or_else(|| format!("`{}` is not a JSON pointer, nor the name of an anchor", short(reference)));
+        }
+        let found = self.walk(root.clone(), &decoded, hops);
+        // A `%` that somebody forgot to encode.
+        let found = found.or_else(|| if decoded == fragment { None } else { self.walk(root, fragment, hops) });
+        found.ok_or_else(|| format!("`{}` does not exist", short(reference)))
+    }
+
+    fn foreign(&self, document: usize, file: &str) -> Result<usize, String> {
+        let location = self.references.get(&(document, file.to_owned()));
+        match location.and_then(|location| self.locations.get(location)) {
+            Some(Ok(number)) => Ok(*number),
+            Some(Err(message)) => Err(message.clone()),
+            None if self.root().text("$self").is_some_and(|own| own.split('#').next() == Some(file)) => Ok(0),
+            None => Err(format!("`{}` is another document, and there is no source to read it from", short(file))),
+        }
+    }
+
+    /// The place that a pointer leads to; where it does not, because the way goes through a `$ref`, that is followed.
+    pub(super) fn walk<'a>(&'a self, root: Node<'a>, pointer: &str, hops: &mut usize) -> Option<Node<'a>> {
+        let mut node = root;
+        for token in tokens(pointer) {
+            node = match node.step(&token) {
+                Some(next) => next,
+                None => self.follow(node, hops).ok()?.step(&token)?,
+            };
+        }
+        Some(node)
+    }
+
+    /// The node itself, or what it refers to if it is a `$ref`.
+    pub(super) fn resolve<'a>(&'a self, node: Node<'a>) -> Result<Node<'a>, String> {
+        self.follow(node, &mut MAX_HOPS.clone())
+    }
+
+    fn follow<'a>(&'a self, mut node: Node<'a>, hops: &mut usize) -> Result<Node<'a>, String> {
+        while let Some(reference) = node.text("$ref") {
+            *hops = hops.checked_sub(1).ok_or_else(|| format!("`{}` leads in a circle", short(reference)))?;
+            node = self.find_within(node.document, reference, hops)?;
+        }
+        Ok(node)
+    }
+}
+
+/// Takes the room for a text.
+fn take(room: &mut usize, text: &str, limits: Limits) -> Result<(), String> {
+    let left = room.checked_sub(text.len());
+    *room = left.ok_or_else(|| format!("the description has more than {} bytes", limits.bytes))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits { documents: 10, bytes: 10_000 };
+
+    #[test]
+    fn references_lead_anywhere() {
+        let value = json!({
+            "paths": { "/pets/{id}": { "get": { "x": [{ "found": 1 }] } } },
+            "a~b": { "found": 2 },
+            "alias": { "$ref": "#/chain" },
+            "chain": { "$ref": "#/a~0b" },
+            "circle": { "$ref": "#/circle" },
+            "100%": { "found": 3 },
+        });
+        let documents = Documents::of(&value);
+        for (reference, found) in [
+            ("#/paths/~1pets~1%7Bid%7D/get/x/0", Ok(1)),
+            ("#/paths/~1pets~1{id}/get/x/0", Ok(1)),
+            ("#/a~0b", Ok(2)),
+            ("#/alias", Ok(2)),
+            ("#/100%", Ok(3)),
+            ("#/alias/found/nothing", Err("`#/alias/found/nothing` does not exist")),
+            ("#/circle/x", Err("`#/circle/x` does not exist")),
+            ("#/circle", Err("`#/circle` leads in a circle")),
+            ("#name", Err("`#name` is not a JSON pointer, nor the name of an anchor")),
+            ("x.yaml#/a", Err("`x.yaml` is another document, and there is no source to read it from")),
+        ] {
+            let node = documents.find(0, reference).and_then(|node| documents.resolve(node));
+            let node = node.map(|node| node.value["found"].as_u64().unwrap());
+            assert_eq!(node, found.map_err(str::to_owned), "{reference}");
+        }
+        let through = documents.find(0, "#/alias/found").unwrap();
+        assert_eq!((through.path.text().as_str(), through.value), ("/a~0b/found", &json!(2)));
+    }
+
+    #[test]
+    fn what_is_read_is_bounded() {
+        let text = |next: usize| format!("a: {{$ref: '{next}.yaml#/a'}}\nb: {}\n", "x".repeat(1000));
+        let source: BTreeMap<_, _> = (0..30).map(|at| (format!("{at}.yaml"), text(at + 1))).collect();
+        for (limits, count, message) in [
+            (LIMITS, 9, "the description has more than 10000 bytes"),
+            (
+                Limits { bytes: 100_000, ..LIMITS },
+                10,
+                "`10.yaml` is not read: the description has more than 10 documents",
+            ),
+        ] {
+            let documents = Documents::load("0.yaml", &source, limits, &mut Vec::new()).unwrap();
+            assert_eq!(documents.list.len(), count);
+            assert_eq!(documents.resolve(documents.root().get("a").unwrap()).unwrap_err(), message);
+        }
+        assert!(Documents::load("0.yaml", &source, Limits { bytes: 10, ..LIMITS }, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn documents_are_read_with_all_that_they_refer_to() {
+        let source = BTreeMap::from([
+            ("specs/api.yaml".to_owned(), "a: {$ref: 'parts/one.json#/b'}\nc: {$ref: gone.yaml}\n".to_owned()),
+            ("specs/parts/one.json".to_owned(), r##"{"b": {"$ref": "../api.yaml#/d"}}"##.to_owned()),
+            ("specs/../specs/api.yaml".to_owned(), "a: {$ref: 'parts/one.json#/b'}".to_owned()),
+        ]);
+        let mut diagnostics = Vec::new();
+        let documents = Documents::load("specs/../specs/api.yaml", &source, LIMITS, &mut diagnostics).unwrap();
+        assert_eq!(documents.list.len(), 2);
+        let documents = Documents::load("specs/api.yaml", &source, LIMITS, &mut diagnostics).unwrap();
+        assert_eq!(documents.list.len(), 2);
+        assert_eq!(documents.find(0, "parts/one.json#/b").unwrap().document, 1);
+        assert_eq!(documents.find(0, "gone.yaml").unwrap_err(), "there is no document `specs/gone.yaml`");
+        let error = documents.resolve(documents.root().get("a").unwrap()).unwrap_err();
+        assert_eq!(error, "`../api.yaml#/d` does not exist");
+    }
+}

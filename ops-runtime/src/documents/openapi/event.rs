@@ -1,0 +1,134 @@
+//! Streams: what one item of them holds.
+
+use serde_json::{Map, Value};
+
+use super::document::Node;
+use super::media::Content;
+use super::reader::Reader;
+use super::version::Version;
+use crate::model::media::Media;
+
+/// The fields of a server-sent event.
+const FIELDS: &[&str] = &["data", "event", "id", "retry"];
+
+/// How deep the parts of a schema are looked into for the fields of an event.
+const MAX_DEPTH: usize = 16;
+
+/// How many parts of a schema are looked into for the fields of an event.
+const MAX_VISITED: usize = 2_000;
+
+impl<'a> Reader<'a> {
+    /// The schema of one item of a stream, and whether that is an event as a whole and not its data alone.
+    pub(super) fn item(&mut self, content: &Content<'a>) -> (Value, bool) {
+        let own = content.node.get("itemSchema");
+        let is_own = own.is_some();
+        let Some(mut node) = own.or_else(|| content.node.get("schema")) else { return (Value::Bool(true), false) };
+        // A schema of the whole stream: a list of items, in 3.2 by the standard, of lines always.
+        if !is_own && (content.is_of_texts() || self.version >= Version::V32) {
+            let resolved = self.documents.resolve(node.clone()).ok();
+            let items = resolved.filter(|list| list.text("type") == Some("array")).and_then(|list| list.get("items"));
+            node = items.unwrap_or(node);
+        }
+        if content.is_of_texts() {
+            return (self.part(&node), false);
+        }
+        let mut fields = Fields::default();
+        self.event_fields(&node, &mut fields, 0);
+        // Only an item schema is sure to be about events; another one is if nothing else could be meant.
+        let is_whole = fields.data && !fields.others && if is_own { fields.event || fields.meta } else { fields.event };
+        if !is_whole {
+            return (self.part(&node), false);
+        }
+        (if fields.holds_json { self.event(&node, 0, &mut MAX_VISITED.clone()) } else { self.part(&node) }, true)
+    }
+
+    /// Collects the properties of a schema and all its parts.
+    fn event_fields(&self, node: &Node<'a>, fields: &mut Fields, depth: usize) {
+        let Ok(resolved) = self.documents.resolve(node.clone()) else { return };
+        fields.visited += 1;
+        if depth > MAX_DEPTH || fields.visited > MAX_VISITED {
+            return;
+        }
+        for (name, property) in resolved.get("properties").iter().flat_map(Node::members) {
+            match name {
+                "data" => {
+                    fields.data = true;
+                    fields.holds_json |= self.json_in_data(&property).is_some();
+                }
+                "event" => fields.event = true,
+                name if FIELDS.contains(&name) => fields.meta = true,
+                _ => fields.others = true,
+            }
+        }
+        let places = if resolved.key() == node.key() { vec![resolved] } else { vec![resolved, node.clone()] };
+        for part in places.iter().flat_map(|place| ["allOf", "anyOf", "oneOf"].map(|key| place.get(key))) {
+            part.iter().flat_map(Node::items).for_each(|part| self.event_fields(&part, fields, depth + 1));
+        }
+    }
+
+    /// The schema of the JSON that the text of an event's `data` holds.
+    fn json_in_data(&self, data: &Node<'a>) -> Option<Node<'a>> {
+        let data = self.documents.resolve(data.clone()).ok()?;
+        let media_type = data.text("contentMediaType")?;
+        if Media::of(media_type) == Media::Json { data.get("contentSchema") } else { None }
+    }
+
+    /// The schema of an event, with the JSON that its `data` holds in the place of the text.
+    fn event(&mut self, node: &Node<'a>, depth: usize, budget: &mut usize) -> Value {
+        *budget = budget.saturating_sub(1);
+        if depth > MAX_DEPTH || *budget == 0 || !node.value.is_object() {
+            return self.schema(node);
+        }
+        let mut out = Map::new();
+        if let Some(name) = node.text("$ref") {
+            // What is looked into here and below counts together.
+            let mut fields = Fields { visited: MAX_VISITED.saturating_sub(*budget), ..Fields::default() };
+            self.event_fields(node, &mut fields, depth);
+            *budget = MAX_VISITED.saturating_sub(fields.visited);
+            let Ok(resolved) = self.documents.resolve(node.clone()) else { return self.schema(node) };
+            if !fields.holds_json || resolved.key() == node.key() {
+                return self.schema(node);
+            }
+            // No longer what has that name, so it is written here.
+            let Value::Object(inlined) = self.event(&resolved, depth + 1, budget) else { return self.schema(node) };
+            let title = name.rsplit('/').next().unwrap_or_default();
+            out = inlined;
+            out.entry("title").or_insert_with(|| title.into());
+        }
+        for (key, part) in node.members().filter(|(key, _)| *key != "$ref") {
+            let value = match (key, part.value) {
+                ("allOf" | "anyOf" | "oneOf", Value::Array(_)) => {
+                    part.items().map(|part| self.event(&part, depth + 1, budget)).collect()
+                }
+                ("properties", Value::Object(_)) => {
+                    let mut properties = Map::new();
+                    for (name, property) in part.members() {
+                        let json = if name == "data" { self.json_in_data(&property) } else { None };
+                        properties.insert(name.to_owned(), self.schema(&json.unwrap_or(property)));
+                    }
+                    Value::Object(properties)
+                }
+                _ => {
+                    self.keyword(node, key, 1, &mut out);
+                    continue;
+                }
+            };
+            out.insert(key.to_owned(), value);
+        }
+        Value::Object(out)
+    }
+}
+
+/// What the properties of a schema are.
+#[derive(Default)]
+struct Fields {
+    data: bool,
+    event: bool,
+    /// `id` or `retry`.
+    meta: bool,
+    /// Something that no event has.
+    others: bool,
+    visited: usize,
+    /// Whether `data` is JSON of a known schema.
+    holds_json: bool,
+}

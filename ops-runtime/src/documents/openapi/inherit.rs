@@ -1,0 +1,132 @@
+//! Inheritance: a schema with a discriminator stands for all that extend it by `allOf` (OpenAPI 3.1, section 4.8.25.3).
+//!
+//! What refers to such a schema means a union of its descendants, while they mean what it says itself. So it becomes two
+//! definitions: the union under its name, and under another what the schema says.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use super::document::Node;
+use super::reader::Reader;
+use super::schema::{definition_reference, reference_to};
+
+/// How many schemas may extend others, each counted once for each that it extends.
+const MAX_DESCENDANTS: usize = 20_000;
+
+/// A schema that others extend.
+#[derive(Clone)]
+pub(super) struct Base<'a> {
+    /// The definition of what the schema says itself.
+    own: String,
+    /// The places of those that extend it.
+    places: HashSet<usize>,
+    /// The schemas that extend it, directly or not, with the names that values have for them.
+    descendants: Vec<(String, Node<'a>)>,
+}
+
+impl<'a> Reader<'a> {
+    /// Finds the schemas that others extend, among those that have a name.
+    pub(super) fn find_bases(&mut self) {
+        let named: Vec<(String, Node<'a>)> = self.queue.iter().cloned().collect();
+        let is_base = |node: &Node<'a>| {
+            node.get("discriminator").is_some() && node.get("oneOf").is_none() && node.get("anyOf").is_none()
+        };
+        let bases: Vec<&(String, Node<'a>)> = named.iter().filter(|(_, node)| is_base(node)).collect();
+        if bases.is_empty() {
+            return;
+        }
+        let mut children: HashMap<usize, Vec<&(String, Node<'a>)>> = HashMap::new();
+        for child in &named {
+            for part in child.1.get("allOf").iter().flat_map(Node::items) {
+                let parent = part.text("$ref").and_then(|reference| self.documents.find(part.document, reference).ok());
+                if let Some(parent) = parent {
+                    children.entry(key(&parent)).or_default().push(child);
+                }
+            }
+        }
+        let order: HashMap<usize, usize> = named.iter().enumerate().map(|(at, (_, node))| (key(node), at)).collect();
+        let mut count = 0;
+        for (name, node) in bases {
+            let mut found = HashSet::from([key(node)]);
+            let mut descendants: Vec<(String, Node<'a>)> = Vec::new();
+            let mut next = vec![key(node)];
+            while let Some(parent) = next.pop() {
+                for (child, place) in children.get(&parent).into_iter().flatten() {
+                    if count < MAX_DESCENDANTS && found.insert(key(place)) {
+                        count += 1;
+                        next.push(key(place));
+                        descendants.push((child.clone(), place.clone()));
+                    }
+                }
+            }
+            if !descendants.is_empty() {
+                // In the order of the document, whatever extends what.
+                descendants.sort_by_key(|(_, place)| order.get(&key(place)));
+                found.remove(&key(node));
+                let own = self.taken.allot(&format!("{name}_base"));
+                self.bases.insert(key(node), Base { own, places: found, descendants });
+            }
+        }
+    }
+
+    /// The definition that a part of `allOf` means if the schema around it extends another.
+    pub(super) fn extended(&self, at: &Node<'a>, part: &Node<'a>) -> Option<String> {
+        if self.bases.is_empty() {
+            return None;
+        }
+        let target = self.documents.find(part.document, part.text("$ref")?).ok()?;
+        let base = self.bases.get(&key(&target))?;
+        base.places.contains(&key(at)).then(|| base.own.clone())
+    }
+
+    /// The definitions of a schema that others extend: its own, and the union of all.
+    pub(super) fn family(&mut self, name: &str, node: &Node<'a>) -> Option<[(String, Value); 2]> {
+        let base = self.bases.get(&key(node))?.clone();
+        let mut own = self.schema(node);
+        let discriminator = own.as_object_mut().and_then(|own| own.shift_remove("discriminator"))?;
+        let property = discriminator.get("propertyName")?.clone();
+        // A descendant that is extended itself stands here for what it says alone.
+        let concrete = |reader: &mut Self, place: &Node<'a>| match reader.bases.get(&key(place)) {
+            Some(base) => base.own.clone(),
+            None => reader.define(place),
+        };
+        let mut members: Vec<String> = Vec::new();
+        let mut known: HashSet<String> = HashSet::new();
+        let mut mapping = Map::new();
+        let declared = node.get("discriminator").and_then(|node| node.get("mapping"));
+        for (value, target) in declared.iter().flat_map(Node::members) {
+            let text = target.value.as_str().unwrap_or_default();
+            if let Ok(found) = self.schema_of_name(node, text) {
+                let member = concrete(self, &found);
+                mapping.insert(value.to_owned(), definition_reference(&member));
+                if known.insert(member.clone()) {
+                    members.push(member);
+                }
+            }
+        }
+        let implied = base.descendants.iter().map(|(name, place)| (name.as_str(), place)).chain([(name, node)]);
+        for (name, place) in implied {
+            let member = concrete(self, place);
+            if known.insert(member.clone()) {
+                mapping.entry(name).or_insert_with(|| definition_reference(&member));
+                members.push(member);
+            }
+        }
+        let default = discriminator.get("defaultMapping").cloned();
+        let default = default.unwrap_or_else(|| definition_reference(&base.own));
+        let mut union = Map::new();
+        if let Some(text) = own.get("description") {
+            union.insert("description".into(), text.clone());
+        }
+        let members: Vec<Value> = members.iter().map(|member| reference_to(member)).collect();
+        union.insert("oneOf".into(), members.into());
+        let tags = json!({ "propertyName": property, "mapping": mapping, "defaultMapping": default });
+        union.insert("discriminator".into(), tags);
+        Some([(name.to_owned(), Value::Object(union)), (base.own, own)])
+    }
+}
+
+fn key(node: &Node<'_>) -> usize {
+    node.key()
+}

@@ -1,0 +1,90 @@
+//! Content types: which is preferred of several.
+
+use std::cmp::Reverse;
+
+use super::document::Node;
+use super::reader::Reader;
+use crate::model::media::{Media, essence};
+
+/// Where a body goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Request,
+    Response,
+}
+
+/// How many content types one body may have.
+pub(super) const MAX_CONTENTS: usize = 100;
+
+/// A described body in one content type.
+#[derive(Clone)]
+pub(super) struct Content<'a> {
+    pub(super) content_type: &'a str,
+    pub(super) media: Media,
+    /// The media type object.
+    pub(super) node: Node<'a>,
+}
+
+impl Content<'_> {
+    /// Whether it is a stream of JSON texts.
+    pub(super) fn is_of_texts(&self) -> bool {
+        matches!(self.media, Media::Lines | Media::Sequence)
+    }
+}
+
+impl Media {
+    /// A word for a body of this type, which names the alternative that holds it.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Json => "Json",
+            Self::Form => "Form",
+            Self::Multipart => "Multipart",
+            Self::Text | Self::Events | Self::Lines | Self::Sequence => "Text",
+            Self::Bytes | Self::Other => "Bytes",
+        }
+    }
+}
+
+/// Whether the content type stands for several.
+pub(super) fn is_range(content_type: &str) -> bool {
+    content_type.contains('*')
+}
+
+impl<'a> Reader<'a> {
+    /// The content types under a node's `content`, those preferred first that say most about a body.
+    pub(super) fn contents(&mut self, node: &Node<'a>) -> Vec<Content<'a>> {
+        let described = self.map(node, "content");
+        let alone = described.len() == 1;
+        let mut contents = Vec::new();
+        for (content_type, node) in described.into_iter().filter(|(name, _)| !name.starts_with("x-")) {
+            let mut content_type = content_type;
+            if !content_type.contains('/') {
+                let help = if alone { "it was taken for JSON" } else { "it was left out" };
+                self.warn(&node, format!("`{content_type}` is not a content type"), help);
+                if !alone {
+                    continue;
+                }
+                content_type = "application/json";
+            }
+            // Without anything in it, a media type still says which types there are.
+            let node = if node.text("$ref").is_some() {
+                let Some(node) = self.resolve(&node, "this content type") else { continue };
+                node
+            } else {
+                node
+            };
+            if contents.len() == MAX_CONTENTS {
+                self.warn(&node, format!("more than {MAX_CONTENTS} content types"), "the others were left out");
+                break;
+            }
+            contents.push(Content { content_type, media: Media::of(content_type), node });
+        }
+        sort(&mut contents);
+        contents
+    }
+}
+
+/// Of several kinds of JSON the plain one goes first; what is preferred alike keeps the order of the document.
+pub(super) fn sort(contents: &mut [Content<'_>]) {
+    contents.sort_by_key(|content| Reverse((content.media, essence(content.content_type) == "application/json")));
+}

@@ -1,0 +1,376 @@
+//! Parameters: where each property of the input goes in the request.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use serde_json::{Map, Value, json};
+
+use super::document::Node;
+use super::reader::{Names, Reader};
+use super::text::short;
+use super::version::Version;
+use crate::model::binding::is_reserved_header;
+use crate::model::media::Media;
+use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
+
+/// A parameter, and the property of the input that holds its value.
+pub(super) struct Parameter {
+    pub(super) http: HttpParameter,
+    pub(super) schema: Value,
+    pub(super) required: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// The parameters of an operation, those of its path included, in the order of the document.
+    pub(super) fn parameters(&mut self, item: &Node<'a>, operation: &Node<'a>, path: &str) -> Vec<Parameter> {
+        let mut nodes: Vec<((ParameterLocation, String), Node<'a>)> = Vec::new();
+        let mut known: HashMap<(ParameterLocation, String), usize> = HashMap::new();
+        for (of_operation, place) in [(false, item), (true, operation)] {
+            let shared = if of_operation { nodes.len() } else { 0 };
+            for node in self.list(place, "parameters") {
+                let Some(node) = self.resolve(&node, "the parameter") else { continue };
+                if self.is_of_body(&node) {
+                    continue;
+                }
+                let Some(key) = self.parameter_key(&node) else { continue };
+                match known.get(&key).copied() {
+                    // An operation's own parameter replaces its path's.
+                    Some(at) if of_operation && at < shared => {
+                        if let Some(slot) = nodes.get_mut(at) {
+                            slot.1 = node;
+                        }
+                    }
+                    Some(_) => {
+                        self.warn(&node, format!("a second parameter `{}`", short(&key.1)), "the first was taken")
+                    }
+                    None => {
+                        known.insert(key.clone(), nodes.len());
+                        nodes.push((key, node));
+                    }
+                }
+            }
+        }
+        let mut parameters: Vec<Parameter> = Vec::new();
+        let mut properties = Names::default();
+        let in_path = nodes.iter().filter(|((location, _), _)| *location == ParameterLocation::Path);
+        let described: HashSet<&str> = in_path.filter_map(|(_, node)| node.text("name")).collect();
+        let mut templates = Templates::new(path, &described);
+        let of_key = path.split_once('?').map_or("", |(_, query)| query);
+        let in_query: HashSet<&str> = template_names(of_key).into_iter().collect();
+        let mut pairs: HashMap<&str, &str> = HashMap::new();
+        of_key.split('&').for_each(|pair| _ = pairs.entry(pair.split('=').next().unwrap_or_default()).or_insert(pair));
+        for ((location, _), node) in nodes {
+            let mut name = node.text("name").unwrap_or_default();
+            if location == ParameterLocation::Query {
+                let pair = pairs.get(name);
+                if pair.is_some_and(|pair| !pair.contains('{')) {
+                    self.note(&node, format!("the path says what `{}` is", short(name)), "the parameter was left out");
+                    continue;
+                }
+                if in_query.contains(name) && !described.contains(name) {
+                    templates.take(name);
+                }
+            }
+            if location == ParameterLocation::Path {
+                // `{pet_id}` that is described as `petId`, unless that is in the path as well.
+                let Some(template) = templates.take(name).or_else(|| templates.take_alike(name)) else {
+                    let message = format!("`{}` has no `{{{}}}`", short(path), short(name));
+                    self.warn(&node, message, "the parameter was left out");
+                    continue;
+                };
+                if template != name {
+                    let message =
+                        format!("the path parameter `{}` is called `{}` in the path", short(name), short(template));
+                    self.note(&node, message, format!("it is `{}` in the input", short(template)));
+                    name = template;
+                }
+            }
+            let mut parameter = self.parameter(&node, location);
+            if location == ParameterLocation::Path {
+                parameter.http.name = name.to_owned().into();
+                parameter.http.property = parameter.http.name.clone();
+            }
+            if !properties.take(name) {
+                let property = properties.allot(&format!("{name}_{}", location_name(location)));
+                self.note(
+                    &node,
+                    format!("two parameters are called `{name}`"),
+                    format!("this one is `{property}` in the input"),
+                );
+                parameter.http.property = property.into();
+            }
+            parameters.push(parameter);
+        }
+        for name in templates.left() {
+            let message = format!("the path parameter `{}` is not described", short(name));
+            self.warn(operation, message, "it is taken to be text");
+            let mut http = HttpParameter::path("");
+            http.name = Text::Owned(name.to_owned());
+            let is_new = properties.take(name);
+            http.property = if is_new { name.to_owned() } else { properties.allot(&format!("{name}_path")) }.into();
+            parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
+        }
+        parameters
+    }
+
+    /// The path with braces around the parameters that stand in it as `:name`.
+    pub(super) fn with_braces(&mut self, item: &Node<'a>, operation: &Node<'a>, path: String) -> String {
+        if !path.contains("/:") {
+            return path;
+        }
+        let parameters = [item, operation].into_iter().filter_map(|place| place.get("parameters"));
+        let nodes = parameters.flat_map(|list| list.items().collect::<Vec<_>>());
+        let nodes: Vec<_> = nodes.filter_map(|node| self.documents.resolve(node).ok()).collect();
+        let in_path = nodes.iter().filter(|node| node.text("in") == Some("path"));
+        let names: HashSet<&str> = in_path.filter_map(|node| node.text("name")).collect();
+        let segment = |text: &str| match text.strip_prefix(':').filter(|name| names.contains(*name)) {
+            Some(name) => format!("{{{name}}}"),
+            None => text.to_owned(),
+        };
+        let read: Vec<String> = path.split('/').map(segment).collect();
+        let read = read.join("/");
+        if read != path {
+            let message = format!("the path `{}` has parameters without braces", short(&path));
+            self.warn(operation, message, format!("it was read as `{}`", short(&read)));
+        }
+        read
+    }
+
+    /// What tells a parameter from others; none of one that cannot be sent.
+    fn parameter_key(&mut self, node: &Node<'a>) -> Option<(ParameterLocation, String)> {
+        let Some(name) = node.text("name").filter(|name| !name.is_empty()) else {
+            self.warn(node, "a parameter without `name`", "it was left out");
+            return None;
+        };
+        let location = match node.text("in") {
+            Some("path") => ParameterLocation::Path,
+            Some("query") => ParameterLocation::Query,
+            Some("header") => ParameterLocation::Header,
+            Some("cookie") => ParameterLocation::Cookie,
+            Some("querystring") => ParameterLocation::QueryString,
+            other => {
+                let message = format!("the parameter `{name}` is in `{}`", other.unwrap_or_default());
+                self.warn(node, message, "it was left out: it should be in `path`, `query`, `header` or `cookie`");
+                return None;
+            }
+        };
+        if location != ParameterLocation::Header {
+            return Some((location, name.to_owned()));
+        }
+        let name = name.to_ascii_lowercase();
+        if is_reserved_header(&name) {
+            self.note(node, format!("the header `{name}` is not a parameter"), "the client sets it");
+            return None;
+        }
+        Some((location, name))
+    }
+
+    /// A field of a form or a part of a multipart body, by its encoding object.
+    pub(super) fn field(&mut self, name: &str, encoding: &Node<'a>) -> HttpField {
+        let mut field = HttpField::new("");
+        field.name = name.to_owned().into();
+        field.content_type = encoding.text("contentType").map(|text| text.trim().to_owned().into());
+        if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
+            let written = self.written(name, encoding, ParameterLocation::Query);
+            field.style = Some((written.style, written.explode));
+            field.allow_reserved = written.allow_reserved;
+        }
+        field
+    }
+
+    fn parameter(&mut self, node: &Node<'a>, location: ParameterLocation) -> Parameter {
+        let mut http = self.written(node.text("name").unwrap_or_default(), node, location);
+        let schema = match self.contents(node).into_iter().next() {
+            Some(content) => {
+                match (location, content.media) {
+                    (_, Media::Json) => http.style = ParameterStyle::Json,
+                    // The style of forms, as `written` gives it; and text that is no list is the same in any style.
+                    (ParameterLocation::QueryString, Media::Form) | (_, Media::Text) => {}
+                    _ => {
+                        let message = format!("a parameter cannot be written as `{}`", content.content_type);
+                        self.warn(&content.node, message, "it is written as JSON");
+                        http.style = ParameterStyle::Json;
+                    }
+                }
+                content.node.get("schema")
+            }
+            None => node.get("schema"),
+        };
+        let schema = match schema {
+            Some(schema) => self.part(&schema),
+            None if self.version == Version::V20 => self.swagger_value(node),
+            None => {
+                self.note(node, "a parameter without a schema", "it is taken to be text");
+                json!({ "type": "string" })
+            }
+        };
+        let given = node.get("schema").and_then(|schema| self.documents.resolve(schema).ok());
+        let is_object = given.is_some_and(|schema| schema.text("type") == Some("object"));
+        if location == ParameterLocation::Path && is_object && node.get("style").is_none() {
+            let name = node.text("name").unwrap_or_default();
+            self.note(
+                node,
+                format!("the path parameter `{name}` is an object"),
+                "it is written as `key,value,key,value`",
+            );
+        }
+        let required = location == ParameterLocation::Path || node.is("required");
+        Parameter { http, schema: described(schema, node), required }
+    }
+
+    /// How a value is written, by the members `style`, `explode` and `allowReserved` of a node.
+    fn written(&mut self, name: &str, node: &Node<'a>, location: ParameterLocation) -> HttpParameter {
+        let (default, styles) = styles(location);
+        if self.version == Version::V20 {
+            return self.swagger_written(name, node, location);
+        }
+        let style = match node.text("style") {
+            None => default,
+            // The standard of cookies themselves: `name=value`, joined by `; `, nothing escaped (3.2, section 4.12.3).
+            Some("cookie") if location == ParameterLocation::Cookie => ParameterStyle::Form,
+            Some(name) => match styles.iter().find(|(known, _)| *known == name) {
+                Some((_, style)) => *style,
+                None => {
+                    self.warn(
+                        node,
+                        format!("`{name}` is not a style of such a parameter"),
+                        "the default style was taken",
+                    );
+                    default
+                }
+            },
+        };
+        let explode = node.value.get("explode").and_then(Value::as_bool).unwrap_or(style == ParameterStyle::Form);
+        let mut http = HttpParameter::query("").with_style(style, explode || style == ParameterStyle::DeepObject);
+        http.location = location;
+        http.name = Text::Owned(name.to_owned());
+        http.property = http.name.clone();
+        let is_raw = location == ParameterLocation::Cookie && node.text("style") == Some("cookie");
+        http.allow_reserved = node.is("allowReserved") || is_raw;
+        http
+    }
+}
+
+/// The default style at a location, and all that are possible there.
+fn styles(location: ParameterLocation) -> (ParameterStyle, &'static [(&'static str, ParameterStyle)]) {
+    use ParameterStyle::{DeepObject, Form, Label, Matrix, PipeDelimited, Simple, SpaceDelimited};
+    match location {
+        ParameterLocation::Path => (Simple, &[("simple", Simple), ("label", Label), ("matrix", Matrix)]),
+        ParameterLocation::Query => (
+            Form,
+            &[
+                ("form", Form),
+                ("spaceDelimited", SpaceDelimited),
+                ("pipeDelimited", PipeDelimited),
+                ("deepObject", DeepObject),
+            ],
+        ),
+        ParameterLocation::Header => (Simple, &[("simple", Simple)]),
+        ParameterLocation::Cookie | ParameterLocation::QueryString => (Form, &[("form", Form)]),
+    }
+}
+
+fn location_name(location: ParameterLocation) -> &'static str {
+    match location {
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
+        ParameterLocation::QueryString => "querystring",
+    }
+}
+
+/// The schema with what its surroundings say about the value; that is closer to the point than its own words.
+pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
+    let description = node.text("description").filter(|text| !text.trim().is_empty());
+    let deprecated = node.is("deprecated");
+    if description.is_none() && !deprecated {
+        return schema;
+    }
+    let mut schema = match schema {
+        Value::Object(schema) => schema,
+        Value::Bool(true) => Map::new(),
+        other => return other,
+    };
+    if let Some(text) = description {
+        schema.insert("description".into(), text.into());
+    }
+    if deprecated {
+        schema.insert("deprecated".into(), true.into());
+    }
+    Value::Object(schema)
+}
+
+/// The letters and digits of a name, for names that differ in their style only.
+fn folded(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The names in the braces of a path that nothing describes yet.
+struct Templates<'p> {
+    names: Vec<Option<&'p str>>,
+    by_name: HashMap<&'p str, usize>,
+    /// Those that are not described by their names, by their letters and digits.
+    by_fold: HashMap<String, VecDeque<usize>>,
+}
+
+impl<'p> Templates<'p> {
+    fn new(path: &'p str, described: &HashSet<&str>) -> Self {
+        let names = template_names(path);
+        let mut templates = Self { names: Vec::new(), by_name: HashMap::new(), by_fold: HashMap::new() };
+        for (at, name) in names.into_iter().enumerate() {
+            templates.names.push(Some(name));
+            templates.by_name.insert(name, at);
+            if !described.contains(name) {
+                templates.by_fold.entry(folded(name)).or_default().push_back(at);
+            }
+        }
+        templates
+    }
+
+    /// Takes the one of this name.
+    fn take(&mut self, name: &str) -> Option<&'p str> {
+        let at = *self.by_name.get(name)?;
+        self.names.get_mut(at)?.take()
+    }
+
+    /// Takes the first that differs from this name in style only.
+    fn take_alike(&mut self, name: &str) -> Option<&'p str> {
+        let alike = self.by_fold.get_mut(&folded(name))?;
+        while let Some(at) = alike.pop_front() {
+            if let Some(template) = self.names.get_mut(at).and_then(Option::take) {
+                return Some(template);
+            }
+        }
+        None
+    }
+
+    fn left(self) -> impl Iterator<Item = &'p str> {
+        self.names.into_iter().flatten()
+    }
+}
+
+/// The names in the braces of a path, each once.
+pub(super) fn template_names(path: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut known = HashSet::new();
+    let mut rest = path;
+    while let Some((_, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        if known.insert(name) {
+            names.push(name);
+        }
+        rest = after;
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_templates() {
+        assert_eq!(template_names("/a/{b}/{c}.{d}/{b}"), ["b", "c", "d"]);
+        assert_eq!(template_names("/a/{b"), [""; 0]);
+    }
+}

@@ -1,0 +1,157 @@
+//! JSON pointers (RFC 6901), and `$ref`s that hold one.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+/// A pointer that shares what is above it with its neighbours, so that a long name is held once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Path<'a>(Option<Rc<Step<'a>>>);
+
+#[derive(Debug)]
+struct Step<'a> {
+    above: Path<'a>,
+    token: Token<'a>,
+    /// What tells the place from others: see [`Node::key`](super::document::Node::key).
+    key: usize,
+}
+
+/// One step of a pointer: the name of a member, or the number of an item.
+#[derive(Debug, Clone)]
+pub(super) enum Token<'a> {
+    Name(Cow<'a, str>),
+    Number(usize),
+}
+
+impl<'a> Path<'a> {
+    /// The pointer to a place below this one.
+    pub(super) fn child(&self, token: Token<'a>, key: usize) -> Self {
+        Self(Some(Rc::new(Step { above: self.clone(), token, key })))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether the place with this key is on the way here, or is here.
+    pub(super) fn passes(&self, key: usize) -> bool {
+        let mut path = self;
+        while let Some(step) = &path.0 {
+            if step.key == key {
+                return true;
+            }
+            path = &step.above;
+        }
+        false
+    }
+
+    /// The steps from the root.
+    pub(super) fn tokens(&self) -> Vec<Token<'a>> {
+        let mut tokens = Vec::new();
+        let mut path = self;
+        while let Some(step) = &path.0 {
+            tokens.push(step.token.clone());
+            path = &step.above;
+        }
+        tokens.reverse();
+        tokens
+    }
+
+    /// The pointer as text.
+    #[cfg(test)]
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        self.tokens().iter().for_each(|token| push(&mut text, &token.name()));
+        text
+    }
+
+    /// The pointer as text for a message, which names no place below one that is longer than so many bytes.
+    pub(super) fn short(&self, limit: usize) -> String {
+        let mut text = String::new();
+        for token in self.tokens() {
+            let name = token.name();
+            if text.len() + name.len() > limit {
+                text.push_str("/...");
+                break;
+            }
+            push(&mut text, &name);
+        }
+        text
+    }
+}
+
+impl Token<'_> {
+    /// The step as a pointer names it, unescaped.
+    pub(super) fn name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Name(name) => Cow::Borrowed(name),
+            Self::Number(number) => Cow::Owned(number.to_string()),
+        }
+    }
+}
+
+/// Adds a token to a pointer.
+pub(crate) fn push(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    if token.contains(['~', '/']) {
+        pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
+    } else {
+        pointer.push_str(token);
+    }
+}
+
+/// The tokens of a pointer, unescaped; none of a text that is not a pointer.
+pub(super) fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    pointer.split('/').skip(1).map(|token| {
+        if token.contains('~') { Cow::Owned(token.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(token) }
+    })
+}
+
+/// Undoes percent-encoding; what is not valid UTF-8 then, or not percent-encoded at all, stays as it is.
+pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let mut ahead = rest.clone();
+        let digits = (ahead.next().and_then(hex), ahead.next().and_then(hex));
+        if let (b'%', (Some(high), Some(low))) = (byte, digits) {
+            bytes.push(16 * high + low);
+            rest = ahead;
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+fn hex(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_escaped_and_unescaped() {
+        let mut pointer = String::new();
+        for token in ["paths", "/pets/{id}", "a~b", ""] {
+            push(&mut pointer, token);
+        }
+        assert_eq!(pointer, "/paths/~1pets~1{id}/a~0b/");
+        assert_eq!(tokens(&pointer).collect::<Vec<_>>(), ["paths", "/pets/{id}", "a~b", ""]);
+        assert_eq!(tokens("").count(), 0);
+        assert_eq!(tokens("/~01").collect::<Vec<_>>(), ["~1"]);
+    }
+
+    #[test]
+    fn percent_signs() {
+        for (text, decoded) in
+            [("a%20b", "a b"), ("%7Bid%7d", "{id}"), ("100%", "100%"), ("%zz%4", "%zz%4"), ("%ff", "%ff")]
+        {
+            assert_eq!(percent_decoded(text), decoded);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! Schemas of any dialect of OpenAPI, rewritten to JSON Schema 2020-12 with `$ref`s to named definitions.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::document::{MAX_HOPS, Node};
+use super::pointer::{self, percent_decoded};
+use super::reader::{Reader, kind};
+use super::text::{depth, short};
+use super::version::Version;
+use crate::model::media::Media;
+
+/// How deep the JSON of one schema goes; a schema further down becomes a definition of its own.
+///
+/// Small enough that the text of a schema stays within what JSON parsers accept.
+const MAX_DEPTH: usize = 80;
+
+/// How many parts of an `allOf` are looked into, and how deep.
+const MAX_PARTS: usize = 8;
+
+/// Members that say nothing about values, or only about how a document is put together.
+const DROPPED: &[&str] = &[
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$dynamicAnchor",
+    "$id",
+    "$recursiveAnchor",
+    "$schema",
+    "$vocabulary",
+    "additionalItems",
+    "definitions",
+    "example",
+    "examples",
+    "externalDocs",
+    "id",
+    "nullable",
+    "xml",
+];
+
+const TYPES: &[&str] = &["string", "integer", "number", "boolean", "object", "array", "null"];
+
+impl<'a> Reader<'a> {
+    /// The schema at a place, rewritten; the places that it refers to become definitions.
+    pub(super) fn schema(&mut self, node: &Node<'a>) -> Value {
+        self.rewrite(node, 0)
+    }
+
+    /// The schema at a place, `level` levels of JSON below the top of what is written.
+    fn rewrite(&mut self, at: &Node<'a>, level: usize) -> Value {
+        let map = match at.value {
+            Value::Object(map) => map,
+            Value::Bool(accepts) => return Value::Bool(*accepts),
+            other => {
+                self.warn(at, format!("a schema is {}, not an object", kind(other)), "any value is accepted");
+                return Value::Bool(true);
+            }
+        };
+        if level > MAX_DEPTH {
+            return reference_to(&self.define(at));
+        }
+        let mut out = Map::new();
+        if let Some(reference) = map.get("$ref") {
+            self.reference(at, reference, &mut out);
+            if !self.version.keeps_siblings() {
+                return if self.is_nullable(at) { nullable(out) } else { Value::Object(out) };
+            }
+        }
+        for key in map.keys().filter(|key| *key != "$ref") {
+            self.keyword(at, key, level + 1, &mut out);
+        }
+        self.enumeration(at, &mut out);
+        if self.is_nullable(at) { nullable(out) } else { Value::Object(out) }
+    }
+
+    fn is_nullable(&self, at: &Node<'a>) -> bool {
+        at.is(if self.version == Version::V20 { "x-nullable" } else { "nullable" })
+    }
+
+    fn reference(&mut self, at: &Node<'a>, reference: &Value, out: &mut Map<String, Value>) {
+        let found = match reference.as_str() {
+            Some(reference) => self.target(at, reference),
+            None => Err(format!("`$ref` is {}, not text", kind(reference))),
+        };
+        match found {
+            Ok(node) => {
+                out.insert("$ref".into(), definition_reference(&self.define(&node)));
+            }
+            Err(message) => self.warn(at, message, "any value is accepted"),
+        }
+    }
+
+    fn target(&self, at: &Node<'a>, reference: &str) -> Result<Node<'a>, String> {
+        let found = self.documents.find(at.document, reference);
+        // A schema that was once a document of its own has definitions of its own.
+        let found = found.or_else(|error| match reference.strip_prefix("#/") {
+            Some(rest) if rest.starts_with("$defs/") || rest.starts_with("definitions/") => {
+                let pointer = percent_decoded(reference.get(1..).unwrap_or_default());
+                let way = self.documents.way(at.document, &at.path);
+                let around = way.into_iter().rev().skip(1);
+                let mut found = around.filter_map(|node| self.documents.walk(node, &pointer, &mut MAX_HOPS.clone()));
+                found.next().ok_or(error)
+            }
+            _ => Err(error),
+        })?;
+        if found.value.is_object() || found.value.is_boolean() {
+            return Ok(found);
+        }
+        Err(format!("`{}` is {}, not a schema", short(reference), kind(found.value)))
+    }
+
+    /// Rewrites one member of a schema.
+    pub(super) fn keyword(&mut self, at: &Node<'a>, key: &str, level: usize, out: &mut Map<String, Value>) {
+        let Some(inner) = at.get(key) else { return };
+        let value = inner.value;
+        let (key, value) = match (key, value) {
+            (key, _) if DROPPED.contains(&key) || key.starts_with("x-") => return,
+            ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
+                (key, self.members(&inner, level + 1))
+            }
+            ("allOf", Value::Array(_)) => {
+                let parts = inner.items().map(|part| match self.extended(at, &part) {
+                    Some(base) => reference_to(&base),
+                    None => self.rewrite(&part, level + 1),
+                });
+                (key, parts.collect())
+            }
+            ("anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => (key, self.schemas(&inner, level + 1)),
+            ("items", Value::Array(_)) => {
+                if let Some(rest) = at.get("additionalItems") {
+                    out.insert("items".into(), self.rewrite(&rest, level));
+                }
+                ("prefixItems", self.schemas(&inner, level + 1))
+            }
+            ("additionalProperties", Value::Bool(false)) if self.forbids_its_parts(at) => {
+                self.warn(&inner, "it forbids properties that the `allOf` beside it describes", "it was left out");
+                return;
+            }
+            (
+                "items"
+                | "additionalProperties"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "propertyNames"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                | "contentSchema",
+                _,
+            ) => (key, self.rewrite(&inner, level)),
+            ("discriminator", _) => match self.discriminator(at, &inner) {
+                Some(discriminator) => (key, discriminator),
+                None => return,
+            },
+            ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(exclusive)) => {
+                let limit = if key == "exclusiveMinimum" { "minimum" } else { "maximum" };
+                match at.value.get(limit) {
+                    Some(limit) if *exclusive => (key, limit.clone()),
+                    _ => return,
+                }
+            }
+            ("minimum", _) if at.is("exclusiveMinimum") => return,
+            ("maximum", _) if at.is("exclusiveMaximum") => return,
+            ("type", Value::String(kind)) if kind == "file" && self.version == Version::V20 => {
+                out.insert("format".into(), "binary".into());
+                (key, "string".into())
+            }
+            ("type", _) => match self.types(&inner) {
+                Some(types) => (key, types),
+                None => return,
+            },
+            ("$dynamicRef" | "$recursiveRef", Value::String(target)) if target == "#" => {
+                // Where nothing extends the schema, this is the schema itself.
+                let tokens = at.path.tokens();
+                let root = tokens.get(..3).filter(|_| tokens.len() > 3).map(|root| {
+                    let mut pointer = String::new();
+                    root.iter().for_each(|token| pointer::push(&mut pointer, &token.name()));
+                    pointer
+                });
+                match root.filter(|root| root.starts_with("/components/schemas/")) {
+                    Some(root) => return self.reference(at, &format!("#{root}").into(), out),
+                    None => return self.reference(at, value, out),
+                }
+            }
+            ("$dynamicRef", Value::String(target)) => {
+                let name = target.rsplit('#').next().unwrap_or_default();
+                match self.documents.find_dynamic(at.document, name) {
+                    // Where nothing else has the name, nothing can take its place.
+                    Some(found) => {
+                        out.insert("$ref".into(), definition_reference(&self.define(&found)));
+                    }
+                    None => self.warn(&inner, format!("`{target}` can mean several schemas"), "any value is accepted"),
+                }
+                return;
+            }
+            ("$dynamicRef" | "$recursiveRef", _) => {
+                self.warn(&inner, format!("`{key}` is not followed"), "any value is accepted");
+                return;
+            }
+            ("contentMediaType" | "contentEncoding", Value::String(_)) => {
+                if let Some(format) = content_format(at) {
+                    out.entry("type").or_insert_with(|| "string".into());
+                    out.insert("format".into(), format.into());
+                    return;
+                }
+                (key, value.clone())
+            }
+            ("format", Value::String(_)) if content_format(at).is_some() => return,
+            ("required", Value::Array(_)) => match self.required(at, &inner) {
+                Some(required) => (key, required),
+                None => return,
+            },
+            _ if !is_well_formed(key, value) => {
+                self.warn(&inner, format!("`{key}` is {}", kind(value)), "it was left out");
+                return;
+            }
+            _ => (key, value.clone()),
+        };
+        out.insert(key.into(), value);
+    }
+
+    /// The names of required properties, without those that no value can have.
+    fn required(&mut self, at: &Node<'a>, node: &Node<'a>) -> Option<Value> {
+        if !is_well_formed("required", node.value) {
+            self.warn(node, "`required` holds something else than names", "it was left out");
+            return None;
+        }
+        let is_closed = at.value.get("additionalProperties") == Some(&Value::Bool(false));
+        let known = at.get("properties");
+        let parts = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"];
+        if !is_closed || parts.iter().any(|key| at.get(key).is_some()) {
+            return Some(node.value.clone());
+        }
+        let mut names = Vec::new();
+        for name in node.items() {
+            if known.as_ref().is_some_and(|known| name.value.as_str().is_some_and(|key| known.get(key).is_some())) {
+                names.push(name.value.clone());
+            } else {
+                let message = format!("the required property {} is not described", name.value);
+                self.warn(&name, message, "it is not required, as `additionalProperties` forbids it");
+            }
+        }
+        if names.is_empty() { None } else { Some(Value::Array(names)) }
+    }
+
+    /// Whether parts of the `allOf` describe a property that the schema does not.
+    ///
+    /// `additionalProperties: false` then refuses what it is meant to allow, as it does not see what they describe (JSON
+    /// Schema, section 10.3.2.3), and no value could have all that they require.
+    fn forbids_its_parts(&self, at: &Node<'a>) -> bool {
+        let own = at.get("properties");
+        let is_own = |name: &str| own.as_ref().is_some_and(|own| own.get(name).is_some());
+        let mut open: Vec<(Node<'a>, usize)> = vec![(at.clone(), 0)];
+        let mut seen = HashSet::new();
+        while let Some((node, depth)) = open.pop() {
+            // Parts that lead to the same one are many ways to it.
+            if !seen.insert(node.key()) {
+                continue;
+            }
+            let parts = node.get("allOf").filter(|_| depth < MAX_PARTS);
+            for part in parts.iter().flat_map(Node::items).take(MAX_PARTS) {
+                let Ok(part) = self.documents.resolve(part) else { continue };
+                if part.get("properties").is_some_and(|found| found.members().any(|(name, _)| !is_own(name))) {
+                    return !at.value.get("patternProperties").is_some_and(Value::is_object);
+                }
+                open.push((part, depth + 1));
+            }
+        }
+        false
+    }
+
+    fn members(&mut self, at: &Node<'a>, level: usize) -> Value {
+        let mut members = Map::new();
+        for (name, node) in at.members() {
+            if name == "$ref" && node.value.is_string() {
+                self.warn(&node, "a `$ref` can stand for a schema, but not for a list of them", "it was left out");
+            } else {
+                members.insert(name.to_owned(), self.rewrite(&node, level));
+            }
+        }
+        Value::Object(members)
+    }
+
+    fn schemas(&mut self, at: &Node<'a>, level: usize) -> Value {
+        let items: Vec<_> = at.items().map(|node| self.rewrite(&node, level)).collect();
+        Value::Array(items)
+    }
+
+    /// The known ones of one or several names of types.
+    fn types(&mut self, node: &Node<'a>) -> Option<Value> {
+        let names: Vec<&Value> = match node.value {
+            Value::Array(names) => names.iter().collect(),
+            name => vec![name],
+        };
+        let known: Vec<&Value> =
+            names.iter().copied().filter(|n| n.as_str().is_some_and(|n| TYPES.contains(&n))).collect();
+        if known.len() < names.len() {
+            self.warn(node, format!("`{}` is not a type of JSON", node.value), "that type was left out");
+        }
+        match known.as_slice() {
+            [] => None,
+            [one] => Some((*one).clone()),
+            several => Some(several.iter().copied().cloned().collect()),
+        }
+    }
+
+    /// A discriminator whose mapping names definitions.
+    fn discriminator(&mut self, at: &Node<'a>, node: &Node<'a>) -> Option<Value> {
+        let Some(property) = node.value.as_str().or_else(|| node.text("propertyName")) else {
+            self.warn(node, "a discriminator without `propertyName`", "it was left out");
+            return None;
+        };
+        let mut mapping = Map::new();
+        for (value, target) in node.get("mapping").iter().flat_map(Node::members) {
+            let text = target.value.as_str().unwrap_or_default();
+            // A bare name stands for a schema of that name, before it stands for a file of that name.
+            match self.schema_of_name(at, text) {
+                Ok(found) => {
+                    mapping.insert(value.to_owned(), definition_reference(&self.define(&found)));
+                }
+                Err(message) => self.warn(&target, message, "this value of the discriminator was left out"),
+            }
+        }
+        let default = node.text("defaultMapping").and_then(|text| self.schema_of_name(at, text).ok());
+        let mut out = json!({ "propertyName": property });
+        if let (Some(out), Some(found)) = (out.as_object_mut(), default) {
+            out.insert("defaultMapping".into(), definition_reference(&self.define(&found)));
+        }
+        if let (Some(out), false) = (out.as_object_mut(), mapping.is_empty()) {
+            out.insert("mapping".into(), Value::Object(mapping));
+        }
+        Some(out)
+    }
+
+    /// What a bare name or a reference in a discriminator means.
+    pub(super) fn schema_of_name(&self, at: &Node<'a>, text: &str) -> Result<Node<'a>, String> {
+        let mut component = format!("#{}", self.version.schemas());
+        pointer::push(&mut component, text);
+        self.documents.find(0, &component).or_else(|_| self.target(at, text))
+    }
+}
+
+/// The format of a text that stands for bytes, by the keywords of JSON Schema for them.
+fn content_format(at: &Node<'_>) -> Option<&'static str> {
+    if !matches!(at.text("type"), None | Some("string")) {
+        return None;
+    }
+    match (at.text("contentEncoding"), at.text("contentMediaType")) {
+        (Some("base64" | "base64url"), _) => Some("byte"),
+        (Some("binary"), _) => Some("binary"),
+        (None, Some(media_type)) if Media::of(media_type) == Media::Bytes => Some("binary"),
+        _ => None,
+    }
+}
+
+/// Whether a member has the form that its readers rely on.
+fn is_well_formed(key: &str, value: &Value) -> bool {
+    match key {
+        "required" => value.as_array().is_some_and(|names| names.iter().all(Value::is_string)),
+        "enum" => value.is_array() && depth(value) <= 20,
+        "default" | "const" => depth(value) <= 20,
+        "format" | "title" | "description" | "pattern" => value.is_string(),
+        "deprecated" | "readOnly" | "writeOnly" | "uniqueItems" => value.is_boolean(),
+        "minimum" | "maximum" | "multipleOf" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
+            value.as_f64().is_some_and(|number| number >= 0.0)
+        }
+        "properties" | "patternProperties" | "dependentSchemas" => value.is_object(),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => value.is_array(),
+        _ => depth(value) <= 20,
+    }
+}
+
+/// The value of a `$ref` to a definition.
+pub(super) fn definition_reference(name: &str) -> Value {
+    let mut reference = String::from("#/$defs");
+    pointer::push(&mut reference, name);
+    Value::String(reference)
+}
+
+/// A schema that is a `$ref` to a definition.
+pub(super) fn reference_to(name: &str) -> Value {
+    Value::Object(Map::from_iter([("$ref".to_owned(), definition_reference(name))]))
+}
+
+/// The schema that accepts null as well, if the node says so in the words of Swagger.
+pub(super) fn swagger_nullable(node: &Node<'_>, schema: Map<String, Value>) -> Value {
+    if node.is("x-nullable") { nullable(schema) } else { Value::Object(schema) }
+}
+
+/// Members that describe a value and do not constrain it, so that they may stand outside of a union with null.
+const ANNOTATIONS: &[&str] = &["title", "description", "default", "deprecated", "readOnly", "writeOnly"];
+
+/// The schema that accepts null as well.
+fn nullable(mut schema: Map<String, Value>) -> Value {
+    let null = || json!({ "type": "null" });
+    if schema.contains_key("$ref") || schema.contains_key("allOf") || schema.contains_key("const") {
+        let mut outer = Map::new();
+        for key in ANNOTATIONS {
+            if let Some(value) = schema.shift_remove(*key) {
+                outer.insert((*key).to_owned(), value);
+            }
+        }
+        outer.insert("anyOf".into(), Value::Array(vec![Value::Object(schema), null()]));
+        return Value::Object(outer);
+    }
+    if let Some(kind) = schema.get_mut("type") {
+        let mut types = match kind.take() {
+            Value::Array(types) => types,
+            one => vec![one],
+        };
+        if !types.iter().any(|kind| kind == "null") {
+            types.push("null".into());
+        }
+        *kind = Value::Array(types);
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.iter().any(Value::is_null)
+    {
+        values.push(Value::Null);
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(variants)) = schema.get_mut(key) {
+            // Twice null in a `oneOf` would be none.
+            if !variants.iter().any(accepts_null) {
+                variants.push(null());
+            }
+        }
+    }
+    Value::Object(schema)
+}
+
+/// Whether it is plain to see that a schema accepts null.
+fn accepts_null(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind == "null",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "null"),
+        _ => schema.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().any(Value::is_null)),
+    }
+}

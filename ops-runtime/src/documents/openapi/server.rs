@@ -1,0 +1,119 @@
+//! Servers: where an operation is reached.
+
+use serde_json::Value;
+
+use super::document::Node;
+use super::reader::Reader;
+use super::version::Version;
+use crate::documents::source::{has_scheme, join};
+use crate::{HttpBinding, ServerVariable};
+
+impl<'a> Reader<'a> {
+    /// Notes the first server of the first place that has one.
+    pub(super) fn locate(&mut self, places: &[&Node<'a>], http: &mut HttpBinding) {
+        if self.version == Version::V20 {
+            let [operation, .., root] = places else { return };
+            http.server = self.swagger_server(operation, root).map(|url| self.absolute(&url).into());
+        } else {
+            self.describe_server(places, http);
+        }
+        // A document that names no server is served by its own (3.1, section 4.8.1).
+        if http.server.is_none() && self.location().is_some() {
+            http.server = Some(self.absolute("/").into());
+        }
+    }
+
+    fn describe_server(&mut self, places: &[&Node<'a>], http: &mut HttpBinding) {
+        let Some(server) = places.iter().find_map(|place| place.get("servers")?.items().next()) else { return };
+        let Some(url) = server.text("url").map(str::trim) else {
+            self.warn(&server, "a server without `url`", "it was left out");
+            return;
+        };
+        let mut variables = Vec::new();
+        for name in super::parameter::template_names(url) {
+            let node = server.get("variables").and_then(|variables| variables.get(name));
+            variables.push(self.variable(name, node.as_ref(), &server));
+        }
+        http.server_variables = variables.into();
+        http.server = Some(match host(url) {
+            Some(host) => {
+                let message = format!("the server `{url}` is a relative URL that looks like a host");
+                let url = format!("https://{url}");
+                self.note(&server, message, format!("it is taken for `https://{host}`"));
+                url.into()
+            }
+            None => self.absolute(url).into(),
+        });
+    }
+
+    fn variable(&mut self, name: &str, node: Option<&Node<'a>>, server: &Node<'a>) -> ServerVariable {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let values = node.and_then(|node| node.get("enum"));
+        let values: Vec<_> = values.iter().flat_map(Node::items).map(|value| text(value.value)).collect();
+        let default = node.and_then(|node| node.value.get("default")).filter(|default| !default.is_null()).map(text);
+        if default.is_none() {
+            let first = values.first().map_or("empty", String::as_str);
+            self.warn(server, format!("the server's variable `{name}` has no default"), format!("it is {first}"));
+        }
+        let mut variable = ServerVariable::new("", "");
+        variable.name = name.to_owned().into();
+        variable.default = default.or_else(|| values.first().cloned()).unwrap_or_default().into();
+        variable.values = values.into_iter().map(Into::into).collect::<Vec<_>>().into();
+        variable
+    }
+
+    /// The URL of the root document: the one that it gives itself (3.2, section 4.1.1), or where it was read.
+    fn location(&self) -> Option<&str> {
+        let root = self.documents.get(0)?;
+        let own = root.value.get("$self").and_then(Value::as_str);
+        let is_url = |url: &&str| url.starts_with("http://") || url.starts_with("https://");
+        own.filter(is_url).or_else(|| root.location.as_deref().filter(is_url))
+    }
+
+    /// A URL as seen from the root document; it stays as it is if nobody knows where that came from.
+    pub(super) fn absolute(&self, url: &str) -> String {
+        if has_scheme(url) || url.starts_with('{') {
+            return url.to_owned();
+        }
+        match self.location() {
+            Some(location) if url.starts_with("//") => {
+                let scheme = location.split_once(':').map_or("https", |(scheme, _)| scheme);
+                format!("{scheme}:{url}")
+            }
+            Some(location) => join(location.split(['?', '#']).next().unwrap_or_default(), url),
+            None if url.starts_with("//") => format!("https:{url}"),
+            None if url.is_empty() => "/".to_owned(),
+            None => url.to_owned(),
+        }
+    }
+}
+
+/// The host that a URL without a scheme begins with, if it looks like one.
+fn host(url: &str) -> Option<&str> {
+    let host = url.split('/').next()?;
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let last = name.rsplit_once('.').map_or("", |(_, last)| last);
+    let is_host = name == "localhost" || last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    (is_host && !name.starts_with('.') && port.bytes().all(|byte| byte.is_ascii_digit())).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_without_a_scheme() {
+        for (url, found) in [
+            ("api.example.com/v1", Some("api.example.com")),
+            ("localhost:8080", Some("localhost:8080")),
+            ("/v1", None),
+            ("v1.0", None),
+            ("../v1", None),
+            ("", None),
+            ("https://example.com", None),
+            ("{host}.example.com", Some("{host}.example.com")),
+        ] {
+            assert_eq!(host(url), found, "{url}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Swagger 2.0: what it says in other places or words than OpenAPI 3.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::body::{Body, bytes};
+use super::document::Node;
+use super::media::{Content, MAX_CONTENTS, sort};
+use super::reader::Reader;
+use crate::model::media::Media;
+use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
+
+/// The members of a parameter that describe its value; the others describe the parameter.
+const OF_VALUES: &[&str] = &[
+    "default",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "type",
+    "uniqueItems",
+];
+
+/// What a form is sent as where the document does not say.
+const FORM: &str = "application/x-www-form-urlencoded";
+const MULTIPART: &str = "multipart/form-data";
+
+impl<'a> Reader<'a> {
+    /// Whether a parameter belongs to the body.
+    pub(super) fn is_of_body(&self, node: &Node<'a>) -> bool {
+        self.version == super::version::Version::V20 && matches!(node.text("in"), Some("body" | "formData"))
+    }
+
+    /// The body that the parameters in `body` and `formData` make.
+    pub(super) fn swagger_body(&mut self, item: &Node<'a>, operation: &Node<'a>) -> Option<Body> {
+        let mut fields: Vec<Option<Node<'a>>> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        let mut whole = None;
+        for node in [item, operation].into_iter().flat_map(|place| self.list(place, "parameters")).collect::<Vec<_>>() {
+            // One that leads nowhere is reported with the other parameters.
+            let Ok(node) = self.documents.resolve(node) else { continue };
+            match node.text("in") {
+                // An operation's own parameter replaces its path's.
+                Some("body") => whole = Some(node),
+                Some("formData") => {
+                    let Some(name) = node.text("name").filter(|name| !name.is_empty()) else {
+                        self.warn(&node, "a parameter without `name`", "it was left out");
+                        continue;
+                    };
+                    if let Some(same) = known.insert(name, fields.len()).and_then(|at| fields.get_mut(at)) {
+                        *same = None;
+                    }
+                    fields.push(Some(node));
+                }
+                _ => {}
+            }
+        }
+        if let Some(node) = whole {
+            let contents = self.swagger_contents(operation, &node, "consumes");
+            return Some(self.body_of(&node, &contents));
+        }
+        let fields: Vec<Node<'a>> = fields.into_iter().flatten().collect();
+        let first = fields.first().cloned()?;
+        Some(self.form(operation, &first, &fields))
+    }
+
+    /// The body that fields of a form make.
+    fn form(&mut self, operation: &Node<'a>, first: &Node<'a>, nodes: &[Node<'a>]) -> Body {
+        let mut properties = Map::new();
+        let (mut required, mut fields) = (Vec::new(), Vec::new());
+        for node in nodes {
+            let name = node.text("name").unwrap_or_default();
+            if node.is("required") {
+                required.push(Value::from(name));
+            }
+            let schema = super::parameter::described(self.swagger_value(node), node);
+            properties.insert(name.to_owned(), schema);
+            if node.get("collectionFormat").is_some() || node.text("type") == Some("array") {
+                let written = self.swagger_written(name, node, ParameterLocation::Query);
+                let mut field = HttpField::new("").with_style(written.style, written.explode);
+                field.name = written.name;
+                fields.push(field);
+            }
+        }
+        let has_files = nodes.iter().any(|node| node.text("type") == Some("file"));
+        let mut contents = self.swagger_contents(operation, first, "consumes");
+        contents.retain(|content| match content.media {
+            Media::Multipart => true,
+            Media::Form => !has_files,
+            _ => false,
+        });
+        if contents.is_empty() {
+            let content_type = if has_files { MULTIPART } else { FORM };
+            contents.push(Content { content_type, media: Media::of(content_type), node: first.clone() });
+        }
+        // One schema for all content types: these are read as bodies of no schema, and given theirs afterwards.
+        let mut body = self.body_of(operation, &contents);
+        let is_required = !required.is_empty();
+        let mut schema =
+            Map::from_iter([("type".to_owned(), "object".into()), ("properties".to_owned(), properties.into())]);
+        if is_required {
+            schema.insert("required".into(), required.into());
+        }
+        body.schema = Value::Object(schema);
+        body.schemas.fill(body.schema.clone());
+        body.required = is_required;
+        for body in &mut body.bodies {
+            body.fields = fields.clone().into();
+        }
+        body
+    }
+
+    /// The content types that `consumes` or `produces` lists, each with what the node says about the body.
+    pub(super) fn swagger_contents(&mut self, operation: &Node<'a>, node: &Node<'a>, key: &str) -> Vec<Content<'a>> {
+        let is_answer = key == "produces";
+        if is_answer && node.get("schema").is_none() {
+            return Vec::new();
+        }
+        let root = self.documents.root();
+        let place = if operation.get(key).is_some() { operation } else { &root };
+        let listed: Vec<&str> = self.list(place, key).iter().filter_map(|name| name.value.as_str()).collect();
+        let schema = node.get("schema").and_then(|schema| self.documents.resolve(schema).ok());
+        let is_file = schema.is_some_and(|schema| schema.text("type") == Some("file"));
+        let mut contents = Vec::new();
+        for content_type in listed.into_iter().filter(|name| name.contains('/')).take(MAX_CONTENTS) {
+            contents.push(Content { content_type, media: Media::of(content_type), node: node.clone() });
+        }
+        if is_file && contents.iter().all(|content| content.media == Media::Json) {
+            contents.clear();
+        }
+        if contents.is_empty() {
+            let content_type = if is_file { "application/octet-stream" } else { "application/json" };
+            contents.push(Content { content_type, media: Media::of(content_type), node: node.clone() });
+        }
+        sort(&mut contents);
+        contents
+    }
+
+    /// The schema of the value that a parameter describes itself.
+    pub(super) fn swagger_value(&mut self, node: &Node<'a>) -> Value {
+        if node.text("type") == Some("file") {
+            return bytes();
+        }
+        let mut out = Map::new();
+        for key in OF_VALUES {
+            self.keyword(node, key, 1, &mut out);
+        }
+        // What is sent is text in any case.
+        out.entry("type").or_insert_with(|| json!("string"));
+        super::schema::swagger_nullable(node, out)
+    }
+
+    /// How a value is written, by its `collectionFormat`.
+    pub(super) fn swagger_written(
+        &mut self,
+        name: &str,
+        node: &Node<'a>,
+        location: ParameterLocation,
+    ) -> HttpParameter {
+        let in_query = location == ParameterLocation::Query;
+        let simple = if in_query { ParameterStyle::Form } else { ParameterStyle::Simple };
+        let (style, explode) = match node.text("collectionFormat") {
+            None | Some("csv") => (simple, false),
+            Some("multi") if in_query => (ParameterStyle::Form, true),
+            Some("ssv") if in_query => (ParameterStyle::SpaceDelimited, false),
+            Some("pipes") if in_query => (ParameterStyle::PipeDelimited, false),
+            Some(other) => {
+                self.warn(
+                    node,
+                    format!("`{other}` is not a way to write such a list"),
+                    "its items are joined by commas",
+                );
+                (simple, false)
+            }
+        };
+        // What holds no list is the same exploded or not, and so it is written as elsewhere.
+        let is_list = node.text("type") == Some("array");
+        let mut http = HttpParameter::query("").with_style(style, explode || in_query && !is_list);
+        http.location = location;
+        http.name = Text::Owned(name.to_owned());
+        http.property = http.name.clone();
+        http
+    }
+
+    /// The URL that `schemes`, `host` and `basePath` make.
+    pub(super) fn swagger_server(&mut self, operation: &Node<'a>, root: &Node<'a>) -> Option<String> {
+        let base = root.text("basePath").map(str::trim).unwrap_or_default();
+        let base = if base.is_empty() || base.starts_with('/') { base.to_owned() } else { format!("/{base}") };
+        let Some(host) = root.text("host").map(str::trim).filter(|host| !host.is_empty()) else {
+            return Some(base).filter(|base| !base.is_empty());
+        };
+        if host.contains("://") {
+            self.note(root, format!("the host `{host}` is a URL"), "it was taken as it is");
+            return Some(format!("{}{base}", host.trim_end_matches('/')));
+        }
+        let place = if operation.get("schemes").is_some() { operation } else { root };
+        let schemes: Vec<&str> =
+            self.list(place, "schemes").iter().filter_map(|scheme| scheme.value.as_str()).collect();
+        // Of both, the one that keeps credentials to itself.
+        let plain = schemes.contains(&"http") && !schemes.contains(&"https");
+        Some(format!("{}://{host}{base}", if plain { "http" } else { "https" }))
+    }
+}

@@ -1,0 +1,244 @@
+//! Booleans that choose between one result and a stream of events: the operation sets them, and no input has them.
+//!
+//! This works on the schemas as they are written in specs, when all definitions are known.
+
+mod narrow;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use serde_json::Value;
+
+use self::narrow::{Found, Key, Narrower, Table, marks, rename};
+use super::document::Node;
+use super::reader::Reader;
+use super::text::short;
+use crate::model::media::Media;
+use crate::{Binding, Definition, HttpBinding, HttpFixed, Literal, OperationKind, OperationSpec, Schema};
+
+/// What such booleans are called, without regard to case and punctuation, the most usual name first.
+const NAMES: &[&str] = &[
+    "stream",
+    "streaming",
+    "isstream",
+    "isstreaming",
+    "enablestream",
+    "enablestreaming",
+    "usestream",
+    "usestreaming",
+    "streamresponse",
+    "streamevents",
+    "sse",
+];
+
+/// An operation of the document that streams, alone or beside one that gives one result.
+pub(super) struct Streaming<'a> {
+    pub(super) operation: Node<'a>,
+    /// Which of the specs it became.
+    pub(super) specs: Range<usize>,
+    /// The schema of each of its bodies.
+    pub(super) schemas: Vec<Value>,
+}
+
+/// What a document says about a boolean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Switch {
+    /// Whether it may be `false`.
+    off: bool,
+    /// Whether it may be `true`.
+    on: bool,
+    /// Whether it has to be sent for it to be `false`.
+    needs_false: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Takes the booleans that choose between a result and a stream out of the inputs, and lets the operations set them.
+    pub(super) fn settle_switches(&mut self, specs: &mut [OperationSpec]) {
+        let streams = std::mem::take(&mut self.streams);
+        if streams.is_empty() {
+            return;
+        }
+        let mut definitions = std::mem::take(&mut self.definitions);
+        let mut derived = self.narrow_inputs(&streams, &definitions, specs);
+        for definition in &mut definitions {
+            if let Some(schema) = derived.remove(definition.name.as_ref()) {
+                definition.schema = Schema::from(schema);
+            }
+        }
+        definitions.extend(derived.into_iter().map(|(name, schema)| Definition::from_value(name, schema)));
+        self.definitions = definitions;
+    }
+
+    /// Narrows the inputs, and gives the definitions that are new or other than they were.
+    fn narrow_inputs(
+        &mut self,
+        streams: &[Streaming<'a>],
+        definitions: &[Definition],
+        specs: &mut [OperationSpec],
+    ) -> BTreeMap<String, Value> {
+        let table = definitions.iter().filter_map(|d| Some((d.name.as_ref(), d.schema.to_value().ok()?)));
+        let table: Table<'_> = table.collect();
+        let mut narrower = Narrower::new(&table, streams.len());
+        let mut narrowed: Vec<usize> = Vec::new();
+        for stream in streams {
+            let Some(own) = specs.get_mut(stream.specs.clone()) else { continue };
+            let Some(name) = settle(own, &stream.schemas, &mut narrower) else { continue };
+            narrowed.extend(stream.specs.clone());
+            let says = own.iter().map(|spec| format!("`{}` {}", spec.name(), sends(spec, &name)));
+            let says = says.collect::<Vec<_>>().join(", ");
+            let message = format!("`{}` chooses between one result and a stream", short(&name));
+            self.note(&stream.operation, message, format!("it is not in the input: {says}"));
+        }
+        let forms = narrower.forms;
+        let names = self.names_of(&forms, &table, specs);
+        for at in narrowed {
+            let Some(spec) = specs.get_mut(at) else { continue };
+            if let Ok(input) = spec.input.to_value() {
+                let mut input = input.into_owned();
+                rename(&mut input, &names);
+                spec.input = Schema::from(input);
+            }
+        }
+        let mut derived: BTreeMap<String, Value> = BTreeMap::new();
+        for (key, mut schema) in forms {
+            rename(&mut schema, &names);
+            derived.extend(names.get(&key).map(|name| (name.clone(), schema)));
+        }
+        derived
+    }
+
+    /// The name of each narrowed definition: its own, if nothing needs it as it was.
+    fn names_of(
+        &mut self,
+        forms: &BTreeMap<Key, Value>,
+        table: &Table<'_>,
+        specs: &[OperationSpec],
+    ) -> BTreeMap<Key, String> {
+        let differing = differing(forms);
+        let mut kept: BTreeSet<&str> =
+            forms.keys().map(|key| key.name.as_str()).filter(|name| !differing.contains(name)).collect();
+        // What the narrowed schemas refer to as it was is needed as it was, and so is what that refers to.
+        let mut needed = BTreeSet::new();
+        let mut queue: Vec<String> = Vec::new();
+        for spec in specs {
+            let errors = spec.errors.iter().map(|error| &error.schema);
+            for schema in [&spec.input, &spec.output].into_iter().chain(errors) {
+                if let Ok(value) = schema.to_value() {
+                    narrow::references(&value, &mut queue);
+                }
+            }
+        }
+        forms.values().for_each(|schema| narrow::references(schema, &mut queue));
+        while let Some(name) = queue.pop() {
+            kept.remove(name.as_str());
+            if needed.insert(name.clone())
+                && let Some(schema) = table.get(name.as_str())
+            {
+                narrow::references(schema, &mut queue);
+            }
+        }
+        let mut names: BTreeMap<Key, String> = BTreeMap::new();
+        for key in forms.keys() {
+            let twin = names.get(&Key { on: !key.on, ..key.clone() });
+            let name = match twin.filter(|_| !differing.contains(key.name.as_str())) {
+                Some(name) => name.clone(),
+                None if kept.contains(key.name.as_str()) => key.name.clone(),
+                None if differing.contains(key.name.as_str()) && key.on => {
+                    self.taken.allot(&format!("{}_for_{}", key.name, key.property))
+                }
+                None => self.taken.allot(&format!("{}_without_{}", key.name, key.property)),
+            };
+            names.insert(key.clone(), name);
+        }
+        names
+    }
+}
+
+/// What an operation sends for the boolean, in words.
+fn sends(spec: &OperationSpec, name: &str) -> String {
+    let Some(http) = spec.http() else { return String::new() };
+    let in_bodies = http.bodies.iter().flat_map(|body| body.fixed.iter()).find(|fixed| fixed.name == name);
+    let in_query = http.parameters.iter().find(|parameter| parameter.name == name);
+    let value = in_bodies.and_then(|fixed| fixed.value.as_ref());
+    match value.or_else(|| in_query.and_then(|parameter| parameter.fixed.as_ref())) {
+        Some(Literal::Bool(value)) => format!("sends `{value}`"),
+        Some(Literal::Text(text)) => format!("sends `{text}`"),
+        None => "does not send it".to_owned(),
+    }
+}
+
+/// The definitions that a result and a stream need in different forms.
+fn differing(forms: &BTreeMap<Key, Value>) -> BTreeSet<&str> {
+    let mut differing: BTreeSet<&str> = BTreeSet::new();
+    let on = |value: &Value| value.to_string().replace(narrow::OFF, narrow::ON);
+    let mut properties: BTreeMap<&str, &str> = BTreeMap::new();
+    for (key, schema) in forms {
+        // One form for a name: two properties of one definition make two.
+        let first = *properties.entry(&key.name).or_insert(&key.property);
+        let other = forms.get(&Key { on: !key.on, ..key.clone() });
+        if first != key.property || other.is_some_and(|other| on(other) != on(schema)) {
+            differing.insert(&key.name);
+        }
+    }
+    // What refers to forms that differ differs.
+    let mut referring: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (key, schema) in forms {
+        marks(schema).into_iter().for_each(|mark| referring.entry(mark.name).or_default().push(&key.name));
+    }
+    let mut queue: Vec<&str> = differing.iter().copied().collect();
+    while let Some(name) = queue.pop() {
+        let new = referring.get(name).into_iter().flatten().filter(|name| differing.insert(name));
+        queue.extend(new.copied().collect::<Vec<_>>());
+    }
+    differing
+}
+
+/// Narrows the inputs of the operations that one of the document became, if there is a boolean that chooses.
+fn settle(specs: &mut [OperationSpec], schemas: &[Value], narrower: &mut Narrower<'_>) -> Option<String> {
+    let http = specs.first()?.http()?.clone();
+    let input = specs.first()?.input.to_value().ok()?.into_owned();
+    let found = narrower.find(&input, &http, schemas, NAMES)?;
+    // What only streams has nothing to choose, unless the boolean can be nothing but `true`.
+    let is_twin = specs.len() > 1;
+    if !found.switches().all(|switch| switch.on && switch.off == is_twin) {
+        return None;
+    }
+    let needs_false = found.switches().any(|switch| switch.needs_false);
+    let mut inputs = Vec::new();
+    for spec in specs.iter() {
+        let on = spec.kind == OperationKind::Subscription;
+        inputs.push(narrower.input(&input, &http, &found, on)?);
+    }
+    for (spec, input) in specs.iter_mut().zip(inputs) {
+        let on = spec.kind == OperationKind::Subscription;
+        spec.input = Schema::from(input);
+        if let Binding::Http(http) = &mut spec.binding {
+            fix(http, &found, (on || needs_false).then_some(Literal::Bool(on)));
+        }
+    }
+    Some(found.name)
+}
+
+/// Writes into a binding what it sends for the boolean.
+fn fix(http: &mut HttpBinding, found: &Found, value: Option<Literal>) {
+    for (body, _) in http.bodies.to_mut().iter_mut().zip(&found.bodies).filter(|(_, found)| found.is_some()) {
+        let mut fixed = HttpFixed::absent("");
+        fixed.name = found.name.clone().into();
+        fixed.value.clone_from(&value);
+        body.fixed = vec![fixed].into();
+    }
+    let Some((_, property)) = &found.query else { return };
+    match value {
+        Some(value) => {
+            for parameter in http.parameters.to_mut().iter_mut().filter(|parameter| parameter.property == *property) {
+                parameter.fixed = Some(value.clone());
+            }
+        }
+        None => http.parameters.to_mut().retain(|parameter| parameter.property != *property),
+    }
+}
+
+/// Whether properties of a body of this type can be set.
+fn has_properties(content_type: &str) -> bool {
+    matches!(Media::of(content_type), Media::Json | Media::Form | Media::Multipart)
+}

@@ -1,0 +1,180 @@
+//! Texts as JSON values: JSON by content, else YAML.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::yaml;
+use crate::Diagnostic;
+
+/// How deep the values of a document may be nested; what is deeper is left out.
+///
+/// A schema takes two levels for each level of the value that it describes.
+pub(super) const MAX_DEPTH: usize = 512;
+
+/// Line and column, from 1.
+pub(super) type Position = (usize, usize);
+
+/// The value of a JSON or YAML text, and whether it was JSON; what is left out of it is named in `diagnostics`.
+pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<(Value, bool), Diagnostic> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return Ok((yaml::parse(text, diagnostics)?, false));
+    }
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok((value, true)),
+        Err(error) => error,
+    };
+    let is_deep = error.is_syntax() && error.to_string().starts_with("recursion limit");
+    if let Some(shallow) = Some(text).filter(|_| is_deep).and_then(shallow) {
+        let before = diagnostics.len();
+        let value = yaml::parse(&shallow, diagnostics)?;
+        // They are positions in another text.
+        diagnostics.iter_mut().skip(before).for_each(|diagnostic| diagnostic.position = None);
+        return Ok((value, true));
+    }
+    // YAML is a superset of JSON: this reads JSON that is nested deeper than `serde_json` goes, and what people write
+    // by hand and call JSON, with comments and commas at the end.
+    let value = yaml::parse(text, diagnostics).map_err(|_| {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        Diagnostic::error("", format!("not JSON: {message}")).with_position(error.line(), error.column())
+    })?;
+    Ok((value, false))
+}
+
+/// The JSON without what is nested so deep that no parser reads it; `None` if nothing is.
+///
+/// What is a little too deep stays, so that its reader says where.
+fn shallow(text: &str) -> Option<String> {
+    const KEPT: usize = MAX_DEPTH + 1;
+    let mut out = String::new();
+    let (mut start, mut depth) = (0, 0_usize);
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'"' => {
+                let mut escaped = false;
+                bytes.find(|(_, byte)| {
+                    let is_end = *byte == b'"' && !escaped;
+                    escaped = *byte == b'\\' && !escaped;
+                    is_end
+                });
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == KEPT {
+                    out.push_str(text.get(start..=at)?);
+                }
+            }
+            b'}' | b']' => {
+                if depth == KEPT {
+                    start = at;
+                }
+                depth = depth.checked_sub(1)?;
+            }
+            _ => {}
+        }
+    }
+    if depth > 0 || start == 0 {
+        return None;
+    }
+    out.push_str(text.get(start..)?);
+    Some(out)
+}
+
+/// How much of a name is shown in a message.
+const SHOWN: usize = 120;
+
+/// A name or a reference of the document as a message shows it: the start of a long one.
+pub(super) fn short(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => Cow::Owned(format!("{}...", text.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The start of a text, of at most so many bytes.
+pub(super) fn cut(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
+/// About how many bytes a value has as JSON.
+pub(super) fn weight(value: &Value) -> usize {
+    let mut bytes = 0;
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        bytes += match value {
+            Value::String(text) => text.len() + 3,
+            Value::Number(_) => 8,
+            _ => 4,
+        };
+        match value {
+            Value::Array(items) => stack.extend(items),
+            Value::Object(map) => {
+                bytes += map.keys().map(|key| key.len() + 4).sum::<usize>();
+                stack.extend(map.values());
+            }
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// How deep a value is nested: 0 for a scalar.
+pub(super) fn depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    // An explicit stack: the value may be nested deeper than the thread's stack allows.
+    let mut stack = vec![(value, 0)];
+    while let Some((value, level)) = stack.pop() {
+        deepest = deepest.max(level);
+        match value {
+            Value::Array(items) => stack.extend(items.iter().map(|item| (item, level + 1))),
+            Value::Object(map) => stack.extend(map.values().map(|item| (item, level + 1))),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_and_yaml_are_told_apart_by_content() {
+        for text in ["{\"a\": [1, 2]}", "a: [1, 2]", "{a: [1, 2]}", "{\"a\": [1, 2,],} # list"] {
+            assert_eq!(parse(text, &mut Vec::new()).unwrap().0, json!({ "a": [1, 2] }), "{text}");
+        }
+    }
+
+    #[test]
+    fn syntax_errors_say_where() {
+        let error = parse("{\n  \"a\": 1\n  \"b\": 2\n", &mut Vec::new()).unwrap_err();
+        assert_eq!((error.message.as_str(), error.position), ("not JSON: expected `,` or `}`", Some((3, 3))));
+        let error = parse("a: 1\nb: [\n", &mut Vec::new()).unwrap_err();
+        assert!(error.message.starts_with("not YAML: ") && error.position.is_some(), "{error}");
+    }
+
+    #[test]
+    fn what_is_too_deep_costs_itself() {
+        let text = format!("{{\"a\": {}{}, \"b\": \"[[\"}}", "[".repeat(100_000), "]".repeat(100_000));
+        let mut diagnostics = Vec::new();
+        let (value, _) = parse(&text, &mut diagnostics).unwrap();
+        assert_eq!((&value["b"], diagnostics.len()), (&json!("[["), 1));
+        assert!(diagnostics[0].pointer.starts_with("/a/0/0"), "{:?}", diagnostics[0]);
+        assert!(parse(&"[".repeat(100_000), &mut diagnostics).is_err());
+    }
+
+    #[test]
+    fn json_deeper_than_its_parser_goes_is_read() {
+        let text = format!("{}1{}", "{\"a\":".repeat(300), "}".repeat(300));
+        let mut value = &parse(&text, &mut Vec::new()).unwrap().0;
+        for _ in 0..300 {
+            value = &value["a"];
+        }
+        assert_eq!(value, 1);
+    }
+}

@@ -1,0 +1,153 @@
+//! What changed between two lists of tools, and whether it breaks callers.
+//!
+//! The caller has what the old list says, the server does what the new one says. A change breaks if an input that fits
+//! the old schema may be refused by the new one, or if an output that fits the new schema may not be of the type that
+//! was generated from the old one.
+//!
+//! Schemas are compared as they stand, not by what they mean in the end: what cannot be told apart from a break counts as
+//! one. Properties that no schema declares are not considered to be sent. Types take more than their schemas: properties
+//! that are new, values of an enum that they do not know, and values outside of limits break nobody's output.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+use self::compare::{Comparison, Side};
+use crate::model::text::readable;
+use crate::{Api, Definitions, McpOutput, OperationSpec, Schema};
+
+mod compare;
+mod view;
+
+/// Something that changed between two lists of tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Change {
+    /// The name of the tool.
+    pub tool: String,
+    /// Where in the tool, as a JSON pointer; it goes on where a `$ref` leads.
+    pub pointer: String,
+    /// What changed, as a sentence about the place.
+    pub message: String,
+    /// Whether a caller that was written for the old list may fail.
+    pub breaks: bool,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.breaks { "breaking" } else { "change" };
+        write!(f, "{word}: `{}`", readable(&self.tool, 200))?;
+        if !self.pointer.is_empty() {
+            write!(f, " {}", readable(&self.pointer, 1_000))?;
+        }
+        write!(f, ": {}", readable(&self.message, 1_000))
+    }
+}
+
+/// What changed from one list of tools to another, in the order of their names.
+///
+/// Operations are told by their names: of which server or namespace they are does not matter.
+///
+/// ```
+/// use ops_runtime::mcp::{self, ReadOptions};
+/// use serde_json::json;
+///
+/// let list = |required: &[&str]| {
+///     let schema = json!({ "type": "object", "properties": { "a": { "type": "number" } }, "required": required });
+///     let list = json!({ "tools": [{ "name": "double", "inputSchema": schema }] });
+///     mcp::read(&list, &ReadOptions::new()).unwrap().0
+/// };
+/// let changes = mcp::changes(&list(&[]), &list(&["a"]));
+/// assert_eq!(changes[0].to_string(), "breaking: `double` /inputSchema/properties/a: it is required now");
+/// assert!(mcp::changes(&list(&["a"]), &list(&[])).iter().all(|change| !change.breaks));
+/// ```
+pub fn changes(old: &Api, new: &Api) -> Vec<Change> {
+    let by_name = |api: &'_ Api| -> BTreeMap<String, OperationSpec> {
+        api.operations.iter().map(|spec| (spec.name().to_owned(), spec.clone())).collect()
+    };
+    // All operations of an API share its definitions.
+    let is_same = match (old.operations.first(), new.operations.first()) {
+        (Some(old), Some(new)) => old.definitions == new.definitions,
+        _ => false,
+    };
+    let (old, mut new) = (by_name(old), by_name(new));
+    let mut changes = Vec::new();
+    for (name, old) in &old {
+        match new.remove(name) {
+            Some(new) => changes.extend(compared(old, &new, is_same)),
+            None => changes.push(change(name, "", "the tool is gone", true)),
+        }
+    }
+    changes.extend(new.keys().map(|name| change(name, "", "the tool is new", false)));
+    changes.sort_by(|a, b| a.tool.cmp(&b.tool));
+    changes
+}
+
+/// What changed from one description of a tool to another.
+pub fn tool_changes(old: &OperationSpec, new: &OperationSpec) -> Vec<Change> {
+    compared(old, new, old.definitions == new.definitions)
+}
+
+/// What changed, where it is known whether the definitions did.
+fn compared(old: &OperationSpec, new: &OperationSpec, same_definitions: bool) -> Vec<Change> {
+    let name = old.name();
+    let mut changes = Vec::new();
+    if old.kind != new.kind {
+        let (old, new) = (format!("{:?}", old.kind).to_lowercase(), format!("{:?}", new.kind).to_lowercase());
+        changes.push(change(name, "/annotations", &format!("it was a {old} and is a {new} now"), false));
+    }
+    if old.title != new.title {
+        changes.push(change(name, "/title", "the title changed", false));
+    }
+    if old.description != new.description {
+        changes.push(change(name, "/description", "the description changed", false));
+    }
+    let mut compare = |side, old_schema: &Schema, new_schema: &Schema, pointer: &str| {
+        if old_schema == new_schema && same_definitions {
+            return;
+        }
+        let mut comparison = Comparison::new(side, &old.definitions, &new.definitions);
+        comparison.compare(&value(old_schema), &value(new_schema), pointer);
+        let found = comparison.finish().into_iter();
+        changes.extend(found.map(|(pointer, message, breaks)| change(name, &pointer, &message, breaks)));
+    };
+    compare(Side::Input, &old.input, &new.input, "/inputSchema");
+    let place = |spec: &OperationSpec| spec.mcp().map(|tool| tool.output);
+    match (place(old), place(new)) {
+        (Some(McpOutput::Content), Some(McpOutput::Content)) => {}
+        (Some(McpOutput::Content), _) => {
+            let message = "it has an output schema now, beside its content blocks";
+            changes.push(change(name, "/outputSchema", message, false));
+        }
+        (Some(_), Some(McpOutput::Content)) => {
+            changes.push(change(name, "/outputSchema", "it has no output schema any more", true));
+        }
+        (old_place, new_place) if old_place != new_place => {
+            changes.push(change(name, "/outputSchema", "the output stands in another place of the result", true));
+        }
+        (Some(McpOutput::Wrapped), _) => {
+            compare(Side::Output, &old.output, &new.output, "/outputSchema/properties/result");
+        }
+        _ => compare(Side::Output, &old.output, &new.output, "/outputSchema"),
+    }
+    changes
+}
+
+fn change(tool: &str, pointer: &str, message: &str, breaks: bool) -> Change {
+    Change { tool: tool.to_owned(), pointer: pointer.to_owned(), message: message.to_owned(), breaks }
+}
+
+/// The schema as JSON; what is none accepts anything.
+fn value(schema: &Schema) -> Value {
+    schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned)
+}
+
+/// The definition that a `$ref` names.
+fn definition(definitions: &Definitions, reference: &str) -> Option<Value> {
+    let name = reference.strip_prefix("#/$defs/")?.replace("~1", "/").replace("~0", "~");
+    Some(value(&definitions.get(&name)?.schema))
+}
+
+#[cfg(test)]
+mod tests;

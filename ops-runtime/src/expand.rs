@@ -1,0 +1,8 @@
+//! What expanded macros and generated code call.
+
+#[cfg(feature = "discover")]
+pub(crate) mod discover;
+#[cfg(feature = "macros")]
+pub mod json_schema;
+#[cfg(all(feature = "macros", feature = "registry"))]
+pub(crate) mod private;

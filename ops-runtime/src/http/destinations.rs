@@ -1,0 +1,297 @@
+//! Where servers may lead a client: by redirects, and by what they say of authorization.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::net::lookup_host;
+use url::{Host, Url};
+
+use crate::CallError;
+
+/// Decides which addresses servers may lead a client to, by redirects and by the metadata of OAuth.
+///
+/// The hosts that the program names itself are always allowed. Of others, the default allows public addresses; private
+/// ones (RFC 1918, `fc00::/7`, `100.64.0.0/10`) if the program's own URL leads to a private address or to this machine;
+/// loopback addresses if its own URL leads to this machine; link-local addresses, such as those of cloud metadata
+/// services, and other special ones never. Names are looked up, and the connection is made to an address that was
+/// allowed. Behind a proxy that looks up names, and in a service of the program's own
+/// ([`HttpConfig::with_service`](super::HttpConfig::with_service)), only addresses in URLs are looked at.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use ops_runtime::http::{Destinations, HttpConfig};
+///
+/// // Redirects may lead into the network of the office, and nowhere else.
+/// let office = Destinations::only(|address| matches!(address, IpAddr::V4(v4) if v4.octets()[0] == 10));
+/// let config = HttpConfig::new().with_base_url("https://api.example.com").with_destinations(office);
+/// ```
+#[derive(Clone, Default)]
+pub struct Destinations(Rule);
+
+#[derive(Clone, Default)]
+enum Rule {
+    #[default]
+    Standard,
+    Any,
+    Only(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>),
+}
+
+impl Destinations {
+    /// The default, as described above.
+    pub fn standard() -> Self {
+        Self::default()
+    }
+
+    /// Any address.
+    pub fn any() -> Self {
+        Self(Rule::Any)
+    }
+
+    /// The addresses for which the function is true.
+    pub fn only(allowed: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
+        Self(Rule::Only(Arc::new(allowed)))
+    }
+
+    /// Checks a URL that a server leads to. Names are checked when they are looked up, by a [`Resolver`].
+    ///
+    /// # Errors
+    /// If its host is an address that is not allowed, or names this machine where that is not allowed.
+    pub(crate) async fn check(&self, home: &Home, to: &Url) -> Result<(), CallError> {
+        let address = match to.host() {
+            Some(host) if home.is(&host) => return Ok(()),
+            Some(Host::Ipv4(address)) => IpAddr::V4(address),
+            Some(Host::Ipv6(address)) => IpAddr::V6(address),
+            Some(Host::Domain(name)) if is_local(name) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            _ => return Ok(()),
+        };
+        if self.allows(home, address).await { Ok(()) } else { Err(refused(to.host_str().unwrap_or_default())) }
+    }
+
+    async fn allows(&self, home: &Home, address: IpAddr) -> bool {
+        match &self.0 {
+            Rule::Any => true,
+            Rule::Only(allowed) => allowed(address),
+            Rule::Standard => match Class::of(address) {
+                Class::Public => true,
+                Class::Private => matches!(home.class().await, Class::Private | Class::Loopback),
+                Class::Loopback => home.class().await == Class::Loopback,
+                Class::Special => false,
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Destinations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Rule::Standard => "Destinations::standard()",
+            Rule::Any => "Destinations::any()",
+            Rule::Only(_) => "Destinations::only(..)",
+        })
+    }
+}
+
+fn refused(host: &str) -> CallError {
+    CallError::execution(format!(
+        "the server led to `{}`, whose address is private: allow it by `with_destinations`",
+        crate::model::text::readable(host, 200)
+    ))
+}
+
+/// The host that the program named itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Home(Option<Host>);
+
+impl Home {
+    pub(crate) fn of(url: &Url) -> Self {
+        Self(url.host().map(|host| host.to_owned()))
+    }
+
+    /// Whether a host is this one.
+    pub(crate) fn is(&self, host: &Host<&str>) -> bool {
+        self.0.as_ref().is_some_and(|home| match (home, host) {
+            (Host::Domain(home), Host::Domain(host)) => home == host,
+            (Host::Ipv4(home), Host::Ipv4(host)) => home == host,
+            (Host::Ipv6(home), Host::Ipv6(host)) => home == host,
+            _ => false,
+        })
+    }
+
+    async fn class(&self) -> Class {
+        match &self.0 {
+            None => Class::Public,
+            Some(Host::Ipv4(address)) => Class::of(IpAddr::V4(*address)),
+            Some(Host::Ipv6(address)) => Class::of(IpAddr::V6(*address)),
+            Some(Host::Domain(name)) if is_local(name) => Class::Loopback,
+            Some(Host::Domain(name)) => match lookup_host((name.as_str(), 0)).await {
+                // With addresses of several classes, the most public counts.
+                Ok(found) => found.map(|found| Class::of(found.ip())).min().unwrap_or(Class::Public),
+                Err(_) => Class::Public,
+            },
+        }
+    }
+}
+
+/// Looks up names, and gives only the addresses that a client may be led to.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    pub(crate) destinations: Destinations,
+    pub(crate) home: Home,
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (destinations, home) = (self.destinations.clone(), self.home.clone());
+        Box::pin(async move {
+            let name = name.as_str();
+            let at_home = home.is(&Host::Domain(name));
+            let mut allowed: Vec<SocketAddr> = Vec::new();
+            for found in lookup_host((name, 0)).await? {
+                if at_home || destinations.allows(&home, found.ip()).await {
+                    allowed.push(found);
+                }
+            }
+            if allowed.is_empty() {
+                return Err(Box::from(refused(name)));
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Kinds of addresses, the more public ones first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Public,
+    Private,
+    Loopback,
+    Special,
+}
+
+impl Class {
+    fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Self::of_v4(address),
+            IpAddr::V6(address) => Self::of_v6(address),
+        }
+    }
+
+    fn of_v4(address: Ipv4Addr) -> Self {
+        let [a, b, ..] = address.octets();
+        if address.is_loopback() {
+            Self::Loopback
+        } else if address.is_private() || (a == 100 && (64..128).contains(&b)) || (a == 198 && matches!(b, 18 | 19)) {
+            Self::Private
+        } else if a == 0 || a >= 224 || address.is_link_local() {
+            Self::Special
+        } else {
+            Self::Public
+        }
+    }
+
+    fn of_v6(address: Ipv6Addr) -> Self {
+        let [a, b, c, d, e, f, g, h] = address.segments();
+        let v4 = |high: u16, low: u16| Self::of_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
+        if address.is_loopback() {
+            return Self::Loopback;
+        }
+        match [a, b, c, d, e, f] {
+            // Addresses of IPv4 in another form: mapped, compatible, NAT64, 6to4.
+            [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => v4(g, h),
+            [0, 0, 0, 0, 0, 0] => {
+                if address.is_unspecified() {
+                    Self::Special
+                } else {
+                    v4(g, h)
+                }
+            }
+            [0x2002, ..] => v4(b, c),
+            _ if a & 0xfe00 == 0xfc00 => Self::Private,
+            _ if a & 0xffc0 == 0xfe80 || a & 0xff00 == 0xff00 => Self::Special,
+            // Teredo, and NAT64 of a network's own.
+            [0x2001, 0, ..] | [0x64, 0xff9b, 1, ..] => Self::Special,
+            _ => Self::Public,
+        }
+    }
+}
+
+/// Whether a name is this machine's by definition (RFC 6761, section 6.3).
+pub(crate) fn is_local(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_classed() {
+        for (address, class) in [
+            ("8.8.8.8", Class::Public),
+            ("10.1.2.3", Class::Private),
+            ("172.31.0.1", Class::Private),
+            ("192.168.1.1", Class::Private),
+            ("100.64.0.1", Class::Private),
+            ("127.8.9.1", Class::Loopback),
+            ("0.0.0.0", Class::Special),
+            ("169.254.169.254", Class::Special),
+            ("224.0.0.1", Class::Special),
+            ("255.255.255.255", Class::Special),
+            ("2606:4700::1111", Class::Public),
+            ("::1", Class::Loopback),
+            ("::", Class::Special),
+            ("fd00::1", Class::Private),
+            ("fe80::1", Class::Special),
+            ("ff02::1", Class::Special),
+            ("::ffff:127.0.0.1", Class::Loopback),
+            ("::ffff:169.254.169.254", Class::Special),
+            ("64:ff9b::a00:1", Class::Private),
+            ("2002:7f00:1::", Class::Loopback),
+            ("2001:0:1::", Class::Special),
+        ] {
+            assert_eq!(Class::of(address.parse().unwrap()), class, "{address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn servers_lead_no_further_in_than_the_program_went() {
+        let led = |from: &'static str, to: &'static str, rule: Destinations| async move {
+            rule.check(&Home::of(&Url::parse(from).unwrap()), &Url::parse(to).unwrap()).await.is_ok()
+        };
+        for (from, to, expected) in [
+            ("https://8.8.8.8", "https://1.1.1.1", true),
+            ("https://8.8.8.8", "https://named.example", true),
+            ("https://8.8.8.8", "http://10.0.0.1", false),
+            ("https://8.8.8.8", "http://localhost:80", false),
+            ("https://8.8.8.8", "http://x.localhost.", false),
+            ("https://8.8.8.8", "http://[::1]", false),
+            ("https://10.0.0.1", "http://192.168.0.1", true),
+            ("https://10.0.0.1", "http://127.0.0.1", false),
+            ("https://localhost", "http://127.0.0.1", true),
+            ("https://localhost", "http://10.0.0.1", true),
+            ("https://localhost", "http://169.254.169.254", false),
+            ("https://169.254.169.254", "http://169.254.169.254/x", true),
+        ] {
+            assert_eq!(led(from, to, Destinations::standard()).await, expected, "{from} to {to}");
+            assert!(led(from, to, Destinations::any()).await);
+        }
+        let only = || Destinations::only(|address| address == IpAddr::from([10, 0, 0, 1]));
+        assert!(led("https://8.8.8.8", "http://10.0.0.1", only()).await);
+        assert!(!led("https://8.8.8.8", "http://1.1.1.1", only()).await);
+    }
+
+    #[tokio::test]
+    async fn names_are_looked_up_before_they_are_asked() {
+        let resolver = |home: &str| Resolver {
+            destinations: Destinations::standard(),
+            home: Home::of(&Url::parse(home).unwrap()),
+        };
+        let name = || "localhost".parse::<Name>().unwrap();
+        assert!(resolver("https://8.8.8.8").resolve(name()).await.is_err());
+        assert!(resolver("https://127.0.0.1").resolve(name()).await.is_ok());
+        assert!(resolver("https://localhost").resolve(name()).await.is_ok());
+    }
+}

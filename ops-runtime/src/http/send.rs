@@ -1,0 +1,150 @@
+//! Sending one request, and giving up after a while.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use http::{HeaderMap, Method, Request};
+use serde_json::json;
+use tracing::{Instrument, Span, debug, debug_span, field};
+use url::Url;
+
+use super::RequestBody;
+use super::engine::{EngineResponse, SendError};
+use super::settings::Settings;
+use crate::{CallError, ErrorCode, OperationSpec};
+
+/// A request from its parts.
+pub(super) fn request(
+    method: Method,
+    url: &Url,
+    headers: HeaderMap,
+    body: RequestBody,
+) -> Result<Request<RequestBody>, CallError> {
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() =
+        url.as_str().parse().map_err(|error| CallError::execution(format!("the URL cannot be requested: {error}")))?;
+    *request.headers_mut() = headers;
+    Ok(request)
+}
+
+/// What a trace may know of a request: the path's template, but no value of the input.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Label {
+    pub(super) operation: String,
+    template: String,
+}
+
+impl Label {
+    pub(super) fn of(spec: &OperationSpec) -> Self {
+        let template = spec.http().map_or_else(String::new, |binding| binding.path.clone().into_owned());
+        Self { operation: spec.id.clone().into_owned(), template }
+    }
+}
+
+/// How many requests a call has sent already, repetitions and redirects alike.
+#[derive(Debug, Default)]
+pub(super) struct Sent(u32);
+
+/// Sends one request, in a span of its own (OpenTelemetry's conventions for HTTP clients).
+pub(super) async fn send_one(
+    settings: &Settings,
+    request: Request<RequestBody>,
+    label: &Label,
+    sent: &mut Sent,
+) -> Result<EngineResponse, SendError> {
+    send_led(settings, None, request, label, sent).await
+}
+
+/// Sends one request, to another host than `home` if a server led there.
+pub(super) async fn send_led(
+    settings: &Settings,
+    home: Option<&Url>,
+    request: Request<RequestBody>,
+    label: &Label,
+    sent: &mut Sent,
+) -> Result<EngineResponse, SendError> {
+    let span = span(&request, label);
+    if sent.0 > 0 {
+        span.record("http.request.resend_count", sent.0);
+    }
+    sent.0 = sent.0.saturating_add(1);
+    let outer = span.clone();
+    async {
+        let permit = match &settings.in_flight {
+            Some(semaphore) => semaphore.clone().acquire_owned().await.ok(),
+            None => None,
+        };
+        let response = match (home, &settings.led) {
+            (Some(home), Some(led)) => led.send(home, request).await,
+            _ => settings.engine.send(request).await,
+        };
+        match response {
+            Ok(response) => {
+                let status = response.status();
+                span.record("http.response.status_code", status.as_u16());
+                if status.is_client_error() || status.is_server_error() {
+                    span.record("error.type", status.as_str());
+                    span.record("otel.status_code", "ERROR");
+                }
+                debug!(status = status.as_u16(), "response");
+                Ok(response.map(|body| body.holding(permit)))
+            }
+            Err(failed) => {
+                span.record("error.type", if failed.transient { "connection" } else { "request" });
+                span.record("otel.status_code", "ERROR");
+                Err(failed)
+            }
+        }
+    }
+    .instrument(outer)
+    .await
+}
+
+/// A span with everything that is known before the response; the URL is left out, for it may hold secrets.
+fn span(request: &Request<RequestBody>, label: &Label) -> Span {
+    let (method, uri) = (request.method().as_str(), request.uri());
+    let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
+    debug_span!(
+        "http",
+        "otel.kind" = "client",
+        "otel.name" = %format_args!("{method} {}", label.template),
+        "otel.status_code" = field::Empty,
+        "http.request.method" = method,
+        "url.template" = label.template,
+        "url.scheme" = uri.scheme_str(),
+        "server.address" = uri.host(),
+        "server.port" = port,
+        "http.request.resend_count" = field::Empty,
+        "http.response.status_code" = field::Empty,
+        "error.type" = field::Empty,
+        operation = label.operation,
+    )
+}
+
+/// Gives up after the service's timeout.
+pub(super) async fn limited<T>(
+    timeout: Option<Duration>,
+    work: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let Some(timeout) = timeout else { return work.await };
+    let mut work = pin!(work);
+    // What is there at once needs no timer.
+    let mut timer = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(done);
+        }
+        let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        timer.as_mut().poll(cx).map(|()| Err(too_slow(timeout)))
+    })
+    .await
+}
+
+fn too_slow(timeout: Duration) -> CallError {
+    let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    let message = format!("the server did not answer within {timeout:?}: raise `with_timeout`");
+    CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
+}

@@ -1,0 +1,34 @@
+//! What a client was configured to do, checked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use super::Destinations;
+use super::engine::{Engine, Led};
+use super::retry::{Reconnect, Retry};
+
+/// A configuration that was checked, but for the credentials, whose requests need it.
+pub(super) struct Settings {
+    pub(super) base_url: Option<Url>,
+    pub(super) headers: HeaderMap,
+    pub(super) server_variables: BTreeMap<String, String>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) idle_timeout: Option<Duration>,
+    pub(super) max_response: usize,
+    pub(super) max_line: Option<usize>,
+    pub(super) max_event: Option<usize>,
+    pub(super) redirects: usize,
+    pub(super) bodies_to_other_origins: bool,
+    pub(super) destinations: Destinations,
+    /// The engines for hosts that servers lead to; none with a service of the user's.
+    pub(super) led: Option<Led>,
+    pub(super) retry: Option<Retry>,
+    pub(super) reconnect: Option<Reconnect>,
+    pub(super) in_flight: Option<Arc<Semaphore>>,
+    pub(super) engine: Arc<dyn Engine>,
+}

@@ -1,0 +1,15 @@
+//! Where redirects of an MCP server may lead.
+
+use reqwest::redirect::Attempt;
+
+/// Follows redirects within the same origin only, because headers may hold secrets of that origin.
+pub(in crate::mcp) fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let origin = attempt.previous().first().map(url::Url::origin);
+    if attempt.previous().len() > 5 {
+        attempt.error("it redirects too often")
+    } else if origin == Some(attempt.url().origin()) {
+        attempt.follow()
+    } else {
+        attempt.error("it redirects to another host, to which nothing is sent")
+    }
+}

@@ -1,0 +1,213 @@
+//! The HTTP requests of OAuth: where they may go, how long they may take, and what they may carry there.
+//!
+//! What a server says of its authorization server is not trusted: only `https`, and `http` on this machine, is asked; no
+//! private address unless [`Destinations`] allow it; and a refresh token or a client's secret goes only to the token
+//! endpoint that it was got from, or first given to.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use http::{Method, header};
+use reqwest::Client;
+use rmcp::transport::auth::{
+    OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
+};
+use url::{Host, Url, form_urlencoded};
+
+use crate::CallError;
+use crate::http::{Destinations, Home, Resolver, builder, is_local};
+
+/// How many bytes an answer may have.
+const MAX_ANSWER: usize = 1024 * 1024;
+
+/// What belongs to which token endpoint.
+#[derive(Debug, Default)]
+pub(in crate::mcp) struct Bound(Mutex<Option<String>>);
+
+impl Bound {
+    /// The token endpoint that the tokens are from, or that knows the client's secret.
+    pub(in crate::mcp) fn endpoint(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(in crate::mcp) fn set(&self, endpoint: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = endpoint;
+    }
+}
+
+/// The client of one MCP server's OAuth.
+pub(in crate::mcp) struct Steps {
+    follow: Client,
+    stop: Client,
+    destinations: Destinations,
+    home: Home,
+    timeout: Duration,
+    /// Whether the program has a secret that no server gave it.
+    has_secret: bool,
+    bound: Arc<Bound>,
+}
+
+impl Steps {
+    pub(in crate::mcp) fn new(
+        server: &Url,
+        destinations: Destinations,
+        timeout: Duration,
+        has_secret: bool,
+        bound: Arc<Bound>,
+    ) -> Result<Self, CallError> {
+        let home = Home::of(server);
+        let resolver = Arc::new(Resolver { destinations: destinations.clone(), home: home.clone() });
+        let client = |redirects: reqwest::redirect::Policy| {
+            let built = builder().redirect(redirects).timeout(timeout).dns_resolver(resolver.clone()).build();
+            built.map_err(|error| {
+                CallError::execution(format!("the HTTP client cannot be set up: {}", error.without_url()))
+            })
+        };
+        Ok(Self {
+            follow: client(reqwest::redirect::Policy::custom(crate::mcp::follow::follow))?,
+            stop: client(reqwest::redirect::Policy::none())?,
+            destinations,
+            home,
+            timeout,
+            has_secret,
+            bound,
+        })
+    }
+
+    async fn run(&self, request: OAuthHttpRequest) -> Result<http::Response<Vec<u8>>, CallError> {
+        let OAuthHttpRequest { request, redirect_policy, .. } = request;
+        let url = Url::parse(&request.uri().to_string()).map_err(|_| refused("it is no URL"))?;
+        if !is_safe(&url) {
+            return Err(refused("it is neither `https`, nor `http` on this machine"));
+        }
+        self.destinations.check(&self.home, &url).await?;
+        let grant = grant(&request);
+        let is_grant = request.method() == Method::POST && grant.is_some();
+        if is_grant {
+            self.check(grant.as_deref(), &request, &url)?;
+        }
+        let client =
+            if redirect_policy == OAuthHttpRedirectPolicy::Stop || is_grant { &self.stop } else { &self.follow };
+        let request =
+            reqwest::Request::try_from(request).map_err(|error| CallError::from_error(&error.without_url()))?;
+        let failed = |error: reqwest::Error| {
+            if error.is_timeout() {
+                let message = format!("no answer came within {:?}: raise `with_step_timeout`", self.timeout);
+                return CallError::new(crate::ErrorCode::Timeout, message);
+            }
+            CallError::from_error(&error.without_url())
+        };
+        let response = client.execute(request).await.map_err(failed)?;
+        let mut answer = http::Response::new(Vec::new());
+        *answer.status_mut() = response.status();
+        *answer.headers_mut() = response.headers().clone();
+        let mut body = response.bytes_stream();
+        while let Some(chunk) = body.next().await {
+            let chunk = chunk.map_err(failed)?;
+            if chunk.len() > MAX_ANSWER - answer.body().len() {
+                return Err(refused(&format!("its answer has more than {MAX_ANSWER} bytes")));
+            }
+            answer.body_mut().extend_from_slice(&chunk);
+        }
+        if is_grant && answer.status().is_success() {
+            self.bound.set(Some(url.into()));
+        }
+        Ok(answer)
+    }
+
+    /// Checks that what a request for tokens carries belongs to where it goes.
+    fn check(&self, grant: Option<&str>, request: &http::Request<Vec<u8>>, url: &Url) -> Result<(), CallError> {
+        let bound = self.bound.endpoint();
+        let carries_secret = request.headers().contains_key(header::AUTHORIZATION)
+            || form_urlencoded::parse(request.body()).any(|(name, _)| name == "client_secret");
+        if grant == Some("refresh_token") && bound.as_deref() != Some(url.as_str()) {
+            return Err(refused("the refresh token is of another authorization server"));
+        }
+        match bound {
+            Some(bound) if self.has_secret && carries_secret && bound != url.as_str() => Err(refused(
+                "the client's secret was given to another authorization server, and the MCP server names this one now: \
+                 clear the `TokenStore` if that is right",
+            )),
+            None if self.has_secret && carries_secret => {
+                self.bound.set(Some(url.as_str().to_owned()));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OAuthHttpClient for Steps {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move { self.run(request).await.map_err(|error| Box::new(error) as OAuthHttpClientError) })
+    }
+}
+
+fn refused(why: &str) -> CallError {
+    CallError::execution(format!("the authorization server is not asked: {why}"))
+}
+
+/// What a request for tokens has to offer.
+fn grant(request: &http::Request<Vec<u8>>) -> Option<Cow<'_, str>> {
+    form_urlencoded::parse(request.body()).find(|(name, _)| name == "grant_type").map(|(_, grant)| grant)
+}
+
+/// Whether a URL that a server named may be asked, or opened in a browser: `https`, and `http` on this machine.
+pub(in crate::mcp) fn is_safe(url: &Url) -> bool {
+    match (url.scheme(), url.host()) {
+        ("https", Some(_)) => true,
+        ("http", Some(Host::Domain(name))) => is_local(name),
+        ("http", Some(Host::Ipv4(address))) => address.is_loopback(),
+        ("http", Some(Host::Ipv6(address))) => address.is_loopback(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_safe_is_asked_or_opened() {
+        for (url, expected) in [
+            ("https://login.example/authorize", true),
+            ("http://127.0.0.1:80/x", true),
+            ("http://[::1]/x", true),
+            ("http://localhost:8080/x", true),
+            ("http://login.example/x", false),
+            ("http://10.0.0.1/x", false),
+            ("file:///etc/passwd", false),
+            ("javascript:alert(1)", false),
+            ("data:text/html,x", false),
+            ("ssh://host/-oProxyCommand=x", false),
+        ] {
+            assert_eq!(is_safe(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+
+    fn tokens(url: &str, form: &str) -> (http::Request<Vec<u8>>, Url) {
+        let request = http::Request::post(url).body(form.as_bytes().to_vec()).unwrap();
+        (request, Url::parse(url).unwrap())
+    }
+
+    #[test]
+    fn what_one_server_gave_goes_to_no_other() {
+        let bound = Arc::new(Bound::default());
+        let server = Url::parse("https://mcp.example/mcp").unwrap();
+        let steps = Steps::new(&server, Destinations::default(), Duration::from_secs(1), true, bound.clone()).unwrap();
+        let check = |url: &str, form: &str| {
+            let (request, url) = tokens(url, form);
+            steps.check(grant(&request).as_deref(), &request, &url).is_ok()
+        };
+        let (first, second) = ("https://a.example/token", "https://b.example/token");
+        // Nobody knows where it is from.
+        assert!(!check(first, "grant_type=refresh_token&refresh_token=r"));
+        assert!(check(first, "grant_type=authorization_code&client_secret=s"));
+        assert!(!check(second, "grant_type=authorization_code&client_secret=s"));
+        assert!(check(second, "grant_type=authorization_code"));
+        assert!(check(first, "grant_type=refresh_token&refresh_token=r&client_secret=s"));
+        assert!(!check(second, "grant_type=refresh_token&refresh_token=r"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Where tokens are kept between connections.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
+use serde::{Deserialize, Serialize};
+
+use super::steps::Bound;
+use crate::http::Secret;
+use crate::{BoxFuture, CallError};
+
+/// Where tokens are kept, by the URL of the MCP server that they are for.
+///
+/// They are a text that only this crate reads, and secret.
+pub trait TokenStore: Send + Sync + 'static {
+    /// The tokens for a server, if there are any.
+    fn load(&self, server: &str) -> BoxFuture<'static, Result<Option<Secret>, CallError>>;
+
+    /// Keeps the tokens for a server, in the place of those that were there.
+    fn save(&self, server: &str, tokens: Secret) -> BoxFuture<'static, Result<(), CallError>>;
+
+    /// Forgets the tokens for a server.
+    fn clear(&self, server: &str) -> BoxFuture<'static, Result<(), CallError>>;
+}
+
+/// Keeps tokens as long as the program runs.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryTokenStore(Arc<Mutex<BTreeMap<String, Secret>>>);
+
+impl MemoryTokenStore {
+    fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut BTreeMap<String, Secret>) -> T,
+    ) -> BoxFuture<'static, Result<T, CallError>> {
+        let done = work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        Box::pin(std::future::ready(Ok(done)))
+    }
+}
+
+impl TokenStore for MemoryTokenStore {
+    fn load(&self, server: &str) -> BoxFuture<'static, Result<Option<Secret>, CallError>> {
+        self.with(|tokens| tokens.get(server).cloned())
+    }
+
+    fn save(&self, server: &str, secret: Secret) -> BoxFuture<'static, Result<(), CallError>> {
+        self.with(|tokens| drop(tokens.insert(server.to_owned(), secret)))
+    }
+
+    fn clear(&self, server: &str) -> BoxFuture<'static, Result<(), CallError>> {
+        self.with(|tokens| drop(tokens.remove(server)))
+    }
+}
+
+/// A store as rmcp sees it, for one server.
+pub(in crate::mcp) struct Store {
+    pub(in crate::mcp) inner: Arc<dyn TokenStore>,
+    pub(in crate::mcp) server: String,
+    /// Where what is kept is from.
+    pub(in crate::mcp) bound: Arc<Bound>,
+    pub(in crate::mcp) has_secret: bool,
+}
+
+/// What is kept for a server.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    /// The token endpoint that gave the tokens: they go to no other.
+    token_endpoint: Option<String>,
+    credentials: Option<StoredCredentials>,
+}
+
+impl Store {
+    async fn keep(&self, credentials: Option<StoredCredentials>) -> Result<(), AuthError> {
+        let kept = Kept { token_endpoint: self.bound.endpoint(), credentials };
+        let text = serde_json::to_string(&kept).map_err(|error| store_error(&error))?;
+        self.inner.save(&self.server, Secret::new(text)).await.map_err(|error| store_error(&error))
+    }
+}
+
+type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
+
+fn store_error(error: &dyn fmt::Display) -> AuthError {
+    AuthError::CredentialStoreError(error.to_string())
+}
+
+// As `async_trait` writes it.
+impl CredentialStore for Store {
+    fn load<'a, 'f>(&'a self) -> StoreFuture<'f, Option<StoredCredentials>>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move {
+            let loaded = self.inner.load(&self.server).await.map_err(|error| store_error(&error))?;
+            let Some(text) = loaded else { return Ok(None) };
+            let kept: Kept = serde_json::from_str(text.expose()).map_err(|error| store_error(&error))?;
+            if let Some(endpoint) = kept.token_endpoint {
+                self.bound.set(Some(endpoint));
+            }
+            Ok(kept.credentials)
+        })
+    }
+
+    fn save<'a, 'f>(&'a self, credentials: StoredCredentials) -> StoreFuture<'f, ()>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move { self.keep(Some(credentials)).await })
+    }
+
+    fn clear<'a, 'f>(&'a self) -> StoreFuture<'f, ()>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move {
+            if self.has_secret && self.bound.endpoint().is_some() {
+                // Which server knows the secret is not forgotten with the tokens.
+                return self.keep(None).await;
+            }
+            self.inner.clear(&self.server).await.map_err(|error| store_error(&error))
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! What the clients of a server over HTTP may hold of it: requests in work, and bytes.
+
+// An error is the answer that is sent, so nothing is gained by keeping it small.
+#![allow(clippy::result_large_err)]
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use rmcp::model::RequestId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::McpServerOptions;
+use super::http::{McpBody, plain};
+use super::sessions::Session;
+
+/// What a value of JSON takes in memory beside its text while it is read, in bytes: the SDK reads messages by trying.
+const NODE: usize = 256;
+
+/// So many values in a request do not count.
+const SMALL: usize = 64;
+
+/// How long a request waits for room before it is refused.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// What all requests share.
+pub(super) struct Limits {
+    requests: Arc<Semaphore>,
+    /// Bytes of requests: those that are read, and what is made of them until they are answered.
+    bytes: Arc<Semaphore>,
+    max_bytes: usize,
+    /// Bytes of results that their clients have not read yet.
+    unread: Arc<AtomicUsize>,
+    max_unread: usize,
+    pub(super) max_request: usize,
+    read_timeout: Duration,
+}
+
+/// What one request holds; it is given back when the request is answered, and its answer is read or dropped.
+#[derive(Default)]
+pub(super) struct Held {
+    request: OnceLock<OwnedSemaphorePermit>,
+    bytes: Mutex<Option<OwnedSemaphorePermit>>,
+    session: OnceLock<(Arc<Session>, OwnedSemaphorePermit)>,
+    id: OnceLock<RequestId>,
+    unread: AtomicUsize,
+    all_unread: Arc<AtomicUsize>,
+}
+
+impl Limits {
+    pub(super) fn new(options: &McpServerOptions) -> Self {
+        let semaphore = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        // What a permit for many can count.
+        let max_bytes = options.max_request_bytes.clamp(1, u32::MAX as usize);
+        Self {
+            requests: semaphore(options.max_requests),
+            bytes: semaphore(max_bytes),
+            max_bytes,
+            unread: Arc::default(),
+            max_unread: options.max_unread_bytes,
+            max_request: 4 * 1024 * 1024,
+            read_timeout: options.read_timeout,
+        }
+    }
+
+    /// Lets a request in.
+    ///
+    /// # Errors
+    /// The answer to one for which there is no room.
+    pub(super) fn admit(&self) -> Result<Held, Response<McpBody>> {
+        if self.unread.load(Ordering::Acquire) > self.max_unread {
+            return Err(busy("Too many results wait to be read (max_unread_bytes)"));
+        }
+        let Ok(request) = self.requests.clone().try_acquire_owned() else {
+            return Err(busy("Too many requests are in work (max_requests)"));
+        };
+        let held = Held::of(self.unread.clone());
+        let _ = held.request.set(request);
+        Ok(held)
+    }
+
+    /// Reads the body of a request, for which it holds as many bytes as the server will need.
+    ///
+    /// # Errors
+    /// The answer to one that is too large or too slow, or for which there is no room.
+    pub(super) async fn read<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
+    where
+        B: http_body::Body,
+        B::Error: std::fmt::Display,
+    {
+        let read = timeout(self.read_timeout, self.collect(held, body)).await;
+        let bytes = read.unwrap_or_else(|_| {
+            Err(plain(StatusCode::REQUEST_TIMEOUT, "Request Timeout: the body did not come in time (read_timeout)"))
+        })?;
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return Err(plain(StatusCode::BAD_REQUEST, "Bad Request: batches are not part of the protocol"));
+        }
+        // Each comma, colon and opening bracket is a value, or a member, that will be made of it.
+        let nodes = bytes.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
+        if nodes > self.max_bytes / NODE {
+            return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: too many values (max_request_bytes)"));
+        }
+        // What is small is not worth it.
+        if nodes > SMALL {
+            self.hold(held, nodes.saturating_mul(NODE)).await?;
+        }
+        Ok(bytes)
+    }
+
+    async fn collect<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
+    where
+        B: http_body::Body,
+        B::Error: std::fmt::Display,
+    {
+        let mut body = std::pin::pin!(body);
+        let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+        while let Some(data) = piece(body.as_mut(), self.max_request.saturating_sub(first.len() + rest.len())).await? {
+            self.hold(held, data.len()).await?;
+            // Most bodies come in one piece, which is kept as it is.
+            if first.is_empty() && rest.is_empty() {
+                first = data;
+            } else {
+                if rest.is_empty() {
+                    rest.extend_from_slice(&std::mem::take(&mut first));
+                }
+                rest.extend_from_slice(&data);
+            }
+        }
+        Ok(if rest.is_empty() { first } else { rest.freeze() })
+    }
+
+    /// Holds more bytes for a request, as soon as there is room; one that needs more than there is holds all.
+    async fn hold(&self, held: &Held, bytes: usize) -> Result<(), Response<McpBody>> {
+        let has = lock(&held.bytes).as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let more = bytes.min(self.max_bytes.saturating_sub(has));
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        let permit = match self.bytes.clone().try_acquire_many_owned(more) {
+            Ok(permit) => permit,
+            Err(_) => match timeout(WAIT, self.bytes.clone().acquire_many_owned(more)).await {
+                Ok(Ok(permit)) => permit,
+                _ => return Err(busy("Too many bytes are in work (max_request_bytes)")),
+            },
+        };
+        let mut bytes = lock(&held.bytes);
+        match &mut *bytes {
+            Some(bytes) => bytes.merge(permit),
+            None => *bytes = Some(permit),
+        }
+        Ok(())
+    }
+}
+
+impl Held {
+    fn of(all_unread: Arc<AtomicUsize>) -> Self {
+        Self {
+            request: OnceLock::new(),
+            bytes: Mutex::default(),
+            session: OnceLock::new(),
+            id: OnceLock::new(),
+            unread: AtomicUsize::default(),
+            all_unread,
+        }
+    }
+
+    /// Counts the request as one of a session's.
+    pub(super) fn in_session(&self, session: Arc<Session>, permit: OwnedSemaphorePermit) {
+        let _ = self.session.set((session, permit));
+    }
+
+    /// Takes an id of the session's for the request; false if another request has it.
+    pub(super) fn take_id(&self, id: &RequestId) -> bool {
+        let Some((session, _)) = self.session.get() else { return true };
+        let taken = session.take(id);
+        if taken {
+            let _ = self.id.set(id.clone());
+        }
+        taken
+    }
+
+    /// Counts the bytes of a result, until it is read.
+    pub(super) fn unread(&self, bytes: usize) {
+        self.unread.fetch_add(bytes, Ordering::AcqRel);
+        self.all_unread.fetch_add(bytes, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all_unread.fetch_sub(*self.unread.get_mut(), Ordering::AcqRel);
+        if let (Some((session, _)), Some(id)) = (self.session.get(), self.id.get()) {
+            session.give_back(id);
+        }
+    }
+}
+
+/// The next piece of a body, of which there may be so many bytes.
+async fn piece<B>(mut body: Pin<&mut B>, room: usize) -> Result<Option<Bytes>, Response<McpBody>>
+where
+    B: http_body::Body,
+    B::Error: std::fmt::Display,
+{
+    match body.frame().await.map(|frame| frame.map(http_body::Frame::into_data)) {
+        None => Ok(None),
+        Some(Ok(Ok(data))) if data.remaining() > room => {
+            Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large (with_max_request)"))
+        }
+        Some(Ok(Ok(mut data))) => Ok(Some(data.copy_to_bytes(data.remaining()))),
+        Some(Ok(Err(_trailers))) => Ok(Some(Bytes::new())),
+        Some(Err(_)) => Err(plain(StatusCode::BAD_REQUEST, "Bad Request: the body broke off")),
+    }
+}
+
+/// The answer to a request for which there is no room now.
+pub(super) fn busy(text: &'static str) -> Response<McpBody> {
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, text);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,227 @@
+//! The sessions of a server over HTTP: those of the SDK, with whose they are, how many there may be, and what each may do.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use http::request::Parts;
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError, SessionError,
+};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::McpServerOptions;
+use super::caller::Caller;
+use super::limits::Held;
+
+/// How long a session that is not used must have been so, before it may be ended for a new one.
+const SPARE: Duration = Duration::from_secs(1);
+
+/// The sessions of one service.
+pub(super) struct Sessions {
+    local: Arc<LocalSessionManager>,
+    all: Mutex<HashMap<SessionId, Arc<Session>>>,
+    max: usize,
+    max_requests: usize,
+    started: Instant,
+}
+
+/// One session.
+pub(super) struct Session {
+    owner: OnceLock<Caller>,
+    /// The requests that it may have in work.
+    requests: Arc<Semaphore>,
+    max_requests: usize,
+    /// The ids of those that it has.
+    ids: Mutex<HashSet<RequestId>>,
+    /// When it was last used, in milliseconds since the service began.
+    used: AtomicU64,
+    /// Whether it was ever used but to begin.
+    in_use: AtomicBool,
+}
+
+impl Session {
+    /// Takes an id for a request; false if another has it.
+    pub(super) fn take(&self, id: &RequestId) -> bool {
+        lock(&self.ids).insert(id.clone())
+    }
+
+    pub(super) fn give_back(&self, id: &RequestId) {
+        lock(&self.ids).remove(id);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.requests.available_permits() == self.max_requests
+    }
+}
+
+/// Why a session takes no request.
+pub(super) enum Refused {
+    /// There is none, or it is somebody else's.
+    Unknown,
+    /// It has as many in work as it may have.
+    Full,
+}
+
+impl Sessions {
+    pub(super) fn new(options: &McpServerOptions) -> Self {
+        let mut local = LocalSessionManager::default();
+        local.session_config.keep_alive = Some(options.session_idle);
+        Self {
+            local: Arc::new(local),
+            all: Mutex::default(),
+            max: options.max_sessions,
+            max_requests: options.max_session_requests.clamp(1, Semaphore::MAX_PERMITS),
+            started: Instant::now(),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Lets a request into a session of the caller's. One that nobody has is not refused here.
+    pub(super) fn enter(
+        &self,
+        id: &str,
+        caller: &Caller,
+    ) -> Result<Option<(Arc<Session>, OwnedSemaphorePermit)>, Refused> {
+        let Some(session) = lock(&self.all).get(id).cloned() else { return Ok(None) };
+        if session.owner.get().is_some_and(|owner| !owner.is(caller)) {
+            return Err(Refused::Unknown);
+        }
+        session.used.store(self.now(), Ordering::Release);
+        session.in_use.store(true, Ordering::Release);
+        let permit = session.requests.clone().try_acquire_owned().map_err(|_| Refused::Full)?;
+        Ok(Some((session, permit)))
+    }
+
+    /// Whether there is room for another session, or would be if one that is not used ended.
+    pub(super) fn has_room(&self) -> bool {
+        let all = lock(&self.all);
+        all.len() < self.max || self.spare(&all).is_some()
+    }
+
+    /// The session to end for another: one that only began, or else the one that was not used for longest. Its client
+    /// begins another when it is told that there is none (MCP specification, "Session management").
+    fn spare(&self, all: &HashMap<SessionId, Arc<Session>>) -> Option<SessionId> {
+        let before = self.now().saturating_sub(u64::try_from(SPARE.as_millis()).unwrap_or(u64::MAX));
+        let old = |session: &Session| session.used.load(Ordering::Acquire) <= before;
+        let unused = |session: &Session| !session.in_use.load(Ordering::Acquire);
+        let spare = all.iter().filter(|(_, session)| session.is_idle() && (unused(session) || old(session)));
+        let oldest = spare
+            .min_by_key(|(_, session)| (session.in_use.load(Ordering::Acquire), session.used.load(Ordering::Acquire)));
+        oldest.map(|(id, _)| id.clone())
+    }
+
+    fn forget(&self, id: &SessionId) {
+        lock(&self.all).remove(id);
+    }
+}
+
+/// The request that a message came in.
+fn held(message: &ClientJsonRpcMessage) -> Option<(Arc<Held>, &RequestId)> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    let parts = request.request.extensions().get::<Parts>()?;
+    Some((parts.extensions.get::<Arc<Held>>()?.clone(), &request.id))
+}
+
+/// All as the SDK does it, but for keeping who began a session, and bounding what there is.
+impl SessionManager for Sessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let spare = {
+            let mut all = lock(&self.all);
+            if all.len() < self.max {
+                None
+            } else {
+                let full = || SessionError::Io(std::io::Error::other("too many sessions (max_sessions)"));
+                let spare = self.spare(&all).ok_or_else(full)?;
+                all.remove(&spare);
+                Some(spare)
+            }
+        };
+        if let Some(spare) = spare {
+            // Its worker may take its time.
+            let local = self.local.clone();
+            tokio::spawn(async move { local.close_session(&spare).await });
+        }
+        let (id, transport) = self.local.create_session().await?;
+        let session = Session {
+            owner: OnceLock::new(),
+            requests: Arc::new(Semaphore::new(self.max_requests)),
+            max_requests: self.max_requests,
+            ids: Mutex::default(),
+            used: AtomicU64::new(self.now()),
+            in_use: AtomicBool::new(false),
+        };
+        lock(&self.all).insert(id.clone(), Arc::new(session));
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        if let ClientJsonRpcMessage::Request(request) = &message
+            && let Some(parts) = request.request.extensions().get::<Parts>()
+            && let Some(caller) = parts.extensions.get::<Caller>()
+            && let Some(session) = lock(&self.all).get(id)
+        {
+            let _ = session.owner.set(caller.clone());
+        }
+        self.local.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.local.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.forget(id);
+        self.local.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        // The SDK would keep the answer's place of the first for as long as the session lives.
+        if held(&message).is_some_and(|(held, id)| !held.take_id(id)) {
+            let twice = "a request with that id is in work";
+            return Err(SessionError::Io(std::io::Error::other(twice)).into());
+        }
+        self.local.create_stream(id, message).await
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
+        self.local.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.local.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.local.resume(id, last_event_id).await
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,124 @@
+//! Who may call what: the identity of a caller and the access rules of an operation.
+//!
+//! ```
+//! use ops_runtime::{AccessControl, Identity};
+//!
+//! let rules = AccessControl::NONE.with_scopes(const { &[std::borrow::Cow::Borrowed("pets:write")] });
+//! assert!(rules.allows(&Identity::new("ann").with_scope("pets:write")));
+//! assert!(!rules.allows(&Identity::new("bob")));
+//! ```
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::model::text::{List, Text, set};
+
+/// What a caller needs in order to run an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccessControl {
+    /// Scopes of which the caller must hold all.
+    pub required_scopes: List<Text>,
+    /// Scopes of which the caller must hold at least one; no rule if empty.
+    pub required_scopes_any: List<Text>,
+    /// The type of resource that the operation acts on; a rule only together with `resource_action`.
+    pub resource_type: Option<Text>,
+    /// What the operation does to the resource; a rule only together with `resource_type`.
+    pub resource_action: Option<Text>,
+}
+
+impl AccessControl {
+    /// No rules: everybody may call, even without an identity.
+    pub const NONE: Self = Self {
+        required_scopes: Cow::Borrowed(&[]),
+        required_scopes_any: Cow::Borrowed(&[]),
+        resource_type: None,
+        resource_action: None,
+    };
+
+    /// Requires all of these scopes.
+    #[must_use]
+    pub const fn with_scopes(mut self, scopes: &'static [Text]) -> Self {
+        set(&mut self.required_scopes, Cow::Borrowed(scopes));
+        self
+    }
+
+    /// Requires at least one of these scopes.
+    #[must_use]
+    pub const fn with_scopes_any(mut self, scopes: &'static [Text]) -> Self {
+        set(&mut self.required_scopes_any, Cow::Borrowed(scopes));
+        self
+    }
+
+    /// Requires that the caller may do `action` to some resource of type `resource`.
+    #[must_use]
+    pub const fn with_resource(mut self, resource: &'static str, action: &'static str) -> Self {
+        set(&mut self.resource_type, Some(Cow::Borrowed(resource)));
+        set(&mut self.resource_action, Some(Cow::Borrowed(action)));
+        self
+    }
+
+    /// Whether there are no rules, so that no identity is needed.
+    pub fn is_open(&self) -> bool {
+        self.required_scopes.is_empty() && self.required_scopes_any.is_empty() && self.resource().is_none()
+    }
+
+    /// Whether the identity satisfies every rule.
+    ///
+    /// The resource rule asks for the action on any resource of the type; which one is the handler's to check.
+    pub fn allows(&self, identity: &Identity) -> bool {
+        let holds = |scope: &Text| identity.scopes.iter().any(|s| s == scope);
+        self.required_scopes.iter().all(holds)
+            && (self.required_scopes_any.is_empty() || self.required_scopes_any.iter().any(holds))
+            && self.resource().is_none_or(|(kind, action)| identity.may(kind, action))
+    }
+
+    fn resource(&self) -> Option<(&str, &str)> {
+        Some((self.resource_type.as_deref()?, self.resource_action.as_deref()?))
+    }
+}
+
+impl Default for AccessControl {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// Who calls: an id, the scopes it holds and the actions it may take on resources.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Identity {
+    /// The caller's id.
+    pub id: String,
+    /// The scopes that the caller holds.
+    pub scopes: Vec<String>,
+    /// Actions by resource, keyed `type:id`.
+    pub resources: BTreeMap<String, Vec<String>>,
+}
+
+impl Identity {
+    /// An identity without scopes or resources.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into(), ..Self::default() }
+    }
+
+    /// Adds a scope.
+    #[must_use]
+    pub fn with_scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
+    /// Allows an action on a resource, given as `type:id`.
+    #[must_use]
+    pub fn with_resource(mut self, resource: impl Into<String>, action: impl Into<String>) -> Self {
+        self.resources.entry(resource.into()).or_default().push(action.into());
+        self
+    }
+
+    fn may(&self, kind: &str, action: &str) -> bool {
+        self.resources.iter().any(|(resource, actions)| {
+            resource.split_once(':').is_some_and(|(k, _)| k == kind) && actions.iter().any(|a| a == action)
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! How an operation is reached: in this process, over HTTP, or as a tool of an MCP server.
+//!
+//! ```
+//! use ops_runtime::{HttpBinding, HttpParameter};
+//!
+//! const SHOW: HttpBinding = HttpBinding::new("GET", "/pets/{petId}")
+//!     .with_parameters(const { &[HttpParameter::path("petId")] });
+//! assert_eq!(SHOW.parameters[0].name, "petId");
+//! ```
+
+mod json;
+
+use std::borrow::Cow;
+
+use crate::model::text::{List, Text, set};
+
+mod body;
+mod fixed;
+mod mcp;
+mod parameter;
+mod response;
+mod security;
+
+#[cfg(any(feature = "openapi", feature = "http"))]
+pub(crate) use parameter::is_reserved_header;
+
+pub use body::{HttpBody, HttpField};
+pub use fixed::{HttpFixed, Literal};
+pub use mcp::{McpBinding, McpOutput};
+pub use parameter::{HttpParameter, ParameterLocation, ParameterStyle};
+pub use response::{HttpResponse, StatusRange};
+pub use security::{SecurityKind, SecurityRequirement, SecurityScheme};
+
+/// How an operation is reached.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+// A spec is a static or shared, and never moved in a call.
+#[allow(clippy::large_enum_variant)]
+pub enum Binding {
+    /// By a handler in this process.
+    #[default]
+    Local,
+    /// By an HTTP request.
+    Http(HttpBinding),
+    /// By a call of an MCP server's tool.
+    Mcp(McpBinding),
+}
+
+/// The HTTP request of an operation and the answers that it can get.
+///
+/// One interpreter reads this table for generated and for run-time operations alike.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct HttpBinding {
+    /// The method, in upper case.
+    pub method: Text,
+    /// The path below the server's URL, with `{name}` for each path parameter.
+    pub path: Text,
+    /// The server's URL in the document, used when the client is given no base URL; `{name}` stands for a variable.
+    pub server: Option<Text>,
+    /// The variables of the server's URL.
+    pub server_variables: List<ServerVariable>,
+    /// The ways to authenticate, of which one suffices; none if the endpoint asks for nothing.
+    pub security: List<SecurityRequirement>,
+    /// Where each property of the input goes, but for the body.
+    pub parameters: List<HttpParameter>,
+    /// The request body, once for each content type that the endpoint takes, preferred first.
+    pub bodies: List<HttpBody>,
+    /// The property of the input that names the content type of the body, where the caller can choose.
+    pub content_type: Option<Text>,
+    /// The answers that the document describes.
+    pub responses: List<HttpResponse>,
+}
+
+impl HttpBinding {
+    /// A request without parameters and body.
+    pub const fn new(method: &'static str, path: &'static str) -> Self {
+        Self {
+            method: Cow::Borrowed(method),
+            path: Cow::Borrowed(path),
+            server: None,
+            server_variables: Cow::Borrowed(&[]),
+            security: Cow::Borrowed(&[]),
+            parameters: Cow::Borrowed(&[]),
+            bodies: Cow::Borrowed(&[]),
+            content_type: None,
+            responses: Cow::Borrowed(&[]),
+        }
+    }
+
+    /// The described answer that a response of this status and content type is: of those that name the status, else its
+    /// class, else the default, the one of this type, or else the first.
+    #[cfg(feature = "registry")]
+    pub(crate) fn response(&self, status: u16, content_type: &str) -> Option<&HttpResponse> {
+        let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let matching = self.responses.iter().filter(|response| response.status.contains(status));
+        // Ranges are ordered from the most to the least specific, but for the numbers inside.
+        let best = matching.clone().map(|response| response.status).min()?;
+        let mut matching = matching.filter(move |response| response.status == best);
+        let wanted = essence(content_type);
+        let same = |response: &&HttpResponse| response.content_type.as_deref().map_or("".into(), essence) == wanted;
+        matching.clone().find(same).or_else(|| matching.next())
+    }
+
+    /// Sets the server's URL.
+    #[must_use]
+    pub const fn with_server(mut self, url: &'static str) -> Self {
+        set(&mut self.server, Some(Cow::Borrowed(url)));
+        self
+    }
+
+    /// Sets the variables of the server's URL.
+    #[must_use]
+    pub const fn with_server_variables(mut self, variables: &'static [ServerVariable]) -> Self {
+        set(&mut self.server_variables, Cow::Borrowed(variables));
+        self
+    }
+
+    /// Sets the ways to authenticate, of which one suffices.
+    #[must_use]
+    pub const fn with_security(mut self, security: &'static [SecurityRequirement]) -> Self {
+        set(&mut self.security, Cow::Borrowed(security));
+        self
+    }
+
+    /// Names the property of the input that names the content type of the body.
+    #[must_use]
+    pub const fn with_content_type(mut self, property: &'static str) -> Self {
+        set(&mut self.content_type, Some(Cow::Borrowed(property)));
+        self
+    }
+
+    /// Sets the parameters.
+    #[must_use]
+    pub const fn with_parameters(mut self, parameters: &'static [HttpParameter]) -> Self {
+        set(&mut self.parameters, Cow::Borrowed(parameters));
+        self
+    }
+
+    /// Sets the request bodies.
+    #[must_use]
+    pub const fn with_bodies(mut self, bodies: &'static [HttpBody]) -> Self {
+        set(&mut self.bodies, Cow::Borrowed(bodies));
+        self
+    }
+
+    /// Sets the answers.
+    #[must_use]
+    pub const fn with_responses(mut self, responses: &'static [HttpResponse]) -> Self {
+        set(&mut self.responses, Cow::Borrowed(responses));
+        self
+    }
+}
+
+/// A variable of a server's URL (OpenAPI 3.1, section 4.8.6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerVariable {
+    /// The name, as it stands between braces in the URL.
+    pub name: Text,
+    /// Its value, unless the client sets another.
+    pub default: Text,
+    /// The values that it may have; empty if any will do.
+    pub values: List<Text>,
+}
+
+impl ServerVariable {
+    /// A variable that may have any value.
+    pub const fn new(name: &'static str, default: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), default: Cow::Borrowed(default), values: Cow::Borrowed(&[]) }
+    }
+
+    /// Sets the values that it may have.
+    #[must_use]
+    pub const fn with_values(mut self, values: &'static [Text]) -> Self {
+        set(&mut self.values, Cow::Borrowed(values));
+        self
+    }
+}
+
+#[cfg(all(test, feature = "registry"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_that_a_response_is() {
+        let answer = |status, kind, variant| HttpResponse::new(status, kind).with_variant(variant);
+        let mut binding = HttpBinding::new("GET", "/");
+        binding.responses = vec![
+            answer(StatusRange::Default, "application/json", 5),
+            answer(StatusRange::Class(2), "application/json", 4),
+            answer(StatusRange::Exact(200), "application/json", 0),
+            answer(StatusRange::Exact(200), "text/plain", 1),
+            HttpResponse::empty(StatusRange::Exact(204)).with_variant(2),
+        ]
+        .into();
+        let table = [
+            (200, "application/json; charset=utf-8", Some(0)),
+            (200, "Text/Plain", Some(1)),
+            (200, "", Some(0)),
+            (204, "", Some(2)),
+            (206, "application/json", Some(4)),
+            (500, "application/json", Some(5)),
+        ];
+        for (status, kind, expected) in table {
+            assert_eq!(binding.response(status, kind).and_then(|found| found.variant), expected, "{status} {kind}");
+        }
+        assert_eq!(HttpBinding::new("GET", "/").response(200, ""), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! Request bodies and their fields.
+
+use std::borrow::Cow;
+
+use super::{HttpFixed, ParameterStyle};
+use crate::model::text::{List, Text, set};
+
+/// A request body in one content type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpBody {
+    /// The content type, such as `application/json`.
+    pub content_type: Text,
+    /// The property of the input that holds the body.
+    pub property: Text,
+    /// How the fields of a form or the parts of a multipart body are written, of those that are written otherwise than
+    /// by default.
+    ///
+    /// A multipart body that is no object is one part, or one part for each item of a list. Its only field names them.
+    pub fields: List<HttpField>,
+    /// The properties that the operation sets itself.
+    pub fixed: List<HttpFixed>,
+}
+
+impl HttpBody {
+    /// A body of this content type, held by the input's property `body`.
+    pub const fn new(content_type: &'static str) -> Self {
+        Self {
+            content_type: Cow::Borrowed(content_type),
+            property: Cow::Borrowed("body"),
+            fields: Cow::Borrowed(&[]),
+            fixed: Cow::Borrowed(&[]),
+        }
+    }
+
+    /// Says how fields of a form are written (OpenAPI 3.1, section 4.8.15).
+    #[must_use]
+    pub const fn with_fields(mut self, fields: &'static [HttpField]) -> Self {
+        set(&mut self.fields, Cow::Borrowed(fields));
+        self
+    }
+
+    /// Sets the properties that the operation sets itself.
+    #[must_use]
+    pub const fn with_fixed(mut self, fixed: &'static [HttpFixed]) -> Self {
+        set(&mut self.fixed, Cow::Borrowed(fixed));
+        self
+    }
+
+    /// Names the property of the input that holds the body.
+    #[must_use]
+    pub const fn with_property(mut self, property: &'static str) -> Self {
+        set(&mut self.property, Cow::Borrowed(property));
+        self
+    }
+}
+
+/// How a field of a form or a part of a multipart body is written (OpenAPI 3.1, section 4.8.15).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpField {
+    /// The name of the field or part, and of the property of the body that holds its value.
+    pub name: Text,
+    /// The content type of the part, or of the text that the field holds; or several, separated by commas, ranges such
+    /// as `image/*` among them, of which the part has one.
+    pub content_type: Option<Text>,
+    /// How its value is written, and whether each item or property of it is written on its own.
+    ///
+    /// Without it, a field is like a query parameter of style `form`, exploded, and like one of style `deepObject` if
+    /// it holds objects or lists of lists.
+    pub style: Option<(ParameterStyle, bool)>,
+    /// Whether reserved characters (RFC 3986, section 2.2) stay unescaped.
+    pub allow_reserved: bool,
+}
+
+impl HttpField {
+    /// A field that is written as by default.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), content_type: None, style: None, allow_reserved: false }
+    }
+
+    /// Sets the content type.
+    #[must_use]
+    pub const fn with_content_type(mut self, content_type: &'static str) -> Self {
+        set(&mut self.content_type, Some(Cow::Borrowed(content_type)));
+        self
+    }
+
+    /// Sets the style and whether it explodes.
+    #[must_use]
+    pub const fn with_style(mut self, style: ParameterStyle, explode: bool) -> Self {
+        self.style = Some((style, explode));
+        self
+    }
+
+    /// Lets reserved characters stay unescaped.
+    #[must_use]
+    pub const fn with_reserved(mut self) -> Self {
+        self.allow_reserved = true;
+        self
+    }
+}

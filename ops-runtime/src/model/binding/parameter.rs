@@ -1,0 +1,151 @@
+//! Parameters: where they go, and how they are written.
+
+use std::borrow::Cow;
+
+use super::Literal;
+use crate::model::text::{Text, set};
+
+/// Where in a request a parameter goes (OpenAPI 3.1, section 4.8.12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ParameterLocation {
+    /// A segment of the path.
+    Path,
+    /// The query string.
+    Query,
+    /// A header.
+    Header,
+    /// A cookie.
+    Cookie,
+    /// The query string as a whole (OpenAPI 3.2, section 4.12.1).
+    QueryString,
+}
+
+/// How a parameter's value is written (OpenAPI 3.1, section 4.8.12.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParameterStyle {
+    /// `a,b`: the default in paths and headers.
+    Simple,
+    /// `name=a&name=b`: the default in queries and cookies.
+    Form,
+    /// `.a.b`, in paths.
+    Label,
+    /// `;name=a`, in paths.
+    Matrix,
+    /// `a%20b`, in queries.
+    SpaceDelimited,
+    /// `a|b`, in queries.
+    PipeDelimited,
+    /// `name[key]=a`, in queries.
+    DeepObject,
+    /// One JSON text, for parameters described by `content`.
+    Json,
+}
+
+/// One parameter of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpParameter {
+    /// The name in the request.
+    pub name: Text,
+    /// The property of the input that holds the value; the same as `name` unless two parameters share one.
+    pub property: Text,
+    /// Where it goes.
+    pub location: ParameterLocation,
+    /// How its value is written.
+    pub style: ParameterStyle,
+    /// Whether each item or property of the value is written on its own.
+    pub explode: bool,
+    /// Whether reserved characters (RFC 3986, section 2.2) stay unescaped.
+    pub allow_reserved: bool,
+    /// The value that every request has. A parameter with one is not a property of the input.
+    pub fixed: Option<Literal>,
+}
+
+impl HttpParameter {
+    const fn new(name: &'static str, location: ParameterLocation, style: ParameterStyle, explode: bool) -> Self {
+        let (name, property) = (Cow::Borrowed(name), Cow::Borrowed(name));
+        Self { name, property, location, style, explode, allow_reserved: false, fixed: None }
+    }
+
+    /// A path parameter: style `simple`.
+    pub const fn path(name: &'static str) -> Self {
+        Self::new(name, ParameterLocation::Path, ParameterStyle::Simple, false)
+    }
+
+    /// A query parameter: style `form`, exploded.
+    pub const fn query(name: &'static str) -> Self {
+        Self::new(name, ParameterLocation::Query, ParameterStyle::Form, true)
+    }
+
+    /// A header: style `simple`.
+    pub const fn header(name: &'static str) -> Self {
+        Self::new(name, ParameterLocation::Header, ParameterStyle::Simple, false)
+    }
+
+    /// A cookie: style `form`, exploded.
+    pub const fn cookie(name: &'static str) -> Self {
+        Self::new(name, ParameterLocation::Cookie, ParameterStyle::Form, true)
+    }
+
+    /// The query string as a whole: style `form`, exploded.
+    pub const fn query_string(name: &'static str) -> Self {
+        Self::new(name, ParameterLocation::QueryString, ParameterStyle::Form, true)
+    }
+
+    /// Names the property of the input that holds the value.
+    #[must_use]
+    pub const fn with_property(mut self, property: &'static str) -> Self {
+        set(&mut self.property, Cow::Borrowed(property));
+        self
+    }
+
+    /// Sets the value that every request has.
+    #[must_use]
+    pub const fn with_fixed(mut self, value: Literal) -> Self {
+        set(&mut self.fixed, Some(value));
+        self
+    }
+
+    /// Sets the style and whether it explodes.
+    #[must_use]
+    pub const fn with_style(mut self, style: ParameterStyle, explode: bool) -> Self {
+        self.style = style;
+        self.explode = explode;
+        self
+    }
+
+    /// Lets reserved characters stay unescaped.
+    #[must_use]
+    pub const fn with_reserved(mut self) -> Self {
+        self.allow_reserved = true;
+        self
+    }
+}
+
+/// Headers that no parameter can set: other parts of the description say what they hold (OpenAPI 3.1, section
+/// 4.8.12.2), or the connection does (RFC 9110).
+#[cfg(any(feature = "openapi", feature = "http"))]
+const RESERVED_HEADERS: &[&str] = &[
+    "accept",
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Whether no parameter can be the header of this name.
+#[cfg(any(feature = "openapi", feature = "http"))]
+pub(crate) fn is_reserved_header(name: &str) -> bool {
+    RESERVED_HEADERS.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
+}

@@ -1,0 +1,78 @@
+//! How an endpoint wants its callers to authenticate.
+
+use std::borrow::Cow;
+
+use super::ParameterLocation;
+use crate::model::text::{List, Text, set};
+
+/// One way to authenticate: all of its schemes together (OpenAPI 3.1, section 4.8.30).
+///
+/// One without schemes allows anonymous calls.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SecurityRequirement {
+    /// The schemes that are needed together.
+    pub schemes: List<SecurityScheme>,
+}
+
+impl SecurityRequirement {
+    /// A requirement of all of these schemes.
+    pub const fn new(schemes: &'static [SecurityScheme]) -> Self {
+        Self { schemes: Cow::Borrowed(schemes) }
+    }
+}
+
+/// A scheme, under the name that the document gives it, with the scopes that an operation needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SecurityScheme {
+    /// The name in the document, by which a client is given its credentials.
+    pub name: Text,
+    /// What it is.
+    pub kind: SecurityKind,
+    /// The scopes that the operation needs.
+    pub scopes: List<Text>,
+}
+
+impl SecurityScheme {
+    /// A scheme without scopes.
+    pub const fn new(name: &'static str, kind: SecurityKind) -> Self {
+        Self { name: Cow::Borrowed(name), kind, scopes: Cow::Borrowed(&[]) }
+    }
+
+    /// Sets the scopes that the operation needs.
+    #[must_use]
+    pub const fn with_scopes(mut self, scopes: &'static [Text]) -> Self {
+        set(&mut self.scopes, Cow::Borrowed(scopes));
+        self
+    }
+}
+
+/// How credentials are shown (OpenAPI 3.1, section 4.8.27).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SecurityKind {
+    /// `Authorization: Basic`.
+    Basic,
+    /// `Authorization: Bearer`, with a token that the caller has.
+    Bearer,
+    /// A key in a header, in the query or in a cookie.
+    ApiKey {
+        /// Where it goes: `Header`, `Query` or `Cookie`.
+        location: ParameterLocation,
+        /// The name of the header, parameter or cookie.
+        name: Text,
+    },
+    /// `Authorization: Bearer`, with a token of an OAuth 2 server.
+    OAuth2 {
+        /// Where client credentials are exchanged for a token, if the document says so.
+        token_url: Option<Text>,
+    },
+    /// `Authorization: Bearer`, with a token of an `OpenID` Connect provider.
+    OpenIdConnect {
+        /// Where the provider describes itself.
+        url: Text,
+    },
+    /// Anything else, by its name: `mutualTLS`, or another scheme of HTTP such as `digest`.
+    Other(Text),
+}

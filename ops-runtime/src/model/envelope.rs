@@ -1,0 +1,282 @@
+//! The envelope of every result: the data, and where it came from.
+//!
+//! ```
+//! use ops_runtime::{ResponseEnvelope, ResponseMeta};
+//!
+//! let envelope = ResponseEnvelope::local(7, "math.double");
+//! assert!(matches!(envelope.meta, ResponseMeta::Local(_)));
+//! assert_eq!(envelope.into_data(), 7);
+//! ```
+
+mod json;
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value};
+
+use crate::{ContentBlock, Text};
+
+/// The result of every operation.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ResponseEnvelope<T> {
+    /// What the operation gave.
+    pub data: T,
+    /// Where it came from, with the facts of the transport.
+    pub meta: ResponseMeta,
+    /// Where the value did not match its schema, and was repaired or left as it came.
+    pub warnings: Vec<Warning>,
+}
+
+impl<T> ResponseEnvelope<T> {
+    /// Wraps data with the given facts.
+    pub fn new(data: T, meta: impl Into<ResponseMeta>) -> Self {
+        Self { data, meta: meta.into(), warnings: Vec::new() }
+    }
+
+    /// Wraps the result of a handler of this process, with the time of now.
+    #[doc(alias = "localEnvelope")]
+    pub fn local(data: T, operation_id: impl Into<Text>) -> Self {
+        Self::new(data, LocalMeta { operation_id: operation_id.into(), timestamp: now() })
+    }
+
+    /// Wraps the body of an HTTP response.
+    #[doc(alias = "httpEnvelope")]
+    pub fn http(data: T, meta: HttpMeta) -> Self {
+        Self::new(data, meta)
+    }
+
+    /// Wraps the result of an MCP tool.
+    #[doc(alias = "mcpEnvelope")]
+    pub fn mcp(data: T, meta: McpMeta) -> Self {
+        Self::new(data, meta)
+    }
+
+    /// The data alone.
+    #[doc(alias = "unwrap")]
+    pub fn into_data(self) -> T {
+        self.data
+    }
+
+    /// The same envelope around other data.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> ResponseEnvelope<U> {
+        ResponseEnvelope { data: f(self.data), meta: self.meta, warnings: self.warnings }
+    }
+
+    /// The same envelope around other data, or the first error.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn try_map<U, E>(self, f: impl FnOnce(T) -> Result<U, E>) -> Result<ResponseEnvelope<U>, E> {
+        Ok(ResponseEnvelope { data: f(self.data)?, meta: self.meta, warnings: self.warnings })
+    }
+}
+
+/// Milliseconds since the Unix epoch; a clock before it counts as 0.
+#[inline]
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Not `as_millis`, whose 128 bits cost every call.
+    now.as_secs().saturating_mul(1000).saturating_add(u64::from(now.subsec_millis()))
+}
+
+/// Where a result came from, told apart by `source` in JSON.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ResponseMeta {
+    /// A handler of this process.
+    Local(LocalMeta),
+    /// An HTTP response.
+    // Boxed like `Mcp`, so that a local call does not move what it doesn't use.
+    Http(Box<HttpMeta>),
+    /// The result of an MCP tool.
+    Mcp(Box<McpMeta>),
+}
+
+impl ResponseMeta {
+    /// `local`, `http` or `mcp`.
+    pub fn source(&self) -> &'static str {
+        match self {
+            Self::Local(_) => "local",
+            Self::Http(_) => "http",
+            Self::Mcp(_) => "mcp",
+        }
+    }
+
+    /// The facts of the HTTP response, if it was one.
+    pub fn as_http(&self) -> Option<&HttpMeta> {
+        match self {
+            Self::Http(meta) => Some(meta),
+            _ => None,
+        }
+    }
+
+    /// The answer of the MCP tool, if it was one.
+    pub fn as_mcp(&self) -> Option<&McpMeta> {
+        match self {
+            Self::Mcp(meta) => Some(meta),
+            _ => None,
+        }
+    }
+}
+
+impl From<LocalMeta> for ResponseMeta {
+    fn from(meta: LocalMeta) -> Self {
+        Self::Local(meta)
+    }
+}
+
+impl From<HttpMeta> for ResponseMeta {
+    fn from(meta: HttpMeta) -> Self {
+        Self::Http(Box::new(meta))
+    }
+}
+
+impl From<McpMeta> for ResponseMeta {
+    fn from(meta: McpMeta) -> Self {
+        Self::Mcp(Box::new(meta))
+    }
+}
+
+/// The facts of a result of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LocalMeta {
+    /// The id of the operation, `namespace.name`.
+    pub operation_id: Text,
+    /// When the result was wrapped, in milliseconds since the Unix epoch.
+    pub timestamp: u64,
+}
+
+/// The facts of an HTTP response.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct HttpMeta {
+    /// The status.
+    pub status_code: u16,
+    /// The headers by lower-case name, those that came several times joined with `, `; without `set-cookie`.
+    pub headers: BTreeMap<String, String>,
+    /// The content type as the server sent it; empty if it sent none.
+    pub content_type: String,
+    /// The server-sent event that carried the item, of a subscription.
+    pub event: Option<EventMeta>,
+    /// The `set-cookie` headers, one by one.
+    pub set_cookie: Vec<String>,
+}
+
+impl HttpMeta {
+    /// The facts of a response without headers.
+    pub fn new(status_code: u16, content_type: impl Into<String>) -> Self {
+        Self { status_code, content_type: content_type.into(), ..Self::default() }
+    }
+}
+
+/// The fields of a server-sent event beside its data.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct EventMeta {
+    /// The event's type; `message` unless the server named one.
+    pub kind: String,
+    /// The last event id that the server sent; empty if it sent none.
+    pub id: String,
+}
+
+impl EventMeta {
+    /// The fields of an event with this type and last event id.
+    pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Self {
+        Self { kind: kind.into(), id: id.into() }
+    }
+}
+
+/// The answer of an MCP tool (MCP specification, `CallToolResult`).
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct McpMeta {
+    /// Whether the tool ran and says that it failed.
+    pub is_error: bool,
+    /// All content blocks.
+    pub content: Vec<ContentBlock>,
+    /// The structured result as it was sent, any JSON.
+    pub structured_content: Option<Value>,
+    /// Extensions of the protocol (`_meta` in JSON).
+    pub meta: Option<Map<String, Value>>,
+}
+
+impl McpMeta {
+    /// The answer of a tool with these content blocks.
+    pub fn new(is_error: bool, content: Vec<ContentBlock>) -> Self {
+        Self { is_error, content, ..Self::default() }
+    }
+}
+
+/// A place where a result did not match its schema.
+///
+/// It never holds the value, so it can be logged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// Where, as a JSON pointer into the data (RFC 6901).
+    pub pointer: String,
+    /// What the schema asks for there.
+    pub expected: String,
+    /// What kind of value was there, such as `string` or `absent`.
+    pub found: Text,
+}
+
+impl Warning {
+    /// A warning about the value at a JSON pointer.
+    pub fn new(pointer: impl Into<String>, expected: impl Into<String>, found: impl Into<Text>) -> Self {
+        Self { pointer: pointer.into(), expected: expected.into(), found: found.into() }
+    }
+}
+
+/// True if a JSON value is an envelope that can be read without losing anything.
+///
+/// It has `data`, and a `meta` with a known `source` and that source's facts. Every other member is one that an
+/// envelope has, and is written as it was read. A value with a member that reading would drop or change is data.
+///
+/// Reading may add defaults. Numbers are compared by value, and an optional member that is null or an empty list counts
+/// as absent.
+///
+/// ```
+/// use ops_runtime::is_response_envelope;
+/// use serde_json::json;
+///
+/// let meta = json!({ "source": "local", "operationId": "a.b", "timestamp": 1 });
+/// assert!(is_response_envelope(&json!({ "data": null, "meta": meta })));
+/// assert!(!is_response_envelope(&json!({ "data": 1, "meta": { "source": "local" } })));
+/// // The page would be lost.
+/// assert!(!is_response_envelope(&json!({ "data": [], "meta": meta, "page": 2 })));
+/// ```
+pub fn is_response_envelope(value: &Value) -> bool {
+    looks_like_envelope(value) && json::read_whole(value).is_some()
+}
+
+/// Takes a value for what it is: the envelope, or the value itself if it is none.
+#[cfg(feature = "registry")]
+pub(crate) fn detect(value: Value) -> Result<ResponseEnvelope<Value>, Value> {
+    if !looks_like_envelope(&value) {
+        return Err(value);
+    }
+    let Some((meta, warnings)) = json::read_whole(&value) else { return Err(value) };
+    match value {
+        Value::Object(mut members) => {
+            let data = members.get_mut("data").map(Value::take).unwrap_or_default();
+            Ok(ResponseEnvelope { data, meta, warnings })
+        }
+        value => Err(value),
+    }
+}
+
+/// The members that tell an envelope from data, looked at before anything is read.
+fn looks_like_envelope(value: &Value) -> bool {
+    let Some(meta) = value.get("data").and_then(|_| value.get("meta")) else { return false };
+    let is = |key: &str, test: fn(&Value) -> bool| meta.get(key).is_some_and(test);
+    match meta.get("source").and_then(Value::as_str) {
+        Some("local") => is("operationId", Value::is_string) && is("timestamp", Value::is_number),
+        Some("http") => is("statusCode", Value::is_number),
+        Some("mcp") => is("isError", Value::is_boolean) && is("content", Value::is_array),
+        _ => false,
+    }
+}

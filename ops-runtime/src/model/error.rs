@@ -1,0 +1,379 @@
+//! The one error of a call: a code, a message and details.
+//!
+//! ```
+//! use ops_runtime::{CallError, ErrorCode};
+//!
+//! let error = CallError::new("OUT_OF_STOCK", "no pets left");
+//! assert_eq!(error.code(), &ErrorCode::Domain("OUT_OF_STOCK".into()));
+//! assert_eq!(error.to_string(), "OUT_OF_STOCK: no pets left");
+//!
+//! // Every caller names the operation that failed.
+//! let error = error.with_operation("shop.buyPet");
+//! assert_eq!(error.to_string(), "shop.buyPet: OUT_OF_STOCK: no pets left");
+//! ```
+//!
+//! The error of an HTTP response shows its status and what the server says:
+//!
+//! ```
+//! use ops_runtime::CallError;
+//! use serde_json::json;
+//!
+//! let problem = json!({ "title": "Unprocessable Entity", "detail": "ticketDate must be in the future" });
+//! let error = CallError::execution("HTTP 422: Unprocessable Entity")
+//!     .with_details(json!({ "statusCode": 422, "contentType": "application/problem+json", "body": problem }))
+//!     .with_operation("museum.buyTickets");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "museum.buyTickets: HTTP 422: Unprocessable Entity: ticketDate must be in the future"
+//! );
+//! ```
+
+mod json;
+mod words;
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::model::text::readable;
+use crate::{McpMeta, Text};
+
+/// The most characters of an operation's id that an error shows.
+const MAX_ID: usize = 200;
+
+macro_rules! error_codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
+        /// What kind of failure a [`CallError`] is.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorCode {
+            $($(#[$doc])* $name,)*
+            /// A code that the operation itself declares, such as `NOT_FOUND`.
+            Domain(Text),
+        }
+
+        impl ErrorCode {
+            /// The code as it stands in JSON, such as `TIMEOUT`.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$name => $code,)*
+                    Self::Domain(code) => code,
+                }
+            }
+        }
+
+        impl From<Text> for ErrorCode {
+            fn from(code: Text) -> Self {
+                match code.as_ref() {
+                    $($code => Self::$name,)*
+                    _ => Self::Domain(code),
+                }
+            }
+        }
+    };
+}
+
+error_codes! {
+    /// The operation, or a handler for it, is not registered.
+    OperationNotFound = "OPERATION_NOT_FOUND",
+    /// The caller's identity does not satisfy the operation's access rules.
+    AccessDenied = "ACCESS_DENIED",
+    /// The input, or under a strict policy the output, does not match its schema.
+    ValidationError = "VALIDATION_ERROR",
+    /// The deadline passed, or a subscription was idle for too long.
+    Timeout = "TIMEOUT",
+    /// The call was cancelled.
+    Aborted = "ABORTED",
+    /// The handler or the transport failed.
+    ExecutionError = "EXECUTION_ERROR",
+    /// An MCP tool ran and answered with an error; the error carries the whole answer.
+    ToolError = "TOOL_ERROR",
+    /// Something failed that is not an error value, such as a panic.
+    UnknownError = "UNKNOWN_ERROR",
+}
+
+impl From<&'static str> for ErrorCode {
+    fn from(code: &'static str) -> Self {
+        Cow::Borrowed(code).into()
+    }
+}
+
+impl From<String> for ErrorCode {
+    fn from(code: String) -> Self {
+        Text::Owned(code).into()
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a call failed.
+///
+/// Its JSON is `{ "code", "message", "details" }`, `details` left out when there are none. `Display` also shows the
+/// operation and, for the error of an HTTP response, what the server says in its body.
+#[derive(Clone)]
+pub struct CallError(Box<Inner>);
+
+// Boxed, so that the `Result` of every call stays small.
+#[derive(Clone)]
+struct Inner {
+    code: ErrorCode,
+    message: Text,
+    details: Value,
+    mcp: Option<Box<McpMeta>>,
+    operation: Option<Text>,
+}
+
+impl CallError {
+    /// An error with a code of the operation's own, or one of the standard codes by name.
+    pub fn new(code: impl Into<ErrorCode>, message: impl Into<Text>) -> Self {
+        Self(Box::new(Inner {
+            code: code.into(),
+            message: message.into(),
+            details: Value::Null,
+            mcp: None,
+            operation: None,
+        }))
+    }
+
+    /// The failure of a handler or a transport.
+    pub fn execution(message: impl Into<Text>) -> Self {
+        Self::new(ErrorCode::ExecutionError, message)
+    }
+
+    /// Adds details, any JSON; `null` stands for none.
+    #[must_use]
+    pub fn with_details(mut self, details: impl Into<Value>) -> Self {
+        self.0.details = details.into();
+        self
+    }
+
+    /// Adds the answer of the MCP tool that failed.
+    #[must_use]
+    pub fn with_mcp_meta(mut self, meta: McpMeta) -> Self {
+        self.0.mcp = Some(Box::new(meta));
+        self
+    }
+
+    /// Names the operation that failed, unless the error names one already.
+    ///
+    /// Every caller does this, so the error of a nested call names the operation that failed first. The name is not part
+    /// of the JSON: the caller of an operation of another process names it again.
+    #[must_use]
+    pub fn with_operation(mut self, id: impl Into<Text>) -> Self {
+        self.0.operation.get_or_insert_with(|| id.into());
+        self
+    }
+
+    /// The id of the operation that failed, if the error comes from a call.
+    pub fn operation(&self) -> Option<&str> {
+        self.0.operation.as_deref()
+    }
+
+    /// What kind of failure this is.
+    pub fn code(&self) -> &ErrorCode {
+        &self.0.code
+    }
+
+    /// What happened, for people.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What happened, for programs; `null` if there is nothing to add.
+    pub fn details(&self) -> &Value {
+        &self.0.details
+    }
+
+    /// The whole answer of the MCP tool, of a `TOOL_ERROR`.
+    pub fn mcp_meta(&self) -> Option<&McpMeta> {
+        self.0.mcp.as_deref()
+    }
+
+    /// Gives an undeclared failure the code that its message names.
+    ///
+    /// A handler whose error type knows only text may write `CODE` or `CODE: what happened`; the first declared code
+    /// that fits is taken.
+    #[must_use]
+    pub fn with_declared_code(mut self, declared: &[crate::ErrorDefinition]) -> Self {
+        if self.0.code == ErrorCode::ExecutionError {
+            let message = self.0.message.as_ref();
+            let names =
+                |code: &str| message.strip_prefix(code).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
+            if let Some(definition) = declared.iter().find(|d| names(&d.code)) {
+                self.0.code = definition.code.clone().into();
+            }
+        }
+        self
+    }
+
+    /// Code and message, without the operation and without what a server said: for callers who are to know no more.
+    pub(crate) fn plain(&self) -> String {
+        let Inner { code, message, .. } = &*self.0;
+        // The message of a handler whose errors are text begins with the code.
+        match message.strip_prefix(code.as_str()) {
+            Some(rest) if rest.is_empty() || rest.starts_with(':') => message.clone().into_owned(),
+            _ if message.is_empty() => code.to_string(),
+            _ => format!("{code}: {message}"),
+        }
+    }
+
+    /// Whether this is the error of an HTTP response, whose message begins with the status.
+    fn is_status(&self) -> bool {
+        self.0.code == ErrorCode::ExecutionError
+            && self.0.message.starts_with("HTTP ")
+            && self.0.details.get("statusCode").is_some_and(Value::is_number)
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { message, details, operation, .. } = &*self.0;
+        if let Some(id) = operation
+            && !message.contains(&format!("`{id}`"))
+        {
+            write!(f, "{}: ", readable(id, MAX_ID))?;
+        }
+        if !self.is_status() {
+            return f.write_str(&self.plain());
+        }
+        f.write_str(message)?;
+        let said = details.get("body").and_then(|body| {
+            let content_type = details.get("contentType").and_then(Value::as_str).unwrap_or_default();
+            words::of_body(body, content_type, message)
+        });
+        match said {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("CallError");
+        if let Some(operation) = &self.0.operation {
+            debug.field("operation", operation);
+        }
+        debug
+            .field("code", &self.0.code.as_str())
+            .field("message", &self.0.message)
+            .field("details", &self.0.details)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for CallError {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.code == other.0.code && self.0.message == other.0.message && self.0.details == other.0.details
+    }
+}
+
+impl Error for CallError {}
+
+impl From<&'static str> for CallError {
+    fn from(message: &'static str) -> Self {
+        Self::execution(message)
+    }
+}
+
+impl From<String> for CallError {
+    fn from(message: String) -> Self {
+        Self::execution(message)
+    }
+}
+
+impl From<Box<dyn Error>> for CallError {
+    fn from(error: Box<dyn Error>) -> Self {
+        match error.downcast_ref::<Self>() {
+            Some(inner) => Self::execution(inner.plain()),
+            None => Self::from_error(&*error),
+        }
+    }
+}
+
+impl From<Box<dyn Error + Send + Sync>> for CallError {
+    fn from(error: Box<dyn Error + Send + Sync>) -> Self {
+        match error.downcast_ref::<Self>() {
+            Some(inner) => Self::execution(inner.plain()),
+            None => Self::from_error(&*error),
+        }
+    }
+}
+
+impl From<std::io::Error> for CallError {
+    fn from(error: std::io::Error) -> Self {
+        Self::from_error(&error)
+    }
+}
+
+impl CallError {
+    /// An `EXECUTION_ERROR` from any error, with the messages of its sources.
+    pub fn from_error(error: &dyn Error) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            let text = error.to_string();
+            // Many errors already print their source.
+            if !message.ends_with(&text) {
+                message.push_str(": ");
+                message.push_str(&error.downcast_ref::<Self>().map_or(text, Self::plain));
+            }
+            source = error.source();
+        }
+        Self::execution(message)
+    }
+}
+
+/// An error that an operation declares, so that callers can tell it from failures.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ErrorDefinition {
+    /// The code of the [`CallError`]. Errors of HTTP endpoints are declared as `HTTP_404` and the like, but come as
+    /// `EXECUTION_ERROR` with the status in their details; see `http::error_status` and `http::error_body`.
+    pub code: Text,
+    /// What it means.
+    pub description: Text,
+    /// The schema of the error's details.
+    pub schema: crate::Schema,
+    /// The HTTP status that stands for it.
+    pub http_status: Option<u16>,
+}
+
+impl ErrorDefinition {
+    /// A declared error without a schema for its details.
+    pub const fn new(code: &'static str) -> Self {
+        Self {
+            code: Cow::Borrowed(code),
+            description: Cow::Borrowed(""),
+            schema: crate::Schema::ANY,
+            http_status: None,
+        }
+    }
+
+    /// Says what the error means.
+    #[must_use]
+    pub const fn with_description(mut self, description: &'static str) -> Self {
+        crate::model::text::set(&mut self.description, Cow::Borrowed(description));
+        self
+    }
+
+    /// Gives the schema of the error's details.
+    #[must_use]
+    pub const fn with_schema(mut self, schema: crate::Schema) -> Self {
+        crate::model::text::set(&mut self.schema, schema);
+        self
+    }
+
+    /// Gives the HTTP status that stands for the error.
+    #[must_use]
+    pub const fn with_http_status(mut self, status: u16) -> Self {
+        self.http_status = Some(status);
+        self
+    }
+}

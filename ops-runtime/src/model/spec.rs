@@ -1,0 +1,292 @@
+//! Operations as data: the spec of an operation and the API that it belongs to.
+//!
+//! A spec is written in a `static` by generated code, and owned when it is met at run time:
+//!
+//! ```
+//! use ops_runtime::{OperationKind, OperationSpec, Schema};
+//!
+//! static SHOW: OperationSpec = OperationSpec::query("petstore.showPetById")
+//!     .with_description("Info for a specific pet")
+//!     .with_input(Schema::text(r#"{"type":"object","properties":{"petId":{"type":"string"}}}"#));
+//! assert_eq!((SHOW.namespace(), SHOW.name()), ("petstore", "showPetById"));
+//!
+//! let met = OperationSpec::new(OperationKind::Query, "petstore", "pets.list/all").unwrap();
+//! assert_eq!((met.namespace(), met.name()), ("petstore", "pets.list/all"));
+//! ```
+
+mod json;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::model::text::{List, Text, set};
+use crate::{AccessControl, Binding, Definitions, ErrorDefinition, HttpBinding, McpBinding, Schema};
+
+/// Whether an operation reads, writes or streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OperationKind {
+    /// Reads and changes nothing.
+    Query,
+    /// May change something.
+    Mutation,
+    /// Gives a stream of results.
+    Subscription,
+}
+
+/// The description of an operation as data.
+///
+/// Its id is `namespace.name`: a namespace has no dot, so the id splits at its first; a name is any text.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct OperationSpec {
+    /// `namespace.name`, unique in a registry.
+    pub id: Text,
+    /// Whether it reads, writes or streams.
+    pub kind: OperationKind,
+    /// The version of the operation, or of the API that it belongs to.
+    pub version: Text,
+    /// A short name for people.
+    pub title: Option<Text>,
+    /// What it does.
+    pub description: Text,
+    /// Words to group by.
+    pub tags: List<Text>,
+    /// The schema of the input.
+    pub input: Schema,
+    /// The schema of the output; of a subscription, of one item.
+    pub output: Schema,
+    /// Errors that callers can expect.
+    pub errors: List<ErrorDefinition>,
+    /// What a caller needs.
+    pub access: AccessControl,
+    /// How the operation is reached.
+    pub binding: Binding,
+    /// The definitions that `input`, `output` and the errors' schemas refer to.
+    pub definitions: Definitions,
+    /// The time that a call may take, from when its handler first waits; of a subscription, until its first item.
+    pub timeout: Option<Duration>,
+    /// Whether callers should stop using it.
+    pub deprecated: bool,
+    /// Anything else that an adapter or a user wants to keep (`_meta` in JSON).
+    pub meta: Option<Map<String, Value>>,
+}
+
+impl OperationSpec {
+    const fn of(kind: OperationKind, id: &'static str) -> Self {
+        Self {
+            id: Cow::Borrowed(id),
+            kind,
+            version: Cow::Borrowed("1.0.0"),
+            title: None,
+            description: Cow::Borrowed(""),
+            tags: Cow::Borrowed(&[]),
+            input: Schema::ANY,
+            output: Schema::ANY,
+            errors: Cow::Borrowed(&[]),
+            access: AccessControl::NONE,
+            binding: Binding::Local,
+            definitions: Definitions::EMPTY,
+            timeout: None,
+            deprecated: false,
+            meta: None,
+        }
+    }
+
+    /// A query with the id `namespace.name`.
+    pub const fn query(id: &'static str) -> Self {
+        Self::of(OperationKind::Query, id)
+    }
+
+    /// A mutation with the id `namespace.name`.
+    pub const fn mutation(id: &'static str) -> Self {
+        Self::of(OperationKind::Mutation, id)
+    }
+
+    /// A subscription with the id `namespace.name`.
+    pub const fn subscription(id: &'static str) -> Self {
+        Self::of(OperationKind::Subscription, id)
+    }
+
+    /// A spec met at run time; its fields are set one by one.
+    ///
+    /// # Errors
+    /// If the namespace is empty or has a dot, or if the name is empty.
+    pub fn new(kind: OperationKind, namespace: &str, name: &str) -> Result<Self, InvalidId> {
+        let mut spec = Self::of(kind, "");
+        spec.id = Cow::Owned(format!("{namespace}.{name}"));
+        if namespace.contains('.') {
+            return Err(InvalidId { id: spec.id.into_owned() });
+        }
+        spec.check_id()?;
+        Ok(spec)
+    }
+
+    /// Checks that the id is `namespace.name` with both parts there.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check_id(&self) -> Result<(), InvalidId> {
+        match self.id.split_once('.') {
+            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => Ok(()),
+            _ => Err(InvalidId { id: self.id.clone().into_owned() }),
+        }
+    }
+
+    /// The part of the id before its first dot.
+    pub fn namespace(&self) -> &str {
+        self.id.split_once('.').map_or("", |(namespace, _)| namespace)
+    }
+
+    /// The part of the id after its first dot.
+    pub fn name(&self) -> &str {
+        self.id.split_once('.').map_or(self.id.as_ref(), |(_, name)| name)
+    }
+
+    /// The tool of an MCP server that the operation calls, if it does.
+    pub fn mcp(&self) -> Option<&McpBinding> {
+        match &self.binding {
+            Binding::Mcp(mcp) => Some(mcp),
+            _ => None,
+        }
+    }
+
+    /// How the operation is reached over HTTP, if it is.
+    pub fn http(&self) -> Option<&HttpBinding> {
+        match &self.binding {
+            Binding::Http(http) => Some(http),
+            _ => None,
+        }
+    }
+}
+
+/// The builder steps that generated statics are written with.
+impl OperationSpec {
+    /// Sets the version.
+    #[must_use]
+    pub const fn with_version(mut self, version: &'static str) -> Self {
+        set(&mut self.version, Cow::Borrowed(version));
+        self
+    }
+
+    /// Sets the title.
+    #[must_use]
+    pub const fn with_title(mut self, title: &'static str) -> Self {
+        set(&mut self.title, Some(Cow::Borrowed(title)));
+        self
+    }
+
+    /// Sets the description.
+    #[must_use]
+    pub const fn with_description(mut self, description: &'static str) -> Self {
+        set(&mut self.description, Cow::Borrowed(description));
+        self
+    }
+
+    /// Sets the tags.
+    #[must_use]
+    pub const fn with_tags(mut self, tags: &'static [Text]) -> Self {
+        set(&mut self.tags, Cow::Borrowed(tags));
+        self
+    }
+
+    /// Sets the schema of the input.
+    #[must_use]
+    pub const fn with_input(mut self, schema: Schema) -> Self {
+        set(&mut self.input, schema);
+        self
+    }
+
+    /// Sets the schema of the output.
+    #[must_use]
+    pub const fn with_output(mut self, schema: Schema) -> Self {
+        set(&mut self.output, schema);
+        self
+    }
+
+    /// Sets the errors that callers can expect.
+    #[must_use]
+    pub const fn with_errors(mut self, errors: &'static [ErrorDefinition]) -> Self {
+        set(&mut self.errors, Cow::Borrowed(errors));
+        self
+    }
+
+    /// Sets what a caller needs.
+    #[must_use]
+    pub const fn with_access(mut self, access: AccessControl) -> Self {
+        set(&mut self.access, access);
+        self
+    }
+
+    /// Binds the operation to an HTTP endpoint.
+    #[must_use]
+    pub const fn with_http(mut self, http: HttpBinding) -> Self {
+        set(&mut self.binding, Binding::Http(http));
+        self
+    }
+
+    /// Binds the operation to a tool of an MCP server.
+    #[must_use]
+    pub const fn with_mcp(mut self, mcp: McpBinding) -> Self {
+        set(&mut self.binding, Binding::Mcp(mcp));
+        self
+    }
+
+    /// Sets the definitions that the schemas refer to.
+    #[must_use]
+    pub const fn with_definitions(mut self, definitions: &'static [crate::Definition]) -> Self {
+        set(&mut self.definitions, Definitions::Static(definitions));
+        self
+    }
+
+    /// Sets the time that a call may take.
+    #[must_use]
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Says that callers should stop using the operation.
+    #[must_use]
+    pub const fn with_deprecated(mut self) -> Self {
+        self.deprecated = true;
+        self
+    }
+}
+
+/// An operation id that is not `namespace.name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidId {
+    id: String,
+}
+
+impl fmt::Display for InvalidId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not an operation id: write `namespace.name`, the namespace without a dot", self.id)
+    }
+}
+
+impl std::error::Error for InvalidId {}
+
+/// What an adapter makes of a document: operations, and the definitions that their schemas share.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Api {
+    /// The definitions, shared by all operations.
+    pub definitions: Definitions,
+    /// The operations, in the document's order; each points to `definitions`.
+    pub operations: Vec<OperationSpec>,
+}
+
+impl Api {
+    /// An API of these operations, whose schemas refer to these definitions.
+    pub fn new(definitions: Definitions, mut operations: Vec<OperationSpec>) -> Self {
+        for operation in &mut operations {
+            operation.definitions = definitions.clone();
+        }
+        Self { definitions, operations }
+    }
+}

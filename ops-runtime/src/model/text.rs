@@ -1,0 +1,76 @@
+//! The two building blocks of specs: text and lists that are borrowed in a const and owned in a spec met at run time.
+
+use std::borrow::Cow;
+
+/// Text of a spec: `Cow::Borrowed` in generated code, `Cow::Owned` in a spec that was read at run time.
+pub type Text = Cow<'static, str>;
+
+/// A list in a spec: `Cow::Borrowed(const { &[..] })` in generated code, `Cow::Owned` in a spec that was read at run time.
+pub type List<T> = Cow<'static, [T]>;
+
+/// Assigns to a field in a `const fn`, where a plain assignment is refused because it would drop the old value.
+///
+/// The old value is forgotten; the builders only ever overwrite a default that owns nothing.
+pub(crate) const fn set<T>(slot: &mut T, value: T) {
+    std::mem::forget(std::mem::replace(slot, value));
+}
+
+/// Whether a character moves a cursor, ends a line, turns writing around or is not seen.
+pub(crate) fn is_control(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Whether a text can be shown as it is.
+pub(crate) fn is_harmless(text: &str) -> bool {
+    !text.chars().any(is_control)
+}
+
+/// Foreign text as part of a message: one line, cut at so many characters, and without control characters.
+///
+/// Any run of white space is one space. Characters that control a terminal, or turn its writing around, are escaped.
+pub(crate) fn readable(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut left = limit;
+    let mut after_space = true;
+    for c in text.trim().chars() {
+        // Of these a terminal may make the end of a line.
+        let is_space = c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
+        if is_space && after_space {
+            continue;
+        }
+        after_space = is_space;
+        if left == 0 {
+            out.truncate(out.trim_end().len());
+            out.push_str("...");
+            return out;
+        }
+        left -= 1;
+        match c {
+            _ if is_space => out.push(' '),
+            c if is_control(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_one_harmless_line() {
+        for (text, limit, wanted) in [
+            ("  fine \r\n\t then  ", 20, "fine then"),
+            ("\u{1b}[2J\u{202e}x", 20, "\\u{1b}[2J\\u{202e}x"),
+            ("four and more", 4, "four..."),
+            ("four and more", 5, "four..."),
+            ("four", 4, "four"),
+            ("", 4, ""),
+            ("x", 0, "..."),
+        ] {
+            assert_eq!(readable(text, limit), wanted, "{text:?}");
+        }
+    }
+}

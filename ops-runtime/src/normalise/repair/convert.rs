@@ -1,0 +1,190 @@
+//! Conversions that lose nothing: the same value, written as the schema asks.
+//!
+//! The list of them, with the reasons, is in the documentation of the module [`normalise`](crate::normalise).
+
+use serde_json::{Map, Number, Value};
+
+use super::{Fixer, Strip, kind};
+use crate::normalise::Change;
+use crate::normalise::equal::discard;
+use crate::normalise::node::{ARRAY, ArrayRules, At, BOOLEAN, Kind, NUMBER, OBJECT, STRING, Types};
+use crate::normalise::path::Path;
+
+impl<'a> Fixer<'_, 'a> {
+    /// Writes a value that does not conform as its schema asks, if that loses nothing; otherwise it stays, and is told.
+    pub(super) fn convert(
+        &mut self,
+        at: At<'a>,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        let types = self.checker.types(at, 0);
+        let expected = self.checker.expectation(at, Some(value));
+        // Where the kind is right, no other way of writing the value helps.
+        if types.admits(value) || !self.checker.enter(depth) {
+            return self.keep(path, &expected, Some(value));
+        }
+        let found = kind(Some(value));
+        let Some(converted) = self.converted(at, types, value, path.is_root(), depth) else {
+            return self.keep(path, &expected, Some(value));
+        };
+        self.note(path, expected, found, Change::Converted);
+        discard(std::mem::replace(value, converted));
+        self.fix(at, value, path, strip, depth + 1)
+    }
+
+    /// The same value as one of the types, preferably one that conforms altogether.
+    fn converted(&self, at: At<'a>, types: Types, value: &mut Value, is_root: bool, depth: u32) -> Option<Value> {
+        let scalars: Vec<Value> = scalars(types, value).into_iter().flatten().collect();
+        let conforming = scalars.iter().position(|scalar| self.checker.check(at, scalar, depth + 1));
+        if let Some(scalar) = scalars.into_iter().nth(conforming.unwrap_or(0)) {
+            return Some(scalar);
+        }
+        if is_root {
+            return None;
+        }
+        match value {
+            Value::Array(items) if items.is_empty() && types.has(OBJECT) => Some(Value::Object(Map::new())),
+            Value::Object(map) if map.is_empty() && types.has(ARRAY) => Some(Value::Array(Vec::new())),
+            Value::Null => None,
+            value if types.has(ARRAY) && self.is_item(at, value) => Some(Value::Array(vec![value.take()])),
+            _ => None,
+        }
+        .filter(|empty| match empty {
+            Value::Array(items) if !items.is_empty() => true,
+            empty => self.checker.check(at, empty, depth + 1),
+        })
+    }
+
+    /// Whether a value is of the kind of a list's items, and may be the only one.
+    fn is_item(&self, at: At<'a>, value: &Value) -> bool {
+        let Some((at, rules)) = self.list(at) else { return false };
+        let Some(rules) = rules else { return true };
+        let one = !rules.exact && rules.min.is_none_or(|min| min <= 1) && rules.limit().is_none_or(|limit| limit > 0);
+        let of_kind = |types: Types| types.admits(value) || scalars(types, value).iter().any(Option::is_some);
+        one && rules.item(0).is_none_or(|node| of_kind(self.checker.types(at.to(node), 0)))
+    }
+
+    /// The one schema behind a node that is of lists, and its rules.
+    fn list(&self, at: At<'a>) -> Option<(At<'a>, Option<&'a ArrayRules>)> {
+        let at = self.checker.follow(at)?;
+        match &at.node.kind {
+            Kind::Plain(types) if types.has(ARRAY) => Some((at, None)),
+            Kind::Typed(typed) if typed.types.has(ARRAY) => Some((at, typed.array.as_ref())),
+            Kind::Union(union) => {
+                let mut lists = union.variants.iter().filter_map(|node| {
+                    let at = self.checker.follow(at.to(node))?;
+                    match &at.node.kind {
+                        Kind::Plain(types) if types.has(ARRAY) => Some((at, None)),
+                        Kind::Typed(typed) if typed.types.has(ARRAY) => Some((at, typed.array.as_ref())),
+                        _ => None,
+                    }
+                });
+                lists.next().filter(|_| lists.next().is_none())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The other ways to write a scalar, of the types that are asked for.
+fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
+    let found = match value {
+        Value::String(text) => {
+            let number = if types.has(NUMBER) { number(text).map(Value::Number) } else { None };
+            let boolean = match text.as_str() {
+                "true" if types.has(BOOLEAN) => Some(Value::Bool(true)),
+                "false" if types.has(BOOLEAN) => Some(Value::Bool(false)),
+                _ => None,
+            };
+            [number, boolean]
+        }
+        Value::Number(number) => {
+            let text = types.has(STRING).then(|| Value::String(number.to_string()));
+            let boolean = match number.as_u64() {
+                Some(bit @ 0..=1) if types.has(BOOLEAN) && text.is_none() => Some(Value::Bool(bit == 1)),
+                _ => None,
+            };
+            [text, boolean]
+        }
+        Value::Bool(flag) => [types.has(STRING).then(|| Value::String(flag.to_string())), None],
+        _ => [None, None],
+    };
+    found.map(|scalar| scalar.filter(|scalar| types.admits(scalar)))
+}
+
+/// The number that a text is, if the number is all of the text.
+fn number(text: &str) -> Option<Number> {
+    // No number in use is longer; what is, no number holds.
+    if text.len() > 40 || !text.ends_with(|last: char| last.is_ascii_digit()) {
+        return None;
+    }
+    if !text.starts_with(|first: char| first.is_ascii_digit() || first == '-') {
+        return None;
+    }
+    let number: Number = serde_json::from_str(text).ok()?;
+    if number.is_i64() || number.is_u64() {
+        return Some(number);
+    }
+    let float: f64 = text.parse().ok()?;
+    let written = Number::from_f64(float)?;
+    (digits(text) == digits(&written.to_string())).then_some(written)
+}
+
+/// The digits of a number without zeros around them, and the power of ten of the last one.
+fn digits(text: &str) -> (bool, String, i32) {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i32 = exponent.trim_start_matches('+').parse().unwrap_or(i32::MAX / 2);
+    let negative = mantissa.starts_with('-');
+    let (whole, fraction) = mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa, ""));
+    let whole = whole.trim_start_matches('-');
+    let all = format!("{whole}{fraction}");
+    let significant = all.trim_start_matches('0').trim_end_matches('0').to_owned();
+    if significant.is_empty() {
+        return (negative, significant, 0);
+    }
+    let dropped = all.len() - all.trim_end_matches('0').len();
+    let scale = |length: usize| i32::try_from(length).unwrap_or(i32::MAX / 4);
+    (negative, significant, exponent.saturating_sub(scale(fraction.len())).saturating_add(scale(dropped)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_a_number_if_the_number_is_all_of_it() {
+        let cases = [
+            ("7", Some("7")),
+            ("-7", Some("-7")),
+            ("0", Some("0")),
+            ("18446744073709551615", Some("18446744073709551615")),
+            ("1.5", Some("1.5")),
+            ("1.50", Some("1.5")),
+            ("1e3", Some("1000.0")),
+            ("12.0", Some("12.0")),
+            ("0.1", Some("0.1")),
+            ("-0.25e-3", Some("-0.00025")),
+            // More digits than a number holds.
+            ("18446744073709551616", None),
+            ("0.12345678901234567891", None),
+            ("1e400", None),
+            // Identifiers, and what no JSON number is.
+            ("007", None),
+            ("+7", None),
+            (" 7", None),
+            ("7 ", None),
+            ("1.", None),
+            (".5", None),
+            ("0x10", None),
+            ("", None),
+            ("NaN", None),
+            ("1,5", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(number(text).map(|number| number.to_string()).as_deref(), expected, "{text:?}");
+        }
+    }
+}

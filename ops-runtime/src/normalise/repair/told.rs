@@ -1,0 +1,142 @@
+//! Undeclared properties are told once per place: of a list of a thousand items that each have one more, once.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use crate::normalise::path::Path;
+use crate::normalise::report::MAX_TOLD;
+use crate::normalise::{Change, Repair};
+
+/// A point to which what was told can be taken back.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) repairs: Counts,
+    pub(super) told: usize,
+}
+
+/// How many repairs there are, listed or not.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts {
+    listed: usize,
+    pub(super) all: usize,
+    pub(super) kept: usize,
+    pub(super) converted: usize,
+}
+
+impl Counts {
+    /// How many there are beyond those of a mark.
+    pub(super) fn since(self, mark: Counts) -> Counts {
+        Counts {
+            listed: self.listed.saturating_sub(mark.listed),
+            all: self.all.saturating_sub(mark.all),
+            kept: self.kept.saturating_sub(mark.kept),
+            converted: self.converted.saturating_sub(mark.converted),
+        }
+    }
+}
+
+/// The repairs of a value: the first are listed, all are counted.
+#[derive(Default)]
+pub(in crate::normalise) struct Repairs {
+    list: Vec<Repair>,
+    counts: Counts,
+}
+
+impl Repairs {
+    pub(super) fn tell(&mut self, path: &Path<'_>, expected: String, found: &'static str, change: Change) {
+        self.count(change);
+        if self.list.len() < MAX_TOLD {
+            self.list.push(Repair { pointer: path.pointer(), expected, found: found.into(), change });
+        }
+    }
+
+    fn count(&mut self, change: Change) {
+        self.counts.all += 1;
+        match change {
+            Change::Kept => self.counts.kept += 1,
+            Change::Converted => self.counts.converted += 1,
+            Change::Removed | Change::MadeUp => {}
+        }
+    }
+
+    pub(super) fn mark(&self) -> Counts {
+        Counts { listed: self.list.len(), ..self.counts }
+    }
+
+    pub(super) fn undo(&mut self, mark: Counts) {
+        self.list.truncate(mark.listed);
+        self.counts = mark;
+    }
+
+    /// Takes what was listed since a mark out; it stays counted.
+    pub(super) fn take_since(&mut self, mark: Counts) -> Vec<Repair> {
+        self.list.split_off(mark.listed.min(self.list.len()))
+    }
+
+    /// Leaves of what was told alike since a mark the first.
+    pub(super) fn tell_once(&mut self, mark: Counts) {
+        let mut seen = HashSet::new();
+        for repair in self.take_since(mark) {
+            // A value may be converted, and not fit after that either.
+            let is_kept = repair.change == Change::Kept;
+            if seen.insert((repair.pointer.clone(), repair.expected.clone(), is_kept)) {
+                self.list.push(repair);
+            } else {
+                self.counts.all -= 1;
+                self.counts.kept -= usize::from(is_kept);
+                self.counts.converted -= usize::from(repair.change == Change::Converted);
+            }
+        }
+    }
+
+    /// Adds what a trial found: what it listed, as far as there is room, and what it counted beyond that.
+    pub(super) fn adopt(&mut self, repairs: Vec<Repair>, counts: Counts) {
+        let room = MAX_TOLD.saturating_sub(self.list.len());
+        self.list.extend(repairs.into_iter().take(room));
+        self.counts.all += counts.all;
+        self.counts.kept += counts.kept;
+        self.counts.converted += counts.converted;
+    }
+
+    /// The list, and how many more there are.
+    pub(in crate::normalise) fn finish(self) -> (Vec<Repair>, usize) {
+        let more = self.counts.all.saturating_sub(self.list.len());
+        let is_full = self.list.len() >= MAX_TOLD;
+        (self.list, if is_full { more } else { 0 })
+    }
+}
+
+/// The places where a property was removed, the items of a list being one place.
+#[derive(Default)]
+pub(super) struct Told {
+    places: HashSet<u64>,
+    /// In the order in which they were told, so that what was only tried can be taken back.
+    order: Vec<u64>,
+}
+
+impl Told {
+    /// Notes a property of the object at a path; `false` if the place was noted before.
+    pub(super) fn note(&mut self, object: &Path<'_>, name: &str) -> bool {
+        let mut hasher = self.places.hasher().build_hasher();
+        name.hash(&mut hasher);
+        object.hash_keys(&mut hasher);
+        let place = hasher.finish();
+        let is_new = self.places.insert(place);
+        if is_new {
+            self.order.push(place);
+        }
+        is_new
+    }
+
+    /// Where the list of places ends now.
+    pub(super) fn mark(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Takes back what was noted since the mark.
+    pub(super) fn undo(&mut self, mark: usize) {
+        for place in self.order.drain(mark.min(self.order.len())..) {
+            self.places.remove(&place);
+        }
+    }
+}

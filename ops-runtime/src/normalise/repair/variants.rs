@@ -1,0 +1,147 @@
+//! Unions and intersections under the policy that makes nothing up: which variant a value with faults is meant to be.
+
+use serde_json::Value;
+
+use super::told::Counts;
+use super::{Fixer, Strip, kind};
+use crate::normalise::equal::{copy, discard, weight};
+use crate::normalise::node::{At, Intersect, Node, Tag, Types, Union};
+use crate::normalise::path::Path;
+use crate::normalise::report::{MAX_NAME, cut};
+use crate::normalise::{Change, Repair};
+
+/// How many unions may be tried inside each other: each multiplies the work by its variants.
+const MAX_TRIALS: u32 = 3;
+
+/// What became of a value that was taken for one variant.
+struct Trial {
+    value: Value,
+    repairs: Vec<Repair>,
+    counts: Counts,
+    score: u32,
+    faults: usize,
+}
+
+impl<'a> Fixer<'_, 'a> {
+    /// Repairs a value that conforms to no variant as it came: as the one that it conforms to once it is repaired, or
+    /// as the one that it clearly is nearest to. Where neither is clear, nothing changes.
+    pub(super) fn try_variants(
+        &mut self,
+        at: At<'a>,
+        union: &'a Union,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        let types = Types::of(value).and(union.types);
+        let able: Vec<&'a Node> =
+            union.variants.iter().filter(|node| self.checker.types(at.to(node), 0).meets(types)).collect();
+        if able.is_empty() {
+            return self.convert(at, value, path, strip, depth);
+        }
+        if !self.is_again {
+            // What is tried is a copy, whose parts are not counted.
+            self.checker.budget.grow(weight(value));
+        }
+        let mut trials = Vec::new();
+        if self.trials < MAX_TRIALS {
+            self.trials += 1;
+            for node in &able {
+                trials.extend(self.trial(at.to(node), value, path, strip, depth));
+            }
+            self.trials -= 1;
+        }
+        let faultless = trials.iter().filter(|trial| trial.faults == 0).map(|trial| trial.counts.converted).min();
+        let chosen = match faultless {
+            Some(least) => trials.iter().position(|trial| trial.faults == 0 && trial.counts.converted == least),
+            None => self.nearest(at, &able, &trials, value),
+        };
+        match chosen {
+            Some(chosen) => {
+                let trial = trials.swap_remove(chosen);
+                discard(std::mem::replace(value, trial.value));
+                self.adopt(trial.repairs, trial.counts, path);
+                trial.faults == 0
+            }
+            None => {
+                let expected = self.checker.expectation(at, Some(value));
+                self.keep(path, &expected, Some(value))
+            }
+        }
+    }
+
+    /// Repairs a copy of a value as one variant; what it tells is taken back.
+    fn trial(&mut self, at: At<'a>, value: &Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> Option<Trial> {
+        if !self.goes_on() || !self.checker.budget.spend(weight(value) as u64 / 4) {
+            return None;
+        }
+        let mut copied = copy(value)?;
+        let (mark, throws) = (self.mark(), self.throws);
+        let fits = self.again(|fixer| fixer.fix(at, &mut copied, path, strip, depth + 1));
+        let counts = self.repairs.mark().since(mark.repairs);
+        let repairs = self.repairs.take_since(mark.repairs);
+        self.rollback(mark);
+        self.throws = throws;
+        let faults = counts.kept.max(usize::from(!fits));
+        Some(Trial { value: copied, score: self.score(at, value, value, depth, 0), repairs, counts, faults })
+    }
+
+    /// The variant with more in common with the value than any other, if no other declares what it would remove.
+    fn nearest(&self, at: At<'a>, able: &[&'a Node], trials: &[Trial], value: &Value) -> Option<usize> {
+        if let [_] = trials {
+            return Some(0);
+        }
+        let best = trials.iter().map(|trial| trial.score).max().filter(|best| *best > 0)?;
+        let mut nearest = trials.iter().enumerate().filter(|(_, trial)| trial.score == best);
+        let (chosen, trial) = nearest.next().filter(|_| nearest.next().is_none())?;
+        let removed = match (value, &trial.value) {
+            (Value::Object(came), Value::Object(left)) => came.keys().filter(|name| !left.contains_key(*name)),
+            _ => return Some(chosen),
+        };
+        let others: Vec<&&Node> = able.iter().enumerate().filter(|(i, _)| *i != chosen).map(|(_, node)| node).collect();
+        let mut removed = removed;
+        let loses = removed.any(|name| others.iter().any(|node| self.may_declare(at.to(node), name, 0)));
+        (!loses).then_some(chosen)
+    }
+
+    /// Takes over what a trial told.
+    fn adopt(&mut self, mut repairs: Vec<Repair>, mut counts: Counts, path: &Path<'_>) {
+        // The places of a trial were taken back; told again they count once.
+        repairs.retain(|repair| {
+            let is_new = repair.change != Change::Removed
+                || self.told.as_mut().is_none_or(|told| told.note(path, &repair.pointer));
+            counts.all -= usize::from(!is_new).min(counts.all);
+            is_new
+        });
+        self.repairs.adopt(repairs, counts);
+    }
+
+    /// A value that names a variant that nobody knows stays as it came: its properties may be declared there.
+    pub(super) fn unknown_tag(&mut self, at: At<'a>, union: &'a Union, value: &Value, path: &Path<'_>) -> bool {
+        let tag: Option<&Tag> = self.checker.shape(at, union).tag.as_ref();
+        let Some((tag, map)) = tag.zip(value.as_object()) else { return self.keep(path, "a variant", Some(value)) };
+        let known = tag.variants.iter().take(8).map(|(value, _)| format!("'{}'", cut(value, MAX_NAME)));
+        let known: Vec<String> = known.collect();
+        let more = if tag.variants.len() > known.len() { ", .." } else { "" };
+        let expected = format!("one of {}{more}", known.join(", "));
+        self.throws += 1;
+        self.remain(&path.key(&tag.property), expected, kind(map.get(&*tag.property)))
+    }
+
+    /// Each member repairs what it declares; what several tell alike is told once.
+    pub(super) fn repair_members(
+        &mut self,
+        at: At<'a>,
+        all: &'a Intersect,
+        value: &mut Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        let mark = self.mark();
+        self.members(at, all, value, path, strip, depth);
+        self.repairs.tell_once(mark.repairs);
+        self.checker.check(at, value, depth)
+    }
+}

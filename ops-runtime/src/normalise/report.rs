@@ -1,0 +1,81 @@
+//! What is told about a value: the first things in full, and of the rest how many there are.
+
+use std::borrow::Cow;
+
+use super::Violation;
+use super::path::Path;
+
+/// How many violations or repairs of one value are told.
+pub(crate) const MAX_TOLD: usize = 1000;
+/// What is expected where a list of repairs ends before they do.
+pub(crate) const NO_MORE: &str = "no further differences";
+/// The longest name, pattern or value in a message, in bytes.
+pub(super) const MAX_NAME: usize = 200;
+
+/// A list of violations that does not grow without end.
+pub(super) struct Report {
+    list: Vec<Violation>,
+    limit: usize,
+    more: usize,
+}
+
+impl Report {
+    pub(super) fn new(limit: usize) -> Self {
+        Report { list: Vec::new(), limit, more: 0 }
+    }
+
+    /// How many violations there are, told or not.
+    pub(super) fn count(&self) -> usize {
+        self.list.len() + self.more
+    }
+
+    /// Adds a violation; its message is only made if it is told.
+    pub(super) fn say<M: Into<String>>(&mut self, path: &Path<'_>, message: impl FnOnce() -> M) {
+        if self.list.len() < self.limit {
+            self.list.push(Violation { pointer: path.pointer(), message: message().into() });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// The violations, after a first one that says why the list may not be whole.
+    pub(super) fn ended(self, message: String) -> Violations {
+        let mut violations = self.finish();
+        violations.list.insert(0, Violation { pointer: String::new(), message });
+        violations.has_ended = true;
+        violations
+    }
+
+    pub(super) fn finish(self) -> Violations {
+        Violations { list: self.list, more: self.more, has_ended: false }
+    }
+}
+
+/// The violations of a value.
+#[derive(Default)]
+pub(crate) struct Violations {
+    pub(crate) list: Vec<Violation>,
+    /// How many there are that are not listed.
+    pub(crate) more: usize,
+    /// The value was not looked at to its end, as the first of the list says.
+    pub(crate) has_ended: bool,
+}
+
+impl Violations {
+    /// The list, with a last entry that says how many more there are.
+    pub(super) fn listed(mut self) -> Vec<Violation> {
+        if self.more > 0 {
+            self.list.push(Violation { pointer: String::new(), message: format!("and {} more", self.more) });
+        }
+        self.list
+    }
+}
+
+/// The beginning of a text that is too long to be told.
+pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    Cow::Owned(format!("{}..", text.get(..end).unwrap_or_default()))
+}

@@ -1,0 +1,243 @@
+//! From a document to schemas by number, each compiled once.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::Validator;
+use super::keyword::{ANY, Id, Keyword, NEVER, Properties, Rules, Schema, Union};
+use super::locate::{Document, Place, address};
+use super::shape;
+use crate::normalise::draft::{count, numbers, types};
+use crate::normalise::equal::copy;
+use crate::normalise::text::{Pattern, StringRules};
+use crate::normalise::{Problem, node::Literals};
+
+pub(super) fn compile(schema: &Value) -> Validator {
+    let document = Document::read(schema);
+    let mut compiler = Compiler {
+        document: &document,
+        schemas: vec![Schema::Any, Schema::Never],
+        ids: HashMap::new(),
+        queue: Vec::new(),
+        names: HashMap::new(),
+        problems: Vec::new(),
+    };
+    let mut root = compiler.schema(Place { schema, resource: 0 });
+    compiler.rest();
+    // Whatever a dynamic reference may lead to is compiled now that all names are known.
+    let mut anchors = vec![Vec::new(); document.resources.len()];
+    let names: Vec<&str> = compiler.names.keys().copied().collect();
+    if !names.is_empty() {
+        for (resource, home) in document.resources.iter().enumerate() {
+            let mut here = vec![None; names.len()];
+            for name in &names {
+                if let (Some(schema), Some(position)) = (home.dynamic.get(name), compiler.names.get(name).copied()) {
+                    let id = compiler.schema(Place { schema, resource });
+                    here.iter_mut().skip(position as usize).take(1).for_each(|slot| *slot = Some(id));
+                }
+            }
+            anchors.iter_mut().skip(resource).take(1).for_each(|slot| slot.clone_from(&here));
+        }
+        compiler.rest();
+    } else {
+        anchors.clear();
+    }
+    let Compiler { mut schemas, problems, .. } = compiler;
+    shape::finish(&mut schemas, &mut root, &mut anchors);
+    Validator { schemas, root, anchors, problems }
+}
+
+struct Compiler<'d, 's> {
+    document: &'d Document<'s>,
+    schemas: Vec<Schema>,
+    /// By the schema's address.
+    ids: HashMap<usize, Id>,
+    queue: Vec<(Id, Place<'s>)>,
+    /// The names that dynamic references look up.
+    names: HashMap<&'s str, u32>,
+    problems: Vec<Problem>,
+}
+
+impl<'s> Compiler<'_, 's> {
+    /// The number of a schema, which is compiled later.
+    fn schema(&mut self, place: Place<'s>) -> Id {
+        match place.schema {
+            Value::Bool(false) => return NEVER,
+            Value::Object(map) if !map.is_empty() => {}
+            _ => return ANY,
+        }
+        let Ok(next) = Id::try_from(self.schemas.len()) else { return ANY };
+        *self.ids.entry(address(place.schema)).or_insert_with(|| {
+            self.schemas.push(Schema::Any);
+            self.queue.push((next, place));
+            next
+        })
+    }
+
+    /// Compiles what has a number and is not compiled.
+    fn rest(&mut self) {
+        while let Some((id, place)) = self.queue.pop() {
+            let Value::Object(map) = place.schema else { continue };
+            let resource = self.document.home(place.schema, place.resource);
+            let rules = self.rules(map, resource);
+            if let Some(slot) = self.schemas.get_mut(id as usize).filter(|_| !rules.keywords.is_empty()) {
+                *slot = Schema::Rules(Box::new(rules));
+            }
+        }
+    }
+
+    fn rules(&mut self, map: &'s Map<String, Value>, resource: usize) -> Rules {
+        let mut keywords = Vec::new();
+        values(map, &mut keywords);
+        self.properties(map, resource, &mut keywords);
+        self.items(map, resource, &mut keywords);
+        self.combined(map, resource, &mut keywords);
+        let mut one = |keyword: &str| Some(self.schema(Place { schema: map.get(keyword)?, resource }));
+        keywords.extend(one("unevaluatedItems").map(Keyword::UnevaluatedItems));
+        keywords.extend(one("unevaluatedProperties").map(Keyword::UnevaluatedProperties));
+        Rules { keywords, resource: u32::try_from(resource).unwrap_or(0), ..Rules::default() }
+    }
+
+    fn properties(&mut self, map: &'s Map<String, Value>, resource: usize, keywords: &mut Vec<Keyword>) {
+        let object = |keyword| map.get(keyword).and_then(Value::as_object);
+        let mut properties = Properties::default();
+        for (name, schema) in object("properties").into_iter().flatten() {
+            properties.named.push((name.as_str().into(), self.schema(Place { schema, resource })));
+        }
+        properties.named.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (source, schema) in object("patternProperties").into_iter().flatten() {
+            properties.patterns.push((Pattern::new(source, false), self.schema(Place { schema, resource })));
+        }
+        if let Some(schema) = map.get("additionalProperties") {
+            properties.additional = Some(self.schema(Place { schema, resource }));
+        }
+        let Properties { named, patterns, additional } = &properties;
+        if !named.is_empty() || !patterns.is_empty() || additional.is_some() {
+            keywords.push(Keyword::Properties(Box::new(properties)));
+        }
+        if let Some(schema) = map.get("propertyNames") {
+            keywords.push(Keyword::Names(self.schema(Place { schema, resource })));
+        }
+        if let Some(dependent) = object("dependentSchemas") {
+            let dependent = dependent.iter();
+            let of = dependent.map(|(name, schema)| (name.as_str().into(), self.schema(Place { schema, resource })));
+            keywords.push(Keyword::DependentSchemas(of.collect()));
+        }
+    }
+
+    fn items(&mut self, map: &'s Map<String, Value>, resource: usize, keywords: &mut Vec<Keyword>) {
+        let prefix = map.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
+        let prefix: Vec<Id> = prefix.map(|schema| self.schema(Place { schema, resource })).collect();
+        let rest = map.get("items").map(|schema| self.schema(Place { schema, resource }));
+        if !prefix.is_empty() || rest.is_some() {
+            keywords.push(Keyword::Items { prefix, rest });
+        }
+        if let Some(schema) = map.get("contains") {
+            let item = self.schema(Place { schema, resource });
+            let min = count(map, "minContains").unwrap_or(1);
+            keywords.push(Keyword::Contains { item, min, max: most(map, "maxContains") });
+        }
+    }
+
+    /// References and schemas for the same value.
+    fn combined(&mut self, map: &'s Map<String, Value>, resource: usize, keywords: &mut Vec<Keyword>) {
+        if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+            match self.document.find(resource, reference) {
+                Some((place, _)) => keywords.push(Keyword::Ref(self.schema(place))),
+                None => self.problems.push(Problem::nowhere(reference)),
+            }
+        }
+        if let Some(reference) = map.get("$dynamicRef").and_then(Value::as_str) {
+            self.dynamic(reference, resource, keywords);
+        }
+        let mut some = |keyword: &str| -> Vec<Id> {
+            let schemas = map.get(keyword).and_then(Value::as_array).into_iter().flatten();
+            schemas.map(|schema| self.schema(Place { schema, resource })).collect()
+        };
+        let (all, any, one) = (some("allOf"), some("anyOf"), some("oneOf"));
+        if !all.is_empty() {
+            keywords.push(Keyword::All(all));
+        }
+        if !any.is_empty() {
+            keywords.push(Keyword::Any(Union { variants: any, tag: None }));
+        }
+        if !one.is_empty() {
+            keywords.push(Keyword::One(Union { variants: one, tag: None }));
+        }
+        let mut one = |keyword: &str| Some(self.schema(Place { schema: map.get(keyword)?, resource }));
+        keywords.extend(one("not").map(Keyword::Not));
+        if let Some(condition) = one("if") {
+            let (then, otherwise) = (one("then").unwrap_or(ANY), one("else").unwrap_or(ANY));
+            keywords.push(Keyword::If { condition, then, otherwise });
+        }
+    }
+
+    fn dynamic(&mut self, reference: &'s str, resource: usize, keywords: &mut Vec<Keyword>) {
+        let Some((place, name)) = self.document.find(resource, reference) else {
+            self.problems.push(Problem::nowhere(reference));
+            return;
+        };
+        let id = self.schema(place);
+        let home = self.document.resources.get(place.resource);
+        // Only what is called so dynamically is looked up; anything else is an ordinary reference.
+        if !home.is_some_and(|home| home.dynamic.contains_key(name)) {
+            keywords.push(Keyword::Ref(id));
+            return;
+        }
+        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        let name = *self.names.entry(name).or_insert(next);
+        keywords.push(Keyword::DynamicRef { name, otherwise: id });
+    }
+}
+
+/// The keywords that hold no schemas.
+fn values(map: &Map<String, Value>, keywords: &mut Vec<Keyword>) {
+    keywords.extend(types(map).map(Keyword::Types));
+    if let Some(value) = map.get("const") {
+        keywords.push(Keyword::Literals(copy(value).into_iter().collect::<Literals>()));
+    }
+    if let Some(values) = map.get("enum").and_then(Value::as_array) {
+        keywords.push(Keyword::Literals(values.iter().filter_map(copy).collect()));
+    }
+    let number = numbers(map);
+    if !number.is_empty() {
+        keywords.push(Keyword::Number(number));
+    }
+    let length = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let pattern = map.get("pattern").and_then(Value::as_str);
+    let text = StringRules {
+        min: count(map, "minLength").map(length),
+        max: most(map, "maxLength").map(length),
+        patterns: pattern.map(|source| Pattern::new(source, false)).into_iter().collect(),
+        ..StringRules::default()
+    };
+    if text.min.is_some() || text.max.is_some() || !text.patterns.is_empty() {
+        keywords.push(Keyword::Text(text));
+    }
+    let unique = map.get("uniqueItems") == Some(&Value::Bool(true));
+    let (min, max) = (count(map, "minItems"), most(map, "maxItems"));
+    if min.is_some() || max.is_some() || unique {
+        keywords.push(Keyword::Array { min, max, unique });
+    }
+    let (min, max) = (count(map, "minProperties"), most(map, "maxProperties"));
+    if min.is_some() || max.is_some() {
+        keywords.push(Keyword::Object { min, max });
+    }
+    let names = |list: &Value| -> Vec<Box<str>> {
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).map(Box::from).collect()
+    };
+    if let Some(required) = map.get("required").map(names).filter(|names| !names.is_empty()) {
+        keywords.push(Keyword::Required(required));
+    }
+    if let Some(dependent) = map.get("dependentRequired").and_then(Value::as_object) {
+        let dependent = dependent.iter().map(|(name, list)| (name.as_str().into(), names(list)));
+        keywords.push(Keyword::DependentRequired(dependent.collect()));
+    }
+}
+
+/// The most that may be there.
+fn most(map: &Map<String, Value>, keyword: &str) -> Option<u64> {
+    let number = map.get(keyword)?.as_number()?;
+    number.as_u64().or_else(|| number.as_f64().filter(|float| *float >= 0.0).map(|float| float.floor() as u64))
+}

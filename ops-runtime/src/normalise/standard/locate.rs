@@ -1,0 +1,141 @@
+//! Where the schemas of a document are: its resources, their anchors, and what references lead to.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::uri::resolve;
+use crate::normalise::reference::percent_decode;
+
+/// Keywords that hold one schema, some, and some by name.
+const ONE: &[&str] = &[
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+const SOME: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+const NAMED: &[&str] = &["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
+
+/// A schema with an identifier of its own, or the whole document.
+pub(super) struct Resource<'s> {
+    root: &'s Value,
+    uri: String,
+    anchors: HashMap<&'s str, &'s Value>,
+    pub(super) dynamic: HashMap<&'s str, &'s Value>,
+}
+
+/// The resources of a document.
+pub(super) struct Document<'s> {
+    pub(super) resources: Vec<Resource<'s>>,
+    by_uri: HashMap<String, usize>,
+    /// The resources of schemas that do not belong to the first, by the schema's address.
+    homes: HashMap<usize, usize>,
+}
+
+/// A schema and the resource that it belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'s> {
+    pub(super) schema: &'s Value,
+    pub(super) resource: usize,
+}
+
+pub(super) fn address(schema: &Value) -> usize {
+    std::ptr::from_ref(schema).addr()
+}
+
+impl<'s> Document<'s> {
+    pub(super) fn read(root: &'s Value) -> Self {
+        let first = Resource { root, uri: String::new(), anchors: HashMap::new(), dynamic: HashMap::new() };
+        let mut document = Document { resources: vec![first], by_uri: HashMap::new(), homes: HashMap::new() };
+        let mut open = vec![Place { schema: root, resource: 0 }];
+        while let Some(place) = open.pop() {
+            let Value::Object(map) = place.schema else { continue };
+            let resource = document.note(place, map);
+            open.extend(inside(map).map(|schema| Place { schema, resource }));
+        }
+        document
+    }
+
+    /// Notes what a schema is called; returns the resource that it belongs to.
+    fn note(&mut self, place: Place<'s>, map: &'s Map<String, Value>) -> usize {
+        let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
+        let mut resource = place.resource;
+        if let Some(id) = text("$id").filter(|id| !id.starts_with('#')) {
+            let uri = resolve(self.resources.get(resource).map_or("", |resource| &resource.uri), id);
+            if address(place.schema) == self.resources.first().map_or(0, |first| address(first.root)) {
+                resource = 0;
+                self.resources.iter_mut().take(1).for_each(|first| first.uri.clone_from(&uri));
+            } else {
+                resource = self.resources.len();
+                let (anchors, dynamic) = (HashMap::new(), HashMap::new());
+                self.resources.push(Resource { root: place.schema, uri: uri.clone(), anchors, dynamic });
+            }
+            self.by_uri.entry(uri).or_insert(resource);
+        }
+        if resource != 0 {
+            self.homes.insert(address(place.schema), resource);
+        }
+        if let Some(home) = self.resources.get_mut(resource) {
+            let fragment = text("$id").and_then(|id| id.strip_prefix('#'));
+            for name in text("$anchor").into_iter().chain(fragment) {
+                home.anchors.entry(name).or_insert(place.schema);
+            }
+            if let Some(name) = text("$dynamicAnchor") {
+                home.anchors.entry(name).or_insert(place.schema);
+                home.dynamic.entry(name).or_insert(place.schema);
+            }
+        }
+        resource
+    }
+
+    /// The resource of a schema that was come upon in another.
+    pub(super) fn home(&self, schema: &Value, outer: usize) -> usize {
+        self.homes.get(&address(schema)).copied().unwrap_or(outer)
+    }
+
+    /// What a reference leads to, and its fragment if that is a name.
+    pub(super) fn find<'r>(&self, from: usize, reference: &'r str) -> Option<(Place<'s>, &'r str)> {
+        let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let resource = match document {
+            "" => from,
+            document => {
+                let uri = resolve(&self.resources.get(from)?.uri, document);
+                // A base that is not known can't be resolved against; the identifier may have been written the same way.
+                *self.by_uri.get(&uri).or_else(|| self.by_uri.get(document))?
+            }
+        };
+        let home = self.resources.get(resource)?;
+        if fragment.is_empty() {
+            return Some((Place { schema: home.root, resource }, ""));
+        }
+        let decoded = percent_decode(fragment);
+        if !decoded.starts_with('/') {
+            return Some((Place { schema: home.anchors.get(decoded.as_str())?, resource }, fragment));
+        }
+        let inner = home.root.pointer(&decoded).map(|schema| Place { schema, resource });
+        // Definitions of the whole are meant, whatever identifiers are between.
+        let whole = || Some(Place { schema: self.resources.first()?.root.pointer(&decoded)?, resource: 0 });
+        let place = inner.or_else(whole)?;
+        Some((Place { resource: self.home(place.schema, place.resource), ..place }, ""))
+    }
+}
+
+/// The schemas directly inside a schema.
+fn inside<'s>(map: &'s Map<String, Value>) -> impl Iterator<Item = &'s Value> {
+    map.iter().flat_map(|(keyword, value)| -> Box<dyn Iterator<Item = &'s Value> + 's> {
+        match value {
+            Value::Object(named) if NAMED.contains(&keyword.as_str()) => Box::new(named.values()),
+            Value::Array(items) if SOME.contains(&keyword.as_str()) => Box::new(items.iter()),
+            value if ONE.contains(&keyword.as_str()) => Box::new(std::iter::once(value)),
+            _ => Box::new(std::iter::empty()),
+        }
+    })
+}

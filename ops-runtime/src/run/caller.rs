@@ -1,0 +1,347 @@
+//! Everything that can run operations: the registry, a part of it, or a client on its own.
+//!
+//! ```
+//! use ops_runtime::{CallError, Caller};
+//! use serde_json::json;
+//!
+//! async fn ask(caller: &impl Caller) -> Result<serde_json::Value, CallError> {
+//!     Ok(caller.call("petstore.showPetById", json!({ "petId": 7 })).await?.into_data())
+//! }
+//! ```
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::run::handler::Typed;
+use crate::run::pipeline::{self, EnvelopeStream, Invocation};
+use crate::{
+    Call, CallError, CallOptions, Context, Identity, Operation, Registry, ResponseEnvelope, SpecRef, Subscribe,
+};
+
+/// Anything that can run operations, by type or by id.
+///
+/// The types of this crate that implement it have the same methods of their own, so that it need not be imported.
+pub trait Caller: Send + Sync {
+    /// Runs a query or a mutation by its type, with options.
+    fn execute_with<Op: Call>(
+        &self,
+        input: Op::Input,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<ResponseEnvelope<Op::Output>, CallError>> + Send;
+
+    /// Starts a subscription by its type, with options.
+    fn subscribe_with<Op: Subscribe>(
+        &self,
+        input: Op::Input,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<EnvelopeStream<Op::Output>, CallError>> + Send;
+
+    /// Runs a query or a mutation by its id, with options.
+    fn call_with(
+        &self,
+        id: &str,
+        input: Value,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<ResponseEnvelope<Value>, CallError>> + Send;
+
+    /// Starts a subscription by its id, with options.
+    fn stream_with(
+        &self,
+        id: &str,
+        input: Value,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<EnvelopeStream<Value>, CallError>> + Send;
+
+    /// Runs a query or a mutation by its type.
+    fn execute<Op: Call>(
+        &self,
+        input: Op::Input,
+    ) -> impl Future<Output = Result<ResponseEnvelope<Op::Output>, CallError>> + Send {
+        self.execute_with::<Op>(input, CallOptions::default())
+    }
+
+    /// Starts a subscription by its type.
+    fn subscribe<Op: Subscribe>(
+        &self,
+        input: Op::Input,
+    ) -> impl Future<Output = Result<EnvelopeStream<Op::Output>, CallError>> + Send {
+        self.subscribe_with::<Op>(input, CallOptions::default())
+    }
+
+    /// Runs a query or a mutation by its id.
+    fn call(&self, id: &str, input: Value) -> impl Future<Output = Result<ResponseEnvelope<Value>, CallError>> + Send {
+        self.call_with(id, input, CallOptions::default())
+    }
+
+    /// Starts a subscription by its id.
+    fn stream(&self, id: &str, input: Value) -> impl Future<Output = Result<EnvelopeStream<Value>, CallError>> + Send {
+        self.stream_with(id, input, CallOptions::default())
+    }
+}
+
+/// What is called: an operation by its type, or by its id.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'a> {
+    Type(Typed),
+    Id(&'a str),
+}
+
+impl Target<'_> {
+    #[inline(always)]
+    pub(crate) fn of<Op: Operation>() -> Self {
+        Self::Type(Typed::of::<Op>())
+    }
+
+    /// The id of the operation.
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Type(typed) => &typed.spec.id,
+            Self::Id(id) => id,
+        }
+    }
+}
+
+/// Implements [`Caller`] and the methods of the same names by one function that makes the [`Invocation`] of a call.
+///
+/// `$invoke` takes the caller, the options, `None` for none, and the [`Target`].
+macro_rules! impl_caller {
+    ($caller:ty, $invoke:expr) => {
+        impl $caller {
+            /// Runs a query or a mutation by its type.
+            ///
+            /// # Errors
+            /// If there is no such operation or handler, if the call is denied, if input or output do not match their
+            /// schema, if the handler fails, or if the call ends early.
+            pub fn execute<Op: $crate::Call>(
+                &self,
+                input: Op::Input,
+            ) -> impl Future<Output = Result<$crate::ResponseEnvelope<Op::Output>, $crate::CallError>> + Send + use<Op>
+            {
+                $crate::run::pipeline::execute::<Op>(
+                    $invoke(self, None, $crate::run::caller::Target::of::<Op>()),
+                    input,
+                )
+            }
+
+            /// Runs a query or a mutation by its type, with options.
+            ///
+            /// # Errors
+            /// Those of [`execute`](Self::execute).
+            pub fn execute_with<Op: $crate::Call>(
+                &self,
+                input: Op::Input,
+                options: $crate::CallOptions,
+            ) -> impl Future<Output = Result<$crate::ResponseEnvelope<Op::Output>, $crate::CallError>> + Send + use<Op>
+            {
+                $crate::run::pipeline::execute::<Op>(
+                    $invoke(self, Some(options), $crate::run::caller::Target::of::<Op>()),
+                    input,
+                )
+            }
+
+            /// Starts a subscription by its type.
+            ///
+            /// # Errors
+            /// Those of [`execute`](Self::execute); later ones are items of the stream.
+            pub fn subscribe<Op: $crate::Subscribe>(
+                &self,
+                input: Op::Input,
+            ) -> impl Future<Output = Result<$crate::EnvelopeStream<Op::Output>, $crate::CallError>> + Send + use<Op>
+            {
+                $crate::run::pipeline::subscribe::<Op>(
+                    $invoke(self, None, $crate::run::caller::Target::of::<Op>()),
+                    input,
+                )
+            }
+
+            /// Starts a subscription by its type, with options.
+            ///
+            /// # Errors
+            /// Those of [`subscribe`](Self::subscribe).
+            pub fn subscribe_with<Op: $crate::Subscribe>(
+                &self,
+                input: Op::Input,
+                options: $crate::CallOptions,
+            ) -> impl Future<Output = Result<$crate::EnvelopeStream<Op::Output>, $crate::CallError>> + Send + use<Op>
+            {
+                $crate::run::pipeline::subscribe::<Op>(
+                    $invoke(self, Some(options), $crate::run::caller::Target::of::<Op>()),
+                    input,
+                )
+            }
+
+            /// Runs a query or a mutation by its id.
+            ///
+            /// # Errors
+            /// Those of [`execute`](Self::execute).
+            pub async fn call(
+                &self,
+                id: &str,
+                input: serde_json::Value,
+            ) -> Result<$crate::ResponseEnvelope<serde_json::Value>, $crate::CallError> {
+                let call = $invoke(self, None, $crate::run::caller::Target::Id(id));
+                let call = call.map_err(|error: $crate::CallError| error.with_operation(id.to_owned()))?;
+                $crate::run::pipeline::call(call, id, input).await
+            }
+
+            /// Runs a query or a mutation by its id, with options.
+            ///
+            /// # Errors
+            /// Those of [`execute`](Self::execute).
+            pub async fn call_with(
+                &self,
+                id: &str,
+                input: serde_json::Value,
+                options: $crate::CallOptions,
+            ) -> Result<$crate::ResponseEnvelope<serde_json::Value>, $crate::CallError> {
+                let call = $invoke(self, Some(options), $crate::run::caller::Target::Id(id));
+                let call = call.map_err(|error: $crate::CallError| error.with_operation(id.to_owned()))?;
+                $crate::run::pipeline::call(call, id, input).await
+            }
+
+            /// Starts a subscription by its id.
+            ///
+            /// # Errors
+            /// Those of [`subscribe`](Self::subscribe).
+            pub async fn stream(
+                &self,
+                id: &str,
+                input: serde_json::Value,
+            ) -> Result<$crate::EnvelopeStream<serde_json::Value>, $crate::CallError> {
+                let call = $invoke(self, None, $crate::run::caller::Target::Id(id));
+                let call = call.map_err(|error: $crate::CallError| error.with_operation(id.to_owned()))?;
+                $crate::run::pipeline::stream(call, id, input).await
+            }
+
+            /// Starts a subscription by its id, with options.
+            ///
+            /// # Errors
+            /// Those of [`subscribe`](Self::subscribe).
+            pub async fn stream_with(
+                &self,
+                id: &str,
+                input: serde_json::Value,
+                options: $crate::CallOptions,
+            ) -> Result<$crate::EnvelopeStream<serde_json::Value>, $crate::CallError> {
+                let call = $invoke(self, Some(options), $crate::run::caller::Target::Id(id));
+                let call = call.map_err(|error: $crate::CallError| error.with_operation(id.to_owned()))?;
+                $crate::run::pipeline::stream(call, id, input).await
+            }
+        }
+
+        impl $crate::Caller for $caller {
+            fn execute_with<Op: $crate::Call>(
+                &self,
+                input: Op::Input,
+                options: $crate::CallOptions,
+            ) -> impl Future<Output = Result<$crate::ResponseEnvelope<Op::Output>, $crate::CallError>> + Send {
+                <$caller>::execute_with::<Op>(self, input, options)
+            }
+
+            fn subscribe_with<Op: $crate::Subscribe>(
+                &self,
+                input: Op::Input,
+                options: $crate::CallOptions,
+            ) -> impl Future<Output = Result<$crate::EnvelopeStream<Op::Output>, $crate::CallError>> + Send {
+                <$caller>::subscribe_with::<Op>(self, input, options)
+            }
+
+            fn call_with(
+                &self,
+                id: &str,
+                input: serde_json::Value,
+                options: $crate::CallOptions,
+            ) -> impl Future<Output = Result<$crate::ResponseEnvelope<serde_json::Value>, $crate::CallError>> + Send
+            {
+                <$caller>::call_with(self, id, input, options)
+            }
+
+            fn stream_with(
+                &self,
+                id: &str,
+                input: serde_json::Value,
+                options: $crate::CallOptions,
+            ) -> impl Future<Output = Result<$crate::EnvelopeStream<serde_json::Value>, $crate::CallError>> + Send {
+                <$caller>::stream_with(self, id, input, options)
+            }
+        }
+    };
+}
+pub(crate) use impl_caller;
+
+impl_caller!(Registry, |registry: &Registry, options: Option<CallOptions>, _: Target<'_>| {
+    Ok::<_, CallError>(match options {
+        None => Invocation::plain(registry),
+        Some(options) => Invocation::with(registry, options),
+    })
+});
+
+/// A registry as somebody may use it: every call is checked against the identity.
+#[derive(Debug, Clone)]
+pub struct Scoped {
+    registry: Registry,
+    identity: Arc<Identity>,
+}
+
+impl Scoped {
+    pub(crate) fn new(registry: Registry, identity: Identity) -> Self {
+        Self { registry, identity: Arc::new(identity) }
+    }
+
+    /// Who calls.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The operations that the identity may run, in the order of their ids.
+    pub fn list(&self) -> Vec<SpecRef> {
+        let mut specs = self.registry.list();
+        specs.retain(|spec| spec.access.allows(&self.identity));
+        specs
+    }
+}
+
+impl_caller!(Scoped, |scoped: &Scoped, options: Option<CallOptions>, _: Target<'_>| {
+    Ok::<_, CallError>(Invocation::scoped(&scoped.registry, options.unwrap_or_default(), &scoped.identity))
+});
+
+/// The operations that a handler may call on behalf of its own call.
+///
+/// Such calls are trusted, unless options name an identity: access was checked when the handler was called. They carry the handler's request as their
+/// parent, and end with its deadline, its cancellation, or when the handler is dropped.
+#[derive(Debug, Clone)]
+pub struct Env {
+    context: Context,
+    namespaces: Option<BTreeSet<String>>,
+}
+
+impl Env {
+    pub(crate) fn new(context: Context, namespaces: Option<BTreeSet<String>>) -> Self {
+        Self { context, namespaces }
+    }
+
+    /// The operations that can be called, in the order of their ids.
+    pub fn list(&self) -> Vec<SpecRef> {
+        let mut specs = self.context.registry.list();
+        specs.retain(|spec| self.covers(spec.namespace()));
+        specs
+    }
+
+    fn covers(&self, namespace: &str) -> bool {
+        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.contains(namespace))
+    }
+
+    fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
+        let id = target.id();
+        let namespace = id.split_once('.').map_or(id, |(namespace, _)| namespace);
+        if !self.covers(namespace) {
+            return Err(pipeline::not_found(id, "operation not found in this environment"));
+        }
+        Ok(Invocation::nested(&self.context, options.unwrap_or_default()))
+    }
+}
+
+impl_caller!(Env, Env::invoke);

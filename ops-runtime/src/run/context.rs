@@ -1,0 +1,360 @@
+//! What a handler knows about its call: who calls, until when, on whose behalf, and how to call on.
+//!
+//! ```
+//! use ops_runtime::{CallError, Context};
+//!
+//! async fn greet(context: &Context) -> Result<String, CallError> {
+//!     let greeting = context.state::<String>()?;
+//!     Ok(format!("{greeting}, {}", context.identity().map_or("stranger", |i| &i.id)))
+//! }
+//! ```
+
+use std::any::type_name;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::model::body::handover::Parcels;
+use crate::model::request_id::{Number, RequestId};
+use crate::run::extensions::Extensions;
+use crate::{CallError, Env, Identity, Progress, ProgressSink, Registry};
+
+/// What a caller may say about a call beside its input.
+#[derive(Debug, Clone, Default)]
+pub struct CallOptions {
+    /// Who calls; if set, the operation's access rules are checked. A scoped registry keeps its own identity.
+    pub identity: Option<Identity>,
+    /// When to give up.
+    pub deadline: Option<Instant>,
+    /// A handle to give up earlier.
+    pub cancel: Option<CancelToken>,
+    /// What to do with a result that does not match its schema; the registry's policy if not set.
+    pub policy: Option<OutputPolicy>,
+    /// Of a subscription, how long it may stay silent while an item is waited for.
+    pub idle_timeout: Option<Duration>,
+    /// Anything that the handler should know.
+    pub metadata: Map<String, Value>,
+    /// Where the handler reports how far it is.
+    pub progress: Option<ProgressSink>,
+    /// Values of adapters' own, for the handler and those that it calls.
+    pub extensions: Extensions,
+}
+
+impl CallOptions {
+    /// Options that say nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says who calls, and has the operation's access rules checked.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// Says when to give up.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Says for how long to try, from now.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        let deadline = deadline_after(timeout);
+        Self { deadline, ..self }
+    }
+
+    /// Gives a handle to give up earlier.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
+    /// Says how long a subscription may stay silent while an item is waited for; then it ends with a `TIMEOUT`.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// Says what to do with a result that does not match its schema.
+    #[must_use]
+    pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// Says where to report how far the call is: see [`Progress::channel`](crate::Progress::channel).
+    #[must_use]
+    pub fn with_progress(mut self, progress: ProgressSink) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Gives the handler, and those that it calls, a value of an adapter's own: see
+    /// [`Context::extension`](Context::extension). There is one of a type.
+    ///
+    /// ```
+    /// use std::net::IpAddr;
+    /// use ops_runtime::{CallOptions, Context, Handler, OperationSpec, Registration, Registry};
+    /// use serde_json::{Value, json};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = Registry::new();
+    /// let from = |_: Value, context: Context| async move { Ok(json!(context.extension::<IpAddr>().map(|ip| ip.to_string()))) };
+    /// registry.register(Registration::new(OperationSpec::query("caller.address"), Handler::dynamic(from)))?;
+    /// let options = CallOptions::new().with_extension(IpAddr::from([127, 0, 0, 1]));
+    /// assert_eq!(registry.call_with("caller.address", Value::Null, options).await?.data, "127.0.0.1");
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn with_extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.extensions.insert(value);
+        self
+    }
+}
+
+/// The instant after that time; none if it is too far away to be told.
+pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
+}
+
+/// The earlier of two deadlines that may not be there.
+pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What to do with a result that does not match its schema.
+///
+/// Under each policy, undeclared properties are removed where the schema leaves no room for them, and declared defaults
+/// are filled in. [`normalise`](crate::normalise) lists what else changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OutputPolicy {
+    /// Converts what loses nothing, such as `"7"` for an integer, with a warning each; makes nothing up.
+    ///
+    /// What then does not fit fails a typed call with a `VALIDATION_ERROR` that keeps the response. A call by id keeps it
+    /// as it came, with a warning. A response of another kind (HTML, nothing, a list for an object) fails both.
+    #[default]
+    Repair,
+    /// Makes up whatever is missing or wrong, with a warning each, as the original's `Value.Cast` does.
+    Cast,
+    /// Fails the call with a `VALIDATION_ERROR` that keeps the response.
+    Strict,
+}
+
+/// A handle that cancels the calls it was given to.
+#[derive(Debug, Clone, Default)]
+pub struct CancelToken(pub(crate) CancellationToken);
+
+impl CancelToken {
+    /// A handle that is not cancelled yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels the calls: their handlers are dropped where they stand.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// Waits until it is cancelled.
+    pub async fn cancelled(&self) {
+        self.0.cancelled().await;
+    }
+}
+
+/// What a handler knows about its call.
+///
+/// Cheap to make and to clone: a plain call allocates nothing for it.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) registry: Registry,
+    pub(crate) request: Number,
+    pub(crate) deadline: Option<Instant>,
+    // The operation's own timeout, which becomes a deadline when somebody asks: reading the clock costs every call.
+    pub(crate) timeout: Option<Duration>,
+    // The rest is absent in plain calls, and shared by nested ones.
+    pub(crate) extra: Option<Arc<Extra>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Extra {
+    pub(crate) identity: Option<Arc<Identity>>,
+    /// The id that a caller elsewhere gave this request.
+    pub(crate) given: Option<RequestId>,
+    pub(crate) parent: Option<RequestId>,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) cancel: Option<CancelToken>,
+    pub(crate) metadata: Map<String, Value>,
+    /// Where the call, and none of those that its handler makes, reports how far it is.
+    pub(crate) progress: Option<ProgressSink>,
+    pub(crate) trusted: bool,
+    /// The bodies of the input, for an endpoint that sends them as they are.
+    pub(crate) bodies: Parcels,
+    /// Whether the caller takes a body as it comes.
+    pub(crate) streams_output: bool,
+    pub(crate) extensions: Extensions,
+}
+
+impl Context {
+    /// The context of a call that says nothing beside its input.
+    #[inline]
+    pub(crate) fn plain(registry: Registry) -> Self {
+        Self { registry, request: Number::next(), deadline: None, timeout: None, extra: None }
+    }
+
+    /// The same call with the bodies of its input, to an endpoint that streams them.
+    pub(crate) fn with_bodies(mut self, bodies: Parcels, streams_output: bool) -> Self {
+        if streams_output || !bodies.is_empty() {
+            let extra = Arc::make_mut(self.extra.get_or_insert_default());
+            (extra.bodies, extra.streams_output) = (bodies, streams_output);
+        }
+        self
+    }
+
+    /// The context of a call that comes from outside any handler.
+    pub(crate) fn new(registry: Registry, mut options: CallOptions, identity: Option<Arc<Identity>>) -> Self {
+        let identity = identity.or_else(|| options.identity.take().map(Arc::new));
+        let CallOptions { cancel, idle_timeout, metadata, progress, extensions, .. } = options;
+        let plain = identity.is_none()
+            && cancel.is_none()
+            && idle_timeout.is_none()
+            && metadata.is_empty()
+            && progress.is_none()
+            && extensions.is_empty();
+        let extra = (!plain).then(|| {
+            Arc::new(Extra { identity, cancel, idle_timeout, metadata, progress, extensions, ..Extra::default() })
+        });
+        Self { registry, request: Number::next(), deadline: options.deadline, timeout: None, extra }
+    }
+
+    /// The context of a call that a handler makes: trusted, with this request as its parent.
+    pub(crate) fn nested(&self, options: CallOptions) -> Self {
+        let named = options.identity.is_some();
+        let inherited = self.extra.as_deref().cloned().unwrap_or_default();
+        let deadline = earlier(self.deadline(), options.deadline);
+        let extra = Extra {
+            identity: options.identity.map(Arc::new).or(inherited.identity),
+            given: None,
+            parent: Some(self.id()),
+            idle_timeout: options.idle_timeout,
+            // A nested call that its parent awaits is dropped with it, so a token of its own replaces the parent's.
+            cancel: options.cancel.or(inherited.cancel),
+            metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
+            progress: options.progress,
+            trusted: !named,
+            bodies: Parcels::default(),
+            streams_output: false,
+            extensions: inherited.extensions.with(options.extensions),
+        };
+        let (registry, request) = (self.registry.clone(), Number::next());
+        Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }
+    }
+
+    /// The application state of that type.
+    ///
+    /// # Errors
+    /// If the registry was built without it; an operation that declares it can't be registered then.
+    pub fn state<T: Send + Sync + 'static>(&self) -> Result<&T, CallError> {
+        self.registry
+            .state::<T>()
+            .ok_or_else(|| CallError::execution(format!("the registry has no state of type `{}`", type_name::<T>())))
+    }
+
+    /// Who calls, if somebody said so.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.extra.as_ref()?.identity.as_deref()
+    }
+
+    /// The id of this request: the one that its caller gave it, if that is elsewhere.
+    pub fn request_id(&self) -> String {
+        self.id().to_string()
+    }
+
+    pub(crate) fn id(&self) -> RequestId {
+        let given = self.extra.as_ref().and_then(|extra| extra.given.clone());
+        given.unwrap_or_else(|| RequestId::of(self.request))
+    }
+
+    /// The id of the request whose handler made this call, if one did.
+    pub fn parent_request_id(&self) -> Option<String> {
+        Some(self.extra.as_ref()?.parent.as_ref()?.to_string())
+    }
+
+    /// When the call is given up.
+    ///
+    /// The operation's own timeout is none that others know: it counts from now, each time that this is asked, while the
+    /// handler itself is stopped that long after it first waits.
+    pub fn deadline(&self) -> Option<Instant> {
+        earlier(self.deadline, self.timeout.and_then(deadline_after))
+    }
+
+    /// The handle that cancels the call, if it was given one.
+    #[inline]
+    pub fn cancel_token(&self) -> Option<&CancelToken> {
+        self.extra.as_ref()?.cancel.as_ref()
+    }
+
+    /// What the caller wants the handler to know.
+    pub fn metadata(&self) -> Option<&Map<String, Value>> {
+        Some(&self.extra.as_ref()?.metadata).filter(|m| !m.is_empty())
+    }
+
+    /// Where the caller wants to know how far the call is, if it does.
+    pub fn progress(&self) -> Option<&ProgressSink> {
+        self.extra.as_ref()?.progress.as_ref()
+    }
+
+    /// Says how far the call is, if its caller wants to know.
+    pub fn report(&self, progress: Progress) {
+        if let Some(sink) = self.progress() {
+            sink.report(progress);
+        }
+    }
+
+    /// The value of that type that an adapter, or a caller, gave this call or one that it is part of.
+    pub fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.extra.as_ref()?.extensions.get()
+    }
+
+    /// Whether the call was made by another handler of the same registry, so that access rules were not checked.
+    pub fn is_trusted(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.trusted)
+    }
+
+    /// The operations of the registry, to be called on behalf of this call.
+    pub fn env(&self) -> Env {
+        Env::new(self.clone(), None)
+    }
+
+    /// The operations of some namespaces of the registry, to be called on behalf of this call.
+    pub fn env_of<N: Into<String>>(&self, namespaces: impl IntoIterator<Item = N>) -> Env {
+        Env::new(self.clone(), Some(namespaces.into_iter().map(Into::into).collect()))
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("request", &self.request_id())
+            .field("deadline", &self.deadline())
+            .field("extra", &self.extra)
+            .finish_non_exhaustive()
+    }
+}

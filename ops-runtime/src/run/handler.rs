@@ -1,0 +1,471 @@
+//! Handlers: the code that runs an operation, and how it is put into a registry.
+//!
+//! `#[operation]` makes a [`Registration`] of a function. By hand:
+//!
+//! ```
+//! use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+//! use serde_json::{Value, json};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = Registry::new();
+//! static ECHO: OperationSpec = OperationSpec::query("demo.echo");
+//! registry.register(Registration::new(&ECHO, Handler::dynamic(|input: Value, _| async { Ok(input) })))?;
+//! assert_eq!(registry.call("demo.echo", json!(1)).await?.into_data(), 1);
+//! # Ok(()) }
+//! ```
+
+use std::any::{Any, TypeId, type_name};
+use std::future::{Future, ready};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::StreamExt;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::model::futures::{BoxFuture, BoxStream};
+use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
+
+/// What a handler answers: plain data, or an envelope of its own that passes as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply<T> {
+    /// Plain data, to be wrapped.
+    Value(T),
+    /// An envelope, to be passed on.
+    Envelope(ResponseEnvelope<T>),
+}
+
+/// The data of an answer before it is given a type.
+#[derive(Debug, Clone)]
+pub enum Payload {
+    /// A JSON value.
+    Value(Value),
+    /// JSON that nobody has parsed yet, so that it may turn out to be none.
+    Json(Bytes),
+    /// JSON text that is known to be JSON: it is passed on as it is.
+    Raw(Box<RawValue>),
+    /// Bytes as they come, for an operation whose output is a [`Body`].
+    Body(Body),
+}
+
+impl Payload {
+    /// The JSON text, if it is text.
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        match self {
+            Self::Json(text) => Some(text),
+            Self::Raw(text) => Some(text.get().as_bytes()),
+            Self::Value(_) | Self::Body(_) => None,
+        }
+    }
+}
+
+/// Texts are equal if they are the same to the byte.
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Value(a), Self::Value(b)) => a == b,
+            (Self::Body(a), Self::Body(b)) => a == b,
+            (a, b) => matches!((a.text(), b.text()), (Some(a), Some(b)) if a == b),
+        }
+    }
+}
+
+/// What an endpoint makes of an input that is JSON of either form.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// A value: text is parsed first.
+    Value,
+    /// The operation's own types, which stand for its schemas: neither input nor output need be checked against them.
+    Types,
+    /// What it is: it is passed on, to be checked where the operation is run.
+    Either,
+}
+
+/// Something that runs operations by their spec: an HTTP client, an MCP client, the far side of a transport.
+///
+/// A future or stream that is dropped must stop its work. What an endpoint does not implement, it refuses.
+pub trait Endpoint: Send + Sync + 'static {
+    /// Runs a query or a mutation.
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let _ = (input, context);
+        let message = format!("`{}` is a subscription: use `subscribe` or `stream`", spec.id);
+        Box::pin(ready(Err(CallError::execution(message))))
+    }
+
+    /// Starts a subscription.
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        let _ = (input, context);
+        let message = format!("`{}` gives one result: use `execute` or `call`", spec.id);
+        Box::pin(ready(Err(CallError::execution(message))))
+    }
+
+    /// What becomes of the input in [`call_payload`](Self::call_payload).
+    #[doc(hidden)]
+    fn takes(&self) -> Takes {
+        Takes::Value
+    }
+
+    /// Runs a query or a mutation whose input is JSON of either form.
+    #[doc(hidden)]
+    fn call_payload(
+        &self,
+        spec: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        match crate::run::pipeline::input_value(spec, input) {
+            Ok(input) => self.call(spec, input, context),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    /// Whether the endpoint sends and receives each [`Body`] as it is, beside the JSON of input and output.
+    #[doc(hidden)]
+    fn streams_bodies(&self) -> bool {
+        false
+    }
+}
+
+/// The items of a subscription before they are given a type.
+pub type PayloadStream = BoxStream<'static, Result<ResponseEnvelope<Payload>, CallError>>;
+
+/// A spec that lives in a `static` or is shared.
+#[derive(Debug, Clone)]
+pub enum SpecRef {
+    /// A spec of generated code.
+    Static(&'static OperationSpec),
+    /// A spec met at run time.
+    Shared(Arc<OperationSpec>),
+}
+
+impl Deref for SpecRef {
+    type Target = OperationSpec;
+
+    fn deref(&self) -> &OperationSpec {
+        match self {
+            Self::Static(spec) => spec,
+            Self::Shared(spec) => spec,
+        }
+    }
+}
+
+impl From<&'static OperationSpec> for SpecRef {
+    fn from(spec: &'static OperationSpec) -> Self {
+        Self::Static(spec)
+    }
+}
+
+impl From<&&'static OperationSpec> for SpecRef {
+    fn from(spec: &&'static OperationSpec) -> Self {
+        Self::Static(spec)
+    }
+}
+
+impl From<OperationSpec> for SpecRef {
+    fn from(spec: OperationSpec) -> Self {
+        Self::Shared(Arc::new(spec))
+    }
+}
+
+impl From<Arc<OperationSpec>> for SpecRef {
+    fn from(spec: Arc<OperationSpec>) -> Self {
+        Self::Shared(spec)
+    }
+}
+
+/// The code that runs an operation.
+#[derive(Clone)]
+pub struct Handler {
+    pub(crate) erased: Arc<dyn Erased>,
+    // The operation whose types the code takes, and whether it streams; none if it takes any JSON.
+    pub(crate) operation: Option<Typed>,
+    pub(crate) streams: Option<bool>,
+}
+
+/// An operation by its type.
+#[derive(Clone, Copy)]
+pub(crate) struct Typed {
+    pub(crate) operation: TypeId,
+    pub(crate) spec: &'static OperationSpec,
+    pub(crate) name: &'static str,
+}
+
+impl Typed {
+    #[inline(always)]
+    pub(crate) fn of<Op: Operation>() -> Self {
+        Self { operation: TypeId::of::<Op>(), spec: Op::SPEC, name: type_name::<Op>() }
+    }
+}
+
+/// An endpoint that may also be one of the typed handlers below.
+pub(crate) trait Erased: Endpoint + Any {}
+
+impl<T: Endpoint + Any> Erased for T {}
+
+impl Handler {
+    /// A handler of a query or a mutation that takes and gives the operation's types.
+    pub fn typed<Op, F, Fut>(run: F) -> Self
+    where
+        Op: Call,
+        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        let run = Box::new(move |input, context| -> BoxFuture<'static, _> { Box::pin(run(input, context)) });
+        Self { erased: Arc::new(TypedCall::<Op>(run)), operation: Some(Typed::of::<Op>()), streams: Some(false) }
+    }
+
+    /// A handler of a subscription that takes and gives the operation's types.
+    pub fn typed_stream<Op, F, Fut, S>(run: F) -> Self
+    where
+        Op: Subscribe,
+        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, CallError>> + Send + 'static,
+        S: Stream<Item = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        let run = Box::new(move |input, context| -> BoxFuture<'static, _> {
+            let future = run(input, context);
+            Box::pin(async move { Ok(Box::pin(future.await?) as BoxStream<'static, _>) })
+        });
+        Self { erased: Arc::new(TypedStream::<Op>(run)), operation: Some(Typed::of::<Op>()), streams: Some(true) }
+    }
+
+    /// A handler of a query or a mutation that takes and gives any JSON.
+    ///
+    /// A value that is an envelope ([`is_response_envelope`](crate::is_response_envelope)) passes as one.
+    pub fn dynamic<F, Fut>(run: F) -> Self
+    where
+        F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, CallError>> + Send + 'static,
+    {
+        let run = Box::new(move |input, context| -> BoxFuture<'static, _> { Box::pin(run(input, context)) });
+        Self { erased: Arc::new(DynamicCall(run)), operation: None, streams: Some(false) }
+    }
+
+    /// A handler of a subscription that takes and gives any JSON.
+    pub fn dynamic_stream<F, Fut, S>(run: F) -> Self
+    where
+        F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, CallError>> + Send + 'static,
+        S: Stream<Item = Result<Value, CallError>> + Send + 'static,
+    {
+        let run = Box::new(move |input, context| -> BoxFuture<'static, _> {
+            let future = run(input, context);
+            Box::pin(async move { Ok(Box::pin(future.await?) as BoxStream<'static, _>) })
+        });
+        Self { erased: Arc::new(DynamicStream(run)), operation: None, streams: Some(true) }
+    }
+
+    /// Whether something else runs the operation, which decides itself what it takes.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.streams.is_none()
+    }
+
+    /// A handler that passes the call to an endpoint.
+    pub fn endpoint(endpoint: impl Endpoint) -> Self {
+        Self { erased: Arc::new(endpoint), operation: None, streams: None }
+    }
+}
+
+/// An operation with its handler, ready to be registered.
+#[derive(Clone)]
+#[must_use = "a registration does nothing until it is given to `Registry::register`"]
+pub struct Registration {
+    pub(crate) spec: SpecRef,
+    pub(crate) handler: Handler,
+    pub(crate) requires: Vec<(TypeId, &'static str)>,
+}
+
+impl Registration {
+    /// An operation with any handler.
+    pub fn new(spec: impl Into<SpecRef>, handler: Handler) -> Self {
+        Self { spec: spec.into(), handler, requires: Vec::new() }
+    }
+
+    /// A query or a mutation with a handler that takes and gives its types.
+    pub fn call<Op, F, Fut>(run: F) -> Self
+    where
+        Op: Call,
+        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        Self::typed::<Op>(Handler::typed::<Op, F, Fut>(run))
+    }
+
+    /// A subscription with a handler that takes and gives its types.
+    pub fn subscription<Op, F, Fut, S>(run: F) -> Self
+    where
+        Op: Subscribe,
+        F: Fn(Op::Input, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, CallError>> + Send + 'static,
+        S: Stream<Item = Result<Reply<Op::Output>, CallError>> + Send + 'static,
+    {
+        Self::typed::<Op>(Handler::typed_stream::<Op, F, Fut, S>(run))
+    }
+
+    /// With the very spec that the handler has: a const may have several addresses, and what has the same one need not be
+    /// compared.
+    fn typed<Op: Operation>(handler: Handler) -> Self {
+        Self::new(handler.operation.map_or(Op::SPEC, |own| own.spec), handler)
+    }
+
+    /// Declares application state that the handler reads, so that a registry without it refuses the registration.
+    pub fn requires<T: Send + Sync + 'static>(mut self) -> Self {
+        self.requires.push((TypeId::of::<T>(), type_name::<T>()));
+        self
+    }
+
+    /// The operation.
+    pub fn spec(&self) -> &OperationSpec {
+        &self.spec
+    }
+}
+
+type Run<I, O> = Box<dyn Fn(I, Context) -> BoxFuture<'static, Result<O, CallError>> + Send + Sync>;
+
+pub(crate) struct TypedCall<Op: Operation>(pub(crate) Run<Op::Input, Reply<Op::Output>>);
+
+/// The items of a typed subscription.
+type ReplyStream<T> = BoxStream<'static, Result<Reply<T>, CallError>>;
+
+pub(crate) struct TypedStream<Op: Operation>(pub(crate) Run<Op::Input, ReplyStream<Op::Output>>);
+
+struct DynamicCall(Run<Value, Value>);
+
+struct DynamicStream(Run<Value, BoxStream<'static, Result<Value, CallError>>>);
+
+impl<Op: Operation> Endpoint for TypedCall<Op> {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        match decode_input::<Op>(&input) {
+            Ok(input) => {
+                let (future, id) = ((self.0)(input, context), spec.id.clone());
+                Box::pin(async move { encode(future.await?, id) })
+            }
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Types
+    }
+
+    fn call_payload(
+        &self,
+        spec: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        // The answer comes in the form in which the input came.
+        let encode = if matches!(input, Payload::Value(_)) { encode } else { encode_text };
+        let input = match input {
+            Payload::Json(text) => crate::record::from_slice(&text),
+            Payload::Raw(text) => crate::record::from_str(text.get()),
+            Payload::Value(value) => crate::record::from_value(&value),
+            Payload::Body(body) => crate::run::pipeline::to_value(&body).map_or_else(
+                |error| Err(crate::record::DecodeError { pointer: String::new(), message: error.to_string() }),
+                |value| crate::record::from_value(&value),
+            ),
+        };
+        match input {
+            Ok(input) => {
+                let (future, id) = ((self.0)(input, context), spec.id.clone());
+                Box::pin(async move { encode(future.await?, id) })
+            }
+            Err(error) => Box::pin(ready(Err(crate::run::pipeline::invalid_input(Op::SPEC, &error)))),
+        }
+    }
+}
+
+impl<Op: Operation> Endpoint for TypedStream<Op> {
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        match decode_input::<Op>(&input) {
+            Ok(input) => {
+                let (future, id) = ((self.0)(input, context), spec.id.clone());
+                Box::pin(async move {
+                    Ok(future.await?.map(move |item| encode(item?, id.clone())).boxed() as PayloadStream)
+                })
+            }
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+}
+
+impl Endpoint for DynamicCall {
+    fn call(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let (future, id) = ((self.0)(input, context), spec.id.clone());
+        Box::pin(async move { Ok(detect(future.await?, id)) })
+    }
+}
+
+impl Endpoint for DynamicStream {
+    fn subscribe(
+        &self,
+        spec: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        let (future, id) = ((self.0)(input, context), spec.id.clone());
+        Box::pin(
+            async move { Ok(future.await?.map(move |item| Ok(detect(item?, id.clone()))).boxed() as PayloadStream) },
+        )
+    }
+}
+
+fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
+    crate::record::from_value(input).map_err(|error| crate::run::pipeline::invalid_input(Op::SPEC, &error))
+}
+
+/// An answer as JSON text.
+fn encode_text<T: serde_core::Serialize>(
+    reply: Reply<T>,
+    id: crate::Text,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let envelope = match reply {
+        Reply::Value(data) => ResponseEnvelope::local(data, id),
+        Reply::Envelope(envelope) => envelope,
+    };
+    envelope.try_map(|data| Ok(Payload::Raw(crate::run::pipeline::to_text(&data)?)))
+}
+
+fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let envelope = match reply {
+        Reply::Value(data) => ResponseEnvelope::local(data, id),
+        Reply::Envelope(envelope) => envelope,
+    };
+    envelope.try_map(|data| Ok(Payload::Value(crate::run::pipeline::to_value(&data)?)))
+}
+
+/// Takes a value for what it is: an envelope, or data to be wrapped.
+fn detect(value: Value, id: crate::Text) -> ResponseEnvelope<Payload> {
+    match crate::model::envelope::detect(value) {
+        Ok(envelope) => envelope.map(Payload::Value),
+        Err(data) => ResponseEnvelope::local(Payload::Value(data), id),
+    }
+}

@@ -1,0 +1,313 @@
+//! Whose turn it is: peers that ask for much wait for each other, and for those that ask for little.
+//!
+//! What each peer costs is measured. As long as no more of them ask for much than there are processors, nothing else
+//! happens. If more do, each of those does its work in turns: one for each processor at a time, but for one that is left
+//! to those that ask for little, and each after everything else that the runtime has to do. So a peer that asks for little
+//! is served as if the others were not there, and those get as much as there is. A new peer waits with them until it is
+//! known what it asks for.
+
+// Each feature uses its part.
+#![cfg_attr(not(all(feature = "websocket", feature = "mcp-server")), allow(dead_code))]
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::num::NonZero;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context as Task, Poll, ready};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+
+use crate::BoxFuture;
+
+/// How much time a peer takes before it is asked what part of all that is.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A peer asks for much if it takes one part in so many of a processor, as far as it is let.
+const MUCH: u32 = 50;
+
+/// For how long a peer that asked for much counts among those that do; and for how long one that asked for little.
+const LATELY: Duration = Duration::from_millis(100);
+
+/// Who asks for much, of all peers of a server.
+pub(crate) struct Pace {
+    processors: usize,
+    /// A turn for each processor but one. The last processor's turn is given while no peer asks for little.
+    turns: Arc<Semaphore>,
+    last_turn: Arc<Semaphore>,
+    busy: Mutex<Busy>,
+    /// When a peer asked for little, and when there were too many that ask for much, in milliseconds since the beginning.
+    little: AtomicU64,
+    crowded: AtomicU64,
+    began: Instant,
+}
+
+struct Busy {
+    /// Until when each of them counts.
+    peers: HashMap<u64, Instant>,
+    swept: Instant,
+    next: u64,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Arc<Self> {
+        Self::of(std::thread::available_parallelism().map_or(1, NonZero::get))
+    }
+
+    fn of(processors: usize) -> Arc<Self> {
+        let now = Instant::now();
+        Arc::new(Self {
+            processors,
+            turns: Arc::new(Semaphore::new((processors - 1).max(1))),
+            last_turn: Arc::new(Semaphore::new(usize::from(processors > 1))),
+            busy: Mutex::new(Busy { peers: HashMap::new(), swept: now, next: 0 }),
+            little: AtomicU64::new(0),
+            crowded: AtomicU64::new(0),
+            began: now,
+        })
+    }
+
+    /// A number for a peer.
+    fn peer(&self) -> u64 {
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.next += 1;
+        busy.next
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn note(&self, time: &AtomicU64) {
+        // Never the beginning, which stands for never.
+        let now = self.now().max(1);
+        let noted = time.load(Ordering::Relaxed);
+        // Seldom written, for all peers share it.
+        if noted == 0 || now > noted + 20 {
+            time.store(now, Ordering::Relaxed);
+        }
+    }
+
+    fn is_late(&self, time: &AtomicU64) -> bool {
+        let time = time.load(Ordering::Relaxed);
+        time > 0 && u128::from(self.now().saturating_sub(time)) <= LATELY.as_millis()
+    }
+
+    /// Counts a peer that asks for much; whether there are more of them than processors.
+    fn crowds(&self, peer: u64) -> bool {
+        let now = Instant::now();
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.duration_since(busy.swept) >= LATELY / 10 {
+            busy.peers.retain(|_, until| *until > now);
+            busy.swept = now;
+        }
+        busy.peers.insert(peer, now + LATELY);
+        let is_crowded = busy.peers.len() > self.processors;
+        drop(busy);
+        if is_crowded {
+            self.note(&self.crowded);
+        }
+        is_crowded
+    }
+}
+
+/// What is known of a peer: nothing yet, that it asks for little, for much, or for much where others do.
+const NEW: u8 = 0;
+const LITTLE: u8 = 1;
+const MUCH_ALONE: u8 = 2;
+const PACED: u8 = 3;
+
+/// What one peer has cost since it was last looked at.
+pub(crate) struct Cost {
+    pace: Arc<Pace>,
+    peer: u64,
+    known: AtomicU8,
+    /// In nanoseconds, like the time for which it waited for a turn.
+    took: AtomicU64,
+    waited: AtomicU64,
+    since: Mutex<Instant>,
+    /// One turn at a time, so that a peer with many tasks gets no more than others.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Cost {
+    pub(crate) fn new(pace: &Arc<Pace>) -> Arc<Self> {
+        let [took, waited] = [0; 2].map(AtomicU64::new);
+        let (peer, since, known) = (pace.peer(), Mutex::new(Instant::now()), AtomicU8::new(NEW));
+        Arc::new(Self { pace: pace.clone(), peer, known, took, waited, since, turn: Arc::default() })
+    }
+
+    /// Notes time that was taken.
+    fn add(&self, time: Duration) {
+        let took = self.took.fetch_add(nanoseconds(time), Ordering::Relaxed);
+        let took = Duration::from_nanos(took).saturating_add(time);
+        let is_little = self.known.load(Ordering::Relaxed) == LITTLE;
+        if is_little {
+            self.pace.note(&self.pace.little);
+        }
+        if took >= LOOK || !is_little {
+            self.look(took);
+        }
+    }
+
+    #[cold]
+    fn look(&self, took: Duration) {
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = since.elapsed();
+        if took < LOOK && within < LATELY {
+            return;
+        }
+        *since = Instant::now();
+        self.took.store(0, Ordering::Relaxed);
+        let waited = Duration::from_nanos(self.waited.swap(0, Ordering::Relaxed));
+        let asks_much = took.saturating_mul(MUCH) >= within.saturating_sub(waited);
+        let known = match asks_much {
+            false => LITTLE,
+            true if self.pace.crowds(self.peer) => PACED,
+            true => MUCH_ALONE,
+        };
+        self.known.store(known, Ordering::Relaxed);
+    }
+
+    /// A turn of the peer, if it has to wait for one.
+    fn turn(&self, is_reader: bool) -> Option<BoxFuture<'static, Turn>> {
+        match self.known.load(Ordering::Relaxed) {
+            PACED => {}
+            NEW if self.pace.is_late(&self.pace.crowded) => {}
+            _ => return None,
+        }
+        let (own, pace) = (self.turn.clone(), self.pace.clone());
+        Some(Box::pin(async move {
+            let began = Instant::now();
+            let own = own.lock_owned();
+            let own = if is_reader { tokio::time::timeout(LATELY, own).await.ok() } else { Some(own.await) };
+            let last = pace.last_turn.clone();
+            let all = match last.try_acquire_owned() {
+                Ok(last) if !pace.is_late(&pace.little) => Ok(last),
+                _ => pace.turns.clone().acquire_owned().await,
+            };
+            // Whatever else is ready comes first, and what has come over the network meanwhile.
+            tokio::task::yield_now().await;
+            Turn { waited: began.elapsed(), _all: all.ok(), _own: own }
+        }))
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The right to work, until it is dropped.
+struct Turn {
+    waited: Duration,
+    _all: Option<OwnedSemaphorePermit>,
+    _own: Option<OwnedMutexGuard<()>>,
+}
+
+/// Lets the work of a peer go on in turns, if it has to.
+#[derive(Default)]
+pub(crate) struct Turns {
+    waiting: Option<BoxFuture<'static, Turn>>,
+    is_reader: bool,
+}
+
+impl Turns {
+    /// Turns of what reads the peer. It waits for the peer's others, so that no more is read than is done, but not for long:
+    /// it may learn that the others are in vain.
+    pub(crate) fn of_reader() -> Self {
+        Self { waiting: None, is_reader: true }
+    }
+
+    /// Does a piece of work, when it may be done, and notes what it costs.
+    pub(crate) fn poll<T>(
+        &mut self,
+        cost: &Cost,
+        task: &mut Task<'_>,
+        work: impl FnOnce(&mut Task<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let mut turn = None;
+        if self.waiting.is_none() {
+            self.waiting = cost.turn(self.is_reader);
+        }
+        if let Some(waiting) = &mut self.waiting {
+            let given = ready!(Pin::new(waiting).poll(task));
+            self.waiting = None;
+            cost.waited.fetch_add(nanoseconds(given.waited), Ordering::Relaxed);
+            turn = Some(given);
+        }
+        let began = Instant::now();
+        let polled = work(task);
+        cost.add(began.elapsed());
+        drop(turn);
+        polled
+    }
+}
+
+/// Runs a task of a peer in turns.
+pub(crate) async fn in_turns<T>(task: impl Future<Output = T>, cost: Arc<Cost>) -> T {
+    let mut task = pin!(task);
+    let mut turns = Turns::default();
+    poll_fn(|context| turns.poll(&cost, context, |context| task.as_mut().poll(context))).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn few_that_ask_for_much_do_not_wait() {
+        let pace = Pace::of(2);
+        let costs = [0; 3].map(|_| Cost::new(&pace));
+        let paced = |cost: &Cost| cost.turn(false).is_some();
+        for cost in &costs[..2] {
+            assert!(!paced(cost));
+            cost.add(MS * 10);
+            assert!(!paced(cost));
+        }
+        // The third is one too many, which the others learn when they are looked at next.
+        costs[2].add(MS * 10);
+        assert!(paced(&costs[2]) && !paced(&costs[0]));
+        costs[0].add(MS * 10);
+        assert!(paced(&costs[0]));
+        // Who is new waits with them.
+        let new = Cost::new(&pace);
+        assert!(paced(&new));
+        std::thread::sleep(LATELY * 2);
+        new.add(MS);
+        assert!(!paced(&new));
+        // They are forgotten when they ask for no more.
+        costs[0].add(MS);
+        assert!(!paced(&costs[0]) && !paced(&Cost::new(&pace)));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_turn_is_given_to_one_of_a_peer_at_a_time() {
+        let pace = Pace::of(3);
+        let costs = [0; 5].map(|_| Cost::new(&pace));
+        let little = Cost::new(&pace);
+        tokio::time::sleep(LATELY * 2).await;
+        little.add(MS / 10);
+        for cost in costs.iter().chain(&costs) {
+            cost.add(MS * 10);
+        }
+        little.add(MS / 10);
+        let turn = |cost: &Cost| tokio::time::timeout(MS * 20, cost.turn(false).unwrap());
+        let first = turn(&costs[0]).await.unwrap();
+        assert!(turn(&costs[0]).await.is_err());
+        // But for what reads the peer, after a while.
+        drop(tokio::time::timeout(LATELY * 4, costs[0].turn(true).unwrap()).await.unwrap());
+        little.add(MS / 10);
+        let second = turn(&costs[1]).await.unwrap();
+        // The last processor is for those that ask for little, as one did lately.
+        assert!(turn(&costs[2]).await.is_err());
+        tokio::time::sleep(LATELY * 2).await;
+        let third = turn(&costs[2]).await.unwrap();
+        assert!(turn(&costs[3]).await.is_err());
+        drop((first, second, third));
+        turn(&costs[3]).await.unwrap();
+    }
+}

@@ -1,0 +1,455 @@
+//! What happens to every call: look up, check access and input, run, then detect, wrap, normalise and validate.
+//!
+//! The typed functions are thin; what they share is not generic, so that an operation costs little to compile.
+
+mod guard;
+mod misfit;
+mod output;
+
+use std::any::{Any, TypeId};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll, ready};
+
+use futures_util::StreamExt;
+use serde_core::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::model::body::handover::{self, Parcels};
+use crate::model::futures::BoxStream;
+use crate::record::DecodeError;
+use crate::run::handler::{Payload, PayloadStream, Takes, Typed, TypedCall, TypedStream};
+use crate::run::registry::Entry;
+use crate::{
+    Body, Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationSpec, OutputPolicy,
+    Registry, Reply, ResponseEnvelope, Subscribe,
+};
+use guard::{Guard, Limits, StreamGuard};
+
+/// The items of a subscription.
+pub type EnvelopeStream<T> = BoxStream<'static, Result<ResponseEnvelope<T>, CallError>>;
+
+/// A call on its way: everything but the operation and its input.
+pub(crate) struct Invocation {
+    pub(crate) context: Context,
+    pub(crate) policy: OutputPolicy,
+    /// Whether access rules apply: not to the owner of the registry, nor to nested calls.
+    pub(crate) checked: bool,
+}
+
+impl Invocation {
+    /// The trusted owner's call, which says nothing beside its input.
+    #[inline]
+    pub(crate) fn plain(registry: &Registry) -> Self {
+        Self { policy: registry.policy(), context: Context::plain(registry.clone()), checked: false }
+    }
+
+    /// The trusted owner's call; an identity in the options has it checked.
+    pub(crate) fn with(registry: &Registry, options: CallOptions) -> Self {
+        let policy = options.policy.unwrap_or(registry.policy());
+        let checked = options.identity.is_some();
+        Self { context: Context::new(registry.clone(), options, None), policy, checked }
+    }
+
+    /// A call in somebody's name.
+    pub(crate) fn scoped(registry: &Registry, mut options: CallOptions, identity: &Arc<Identity>) -> Self {
+        let policy = options.policy.unwrap_or(registry.policy());
+        // The scope decides who calls; options can't widen it.
+        options.identity = None;
+        Self { context: Context::new(registry.clone(), options, Some(identity.clone())), policy, checked: true }
+    }
+
+    /// A call that a handler makes.
+    pub(crate) fn nested(context: &Context, options: CallOptions) -> Self {
+        let policy = options.policy.unwrap_or(context.registry.policy());
+        // A handler that says in whose name it calls wants that checked.
+        let checked = options.identity.is_some();
+        Self { context: context.nested(options), policy, checked }
+    }
+
+    /// Finds the operation's handler, checks access and takes over the operation's own timeout.
+    #[inline]
+    fn admit<'e>(
+        &mut self,
+        id: &str,
+        entry: Option<&'e Arc<Entry>>,
+    ) -> Result<(&'e Arc<Entry>, &'e Handler), CallError> {
+        let entry = entry.ok_or_else(|| not_found(id, "operation not found"))?;
+        let handler =
+            entry.handler.as_ref().ok_or_else(|| not_found(id, "no handler is registered for the operation"))?;
+        if self.checked {
+            self.authorise(entry)?;
+        }
+        self.context.timeout = entry.spec.timeout;
+        Ok((entry, handler))
+    }
+
+    fn authorise(&self, entry: &Entry) -> Result<(), CallError> {
+        let access = &entry.spec.access;
+        let allowed = match self.context.identity() {
+            Some(identity) => access.allows(identity),
+            None => access.is_open(),
+        };
+        if allowed {
+            return Ok(());
+        }
+        let message = format!("access to `{}` denied", entry.spec.id);
+        let mut details = Map::from_iter([("requiredScopes".to_owned(), json!(access.required_scopes))]);
+        if !access.required_scopes_any.is_empty() {
+            details.insert("requiredScopesAny".to_owned(), json!(access.required_scopes_any));
+        }
+        Err(CallError::new(ErrorCode::AccessDenied, message).with_details(details))
+    }
+
+    /// The operation's schemas, if the policy wants even typed values checked against them.
+    #[inline]
+    fn strict(&self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
+        (self.policy == OutputPolicy::Strict).then(|| entry.clone())
+    }
+
+    #[inline]
+    fn limits(&self) -> Limits {
+        Limits::of(&self.context)
+    }
+}
+
+pub(crate) fn not_found(id: &str, what: &str) -> CallError {
+    CallError::new(ErrorCode::OperationNotFound, format!("{what}: `{id}`")).with_details(json!({ "operationId": id }))
+}
+
+/// The error of an input that the operation's type refuses.
+pub(crate) fn invalid_input(spec: &OperationSpec, error: &DecodeError) -> CallError {
+    let violation = json!({ "pointer": error.pointer, "message": error.message });
+    CallError::new(ErrorCode::ValidationError, format!("the input of `{}` is invalid: {error}", spec.id))
+        .with_details(json!({ "violations": [violation] }))
+}
+
+/// The error of a handler: it names its operation, and has the code that the operation declares for it.
+#[cold]
+fn failed(error: CallError, spec: &OperationSpec) -> CallError {
+    named(error.with_declared_code(&spec.errors), spec)
+}
+
+/// The error of a call, which names its operation.
+#[cold]
+fn named(error: CallError, spec: &OperationSpec) -> CallError {
+    error.with_operation(spec.id.clone())
+}
+
+/// A value as JSON.
+pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
+    serde_json::to_value(value)
+        .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
+}
+
+/// A value as JSON text.
+pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<Box<RawValue>, CallError> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
+}
+
+/// An input that came as JSON of either form, as a value.
+pub(crate) fn input_value(spec: &OperationSpec, input: Payload) -> Result<Value, CallError> {
+    match input {
+        Payload::Value(value) => Ok(value),
+        Payload::Json(text) => crate::record::from_slice(&text).map_err(|error| invalid_input(spec, &error)),
+        Payload::Raw(text) => crate::record::from_str(text.get()).map_err(|error| invalid_input(spec, &error)),
+        Payload::Body(body) => to_value(&body),
+    }
+}
+
+/// A query or a mutation on its way: in the operation's own types, or as JSON.
+///
+/// A future of its own and not an async fn, which would move all of it once more.
+pub(crate) enum Execution<Op: Operation> {
+    Refused(Option<CallError>),
+    // With the schemas, if the policy does not rely on types.
+    Typed(Guard<Reply<Op::Output>>, Option<Arc<Entry>>),
+    Erased(Guard<ResponseEnvelope<Payload>>, Arc<Entry>, OutputPolicy),
+}
+
+impl<Op: Operation> Future for Execution<Op> {
+    type Output = Result<ResponseEnvelope<Op::Output>, CallError>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        let envelope = match self.get_mut() {
+            Self::Typed(guard, strict) => match ready!(Pin::new(guard).poll(task)) {
+                Ok(reply) => wrap::<Op>(reply, strict.as_deref()),
+                Err(error) => Err(failed(error, Op::SPEC)),
+            },
+            Self::Erased(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
+                Ok(envelope) => output::typed(entry, *policy, envelope).map_err(|error| named(error, &entry.spec)),
+                Err(error) => Err(failed(error, &entry.spec)),
+            },
+            Self::Refused(error) => {
+                let over = || CallError::execution("the call is over");
+                Err(named(error.take().unwrap_or_else(over), Op::SPEC))
+            }
+        };
+        Poll::Ready(envelope)
+    }
+}
+
+/// Runs a query or a mutation by its type. The call is admitted and its handler's future made at once, so that it need
+/// not be moved again; an `async fn` does nothing until it is polled. Inlined into the caller, which would otherwise write
+/// the call to memory only for it to be read at once.
+#[inline(always)]
+pub(crate) fn execute<Op: Call>(call: Result<Invocation, CallError>, input: Op::Input) -> Execution<Op> {
+    call.and_then(|call| start::<Op>(call, input)).unwrap_or_else(|error| Execution::Refused(Some(error)))
+}
+
+#[inline(always)]
+fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<Op>, CallError> {
+    let table = call.context.registry.table();
+    if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
+        let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
+        if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
+            check_typed_input::<Op>(entry, handler, &input)?;
+            let (limits, strict) = (call.limits(), call.strict(entry));
+            return Ok(Execution::Typed(Guard::start(limits, || (typed.0)(input, call.context))?, strict));
+        }
+    }
+    let (entry, handler) = call.admit(&Op::SPEC.id, table.get_own(&Typed::of::<Op>()))?;
+    entry.check_type(&Typed::of::<Op>())?;
+    check_typed_input::<Op>(entry, handler, &input)?;
+    let policy = call.policy;
+    if handler.erased.takes() != Takes::Value {
+        let (text, limits) = (to_text(&input)?, call.limits());
+        let start = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
+        return Ok(Execution::Erased(Guard::start(limits, start)?, entry.clone(), policy));
+    }
+    let (input, bodies) = hand_over(handler, &input)?;
+    let streams_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
+    if handler.erased.streams_bodies() {
+        call.context = call.context.with_bodies(bodies, streams_output);
+    }
+    Ok(Execution::Erased(start_erased(call, entry, input)?, entry.clone(), policy))
+}
+
+/// Checks what the type does not: the schema's constraints, if it has any.
+///
+/// What is sent to a remote is for that to check: an enum value that the document did not know may be known there.
+#[inline]
+fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op::Input) -> Result<(), CallError> {
+    if !handler.is_remote() && entry.schemas.input_is_constrained() {
+        // A body has no constraint that a schema could say, so what stands for it will do.
+        let (value, _) = handover::scoped(|| to_value(input));
+        entry.schemas.check_input(&entry.spec, &value?)?;
+    }
+    Ok(())
+}
+
+/// An input as JSON, and the bodies in it if the handler takes them as they are.
+fn hand_over<T: Serialize>(handler: &Handler, input: &T) -> Result<(Value, Parcels), CallError> {
+    if !handler.erased.streams_bodies() {
+        return Ok((to_value(input)?, Parcels::default()));
+    }
+    let (value, bodies) = handover::scoped(|| to_value(input));
+    Ok((value?, bodies))
+}
+
+fn start_erased(
+    call: Invocation,
+    entry: &Entry,
+    mut input: Value,
+) -> Result<Guard<ResponseEnvelope<Payload>>, CallError> {
+    let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
+    prepare(entry, handler, &mut input);
+    Guard::start(call.limits(), || handler.erased.call(&entry.spec, input, call.context))
+}
+
+/// Leaves out of an input what no request may hold.
+fn prepare(entry: &Entry, handler: &Handler, input: &mut Value) {
+    if handler.is_remote() && entry.spec.http().is_some() {
+        entry.schemas.remove_read_only(&entry.spec, input);
+    }
+}
+
+/// Wraps the answer of a handler of this process; its type is its schema, unless `strict` asks for a check.
+fn wrap<Op: Operation>(
+    reply: Reply<Op::Output>,
+    strict: Option<&Entry>,
+) -> Result<ResponseEnvelope<Op::Output>, CallError> {
+    let envelope = match reply {
+        Reply::Value(data) => ResponseEnvelope::local(data, Op::SPEC.id.clone()),
+        Reply::Envelope(envelope) => envelope,
+    };
+    if let Some(entry) = strict {
+        let checked = to_value(&envelope.data);
+        let checked = checked.and_then(|value| output::check_strictly(entry, &envelope.meta, &value));
+        checked.map_err(|error| named(error, Op::SPEC))?;
+    }
+    Ok(envelope)
+}
+
+/// Runs a query or a mutation by its id.
+pub(crate) async fn call(call: Invocation, id: &str, input: Value) -> Result<ResponseEnvelope<Value>, CallError> {
+    let policy = call.policy;
+    let started = start_dynamic(call, id, input);
+    let (guard, entry) = started.map_err(|error| error.with_operation(id.to_owned()))?;
+    let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
+    output::dynamic(&entry, policy, envelope).map_err(|error| named(error, &entry.spec))
+}
+
+fn start_dynamic(
+    mut call: Invocation,
+    id: &str,
+    input: Value,
+) -> Result<(Guard<ResponseEnvelope<Payload>>, Arc<Entry>), CallError> {
+    let table = call.context.registry.table();
+    let (entry, _) = call.admit(id, table.get(id))?;
+    entry.schemas.check_input(&entry.spec, &input)?;
+    Ok((start_erased(call, entry, input)?, entry.clone()))
+}
+
+/// Runs a query or a mutation for a caller elsewhere, whose input is JSON of either form.
+///
+/// As for a typed local call, an operation's own types stand for its schemas: what they take and give goes from text to
+/// type and back. All else is checked and normalised like a call by id.
+pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let policy = call.policy;
+    let entry = call.context.registry.table().get(id).cloned().ok_or_else(|| not_found(id, "operation not found"))?;
+    let (guard, checked) = start_served(call, &entry, input, |takes| takes != Takes::Value)?;
+    let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
+    if checked {
+        return Ok(envelope);
+    }
+    Ok(output::dynamic(&entry, policy, envelope)?.map(Payload::Value))
+}
+
+/// Runs a query or a mutation for a caller elsewhere that has been told the output's schema and will hold us to it.
+///
+/// As [`serve`], but what yet another process answers is checked, too, and types made of a document, which take more than
+/// its schemas allow, do not stand for them.
+#[cfg(feature = "mcp-server")]
+pub(crate) async fn answer(
+    call: Invocation,
+    entry: &Arc<Entry>,
+    input: Value,
+) -> Result<ResponseEnvelope<Value>, CallError> {
+    let policy = call.policy;
+    let own = entry.spec.http().is_none() && entry.spec.mcp().is_none();
+    let (guard, checked) = start_served(call, entry, Payload::Value(input), |takes| own && takes == Takes::Types)?;
+    let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
+    if checked {
+        let ResponseEnvelope { data, meta, warnings } = envelope;
+        let mut envelope = ResponseEnvelope::new(output::parse(&meta, data)?, meta);
+        envelope.warnings = warnings;
+        return Ok(envelope);
+    }
+    output::conforming(entry, policy, envelope)
+}
+
+/// A call that was started, and whether its output needs no check.
+type Started = (Guard<ResponseEnvelope<Payload>>, bool);
+
+/// Starts a call for a caller elsewhere; an endpoint that is trusted checks its input and output itself.
+fn start_served(
+    mut call: Invocation,
+    entry: &Arc<Entry>,
+    input: Payload,
+    is_trusted: impl FnOnce(Takes) -> bool,
+) -> Result<Started, CallError> {
+    let (entry, handler) = call.admit(&entry.spec.id, Some(entry))?;
+    let by_type = is_trusted(handler.erased.takes()) && call.policy != OutputPolicy::Strict;
+    if by_type && entry.schemas.input_is_its_type() {
+        let limits = call.limits();
+        let start = || handler.erased.call_payload(&entry.spec, input, call.context);
+        return Ok((Guard::start(limits, start)?, true));
+    }
+    let input = input_value(&entry.spec, input)?;
+    entry.schemas.check_input(&entry.spec, &input)?;
+    Ok((start_erased(call, entry, input)?, false))
+}
+
+/// Starts a subscription by its type.
+pub(crate) async fn subscribe<Op: Subscribe>(
+    call: Result<Invocation, CallError>,
+    input: Op::Input,
+) -> Result<EnvelopeStream<Op::Output>, CallError> {
+    let started = match call {
+        Ok(call) => start_stream::<Op>(call, input).await,
+        Err(error) => Err(error),
+    };
+    started.map_err(|error| named(error, Op::SPEC))
+}
+
+async fn start_stream<Op: Subscribe>(
+    mut call: Invocation,
+    input: Op::Input,
+) -> Result<EnvelopeStream<Op::Output>, CallError> {
+    let policy = call.policy;
+    let registry = call.context.registry.clone();
+    // A block of its own, so that the table is not held while the handler runs.
+    let (entry, typed) = {
+        let table = registry.table();
+        if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
+            let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
+            check_typed_input::<Op>(entry, handler, &input)?;
+            (entry.clone(), Some(handler.erased.clone()))
+        } else {
+            let (entry, handler) = call.admit(&Op::SPEC.id, table.get_own(&Typed::of::<Op>()))?;
+            entry.check_type(&Typed::of::<Op>())?;
+            check_typed_input::<Op>(entry, handler, &input)?;
+            (entry.clone(), None)
+        }
+    };
+    let typed = typed.as_deref().and_then(|handler| (handler as &dyn Any).downcast_ref::<TypedStream<Op>>());
+    if let Some(handler) = typed {
+        let ((first, rest), strict) = (Limits::of_subscription(&call.context), call.strict(&entry));
+        let stream =
+            Guard::start(first, || (handler.0)(input, call.context))?.await.map_err(|error| failed(error, Op::SPEC))?;
+        return Ok(StreamGuard::new(stream, rest)
+            .map(move |item| match item {
+                Ok(reply) => wrap::<Op>(reply, strict.as_deref()),
+                Err(error) => Err(failed(error, Op::SPEC)),
+            })
+            .boxed());
+    }
+    let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
+    let (input, bodies) = hand_over(handler, &input)?;
+    call.context = call.context.with_bodies(bodies, false);
+    let stream = open(call, &entry, input).await?;
+    let read = move |item: Result<_, CallError>| {
+        item.and_then(|item| output::typed(&entry, policy, item)).map_err(|error| named(error, Op::SPEC))
+    };
+    Ok(stream.map(read).boxed())
+}
+
+/// Starts a subscription by its id.
+pub(crate) async fn stream(call: Invocation, id: &str, input: Value) -> Result<EnvelopeStream<Value>, CallError> {
+    start_dynamic_stream(call, id, input).await.map_err(|error| error.with_operation(id.to_owned()))
+}
+
+async fn start_dynamic_stream(
+    mut call: Invocation,
+    id: &str,
+    input: Value,
+) -> Result<EnvelopeStream<Value>, CallError> {
+    let policy = call.policy;
+    let registry = call.context.registry.clone();
+    let entry = {
+        let table = registry.table();
+        let (entry, _) = call.admit(id, table.get(id))?;
+        entry.clone()
+    };
+    entry.schemas.check_input(&entry.spec, &input)?;
+    let stream = open(call, &entry, input).await?;
+    let read = move |item: Result<_, CallError>| {
+        item.and_then(|item| output::dynamic(&entry, policy, item)).map_err(|error| named(error, &entry.spec))
+    };
+    Ok(stream.map(read).boxed())
+}
+
+/// Starts an erased subscription under its limits.
+async fn open(call: Invocation, entry: &Arc<Entry>, mut input: Value) -> Result<PayloadStream, CallError> {
+    let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
+    prepare(entry, handler, &mut input);
+    let (first, rest) = Limits::of_subscription(&call.context);
+    let declared = entry.clone();
+    let map = move |error: CallError| failed(error, &declared.spec);
+    let stream =
+        Guard::start(first, || handler.erased.subscribe(&entry.spec, input, call.context))?.await.map_err(&map)?;
+    Ok(StreamGuard::new(stream, rest).map(move |item| item.map_err(&map)).boxed())
+}

@@ -1,0 +1,292 @@
+//! The one layer between a caller and a handler: panics, deadline and cancellation.
+//!
+//! One hand-written future instead of nested async blocks, because each layer costs every call.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context as Task, Poll, ready};
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use serde_json::json;
+use tokio::time::Sleep;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use crate::model::futures::{BoxFuture, BoxStream};
+use crate::run::context::{deadline_after, earlier};
+use crate::{CallError, CancelToken, Context, ErrorCode};
+
+/// What ends a call from outside; the timer and the listener are made only when the handler has to wait.
+///
+/// Small, because it is moved with the call until then.
+pub(crate) struct Limits {
+    deadline: Option<Instant>,
+    timeout: Option<Duration>,
+    cancel: Option<CancelToken>,
+    waiting: Option<Box<Waiting>>,
+}
+
+/// What wakes a call that waits.
+struct Waiting {
+    timer: Option<Pin<Box<Sleep>>>,
+    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+}
+
+impl Limits {
+    #[inline]
+    pub(crate) fn of(context: &Context) -> Self {
+        let cancel = context.cancel_token().cloned();
+        Self { deadline: context.deadline, timeout: context.timeout, cancel, waiting: None }
+    }
+
+    /// The limits of opening a subscription, and those of its items: the operation's own timeout runs on from one to
+    /// the other, until the first item.
+    pub(crate) fn of_subscription(context: &Context) -> (Self, SubscriptionLimits) {
+        let first_item = context.timeout.and_then(deadline_after);
+        let limits = |deadline| Self { deadline, timeout: None, ..Self::of(context) };
+        let until_first = limits(earlier(context.deadline, first_item));
+        let rest = SubscriptionLimits {
+            limits: limits(earlier(context.deadline, first_item)),
+            then: context.deadline,
+            idle: context.extra.as_ref().and_then(|extra| extra.idle_timeout).map(Idle::new),
+        };
+        (until_first, rest)
+    }
+
+    /// Whether the call was cancelled before it began.
+    #[inline]
+    fn check(&self) -> Result<(), CallError> {
+        match &self.cancel {
+            Some(token) if token.is_cancelled() => Err(aborted()),
+            _ => Ok(()),
+        }
+    }
+
+    fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
+        let Waiting { timer, cancelled } = match &mut self.waiting {
+            Some(waiting) => &mut **waiting,
+            None if self.deadline.is_none() && self.timeout.is_none() && self.cancel.is_none() => return Poll::Pending,
+            None => match Waiting::start(self.deadline, self.timeout, self.cancel.as_ref()) {
+                Ok(waiting) => self.waiting.insert(Box::new(waiting)),
+                Err(error) => return Poll::Ready(error),
+            },
+        };
+        if let Some(cancelled) = cancelled
+            && cancelled.as_mut().poll(task).is_ready()
+        {
+            return Poll::Ready(aborted());
+        }
+        match timer {
+            // Looked at before it is polled: a handler that uses up tokio's budget would keep the timer from firing.
+            Some(timer) if tokio::time::Instant::now() >= timer.deadline() => Poll::Ready(timed_out()),
+            Some(timer) => timer.as_mut().poll(task).map(|()| timed_out()),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Waiting {
+    fn start(
+        deadline: Option<Instant>,
+        timeout: Option<Duration>,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Self, CallError> {
+        let deadline = earlier(deadline, timeout.and_then(deadline_after));
+        if deadline.is_some() && tokio::runtime::Handle::try_current().is_err() {
+            return Err(CallError::execution("a deadline needs a tokio runtime"));
+        }
+        Ok(Self {
+            timer: deadline.map(|deadline| Box::pin(tokio::time::sleep_until(deadline.into()))),
+            cancelled: cancel.map(|token| Box::pin(token.0.clone().cancelled_owned())),
+        })
+    }
+}
+
+/// The limits of a subscription's items: those of the first, and the deadline of the others.
+pub(crate) struct SubscriptionLimits {
+    limits: Limits,
+    then: Option<Instant>,
+    idle: Option<Idle>,
+}
+
+impl SubscriptionLimits {
+    /// Lifts the operation's own timeout, which a subscription has until its first item.
+    fn lift_timeout(&mut self) {
+        if self.limits.deadline != self.then {
+            self.limits.deadline = self.then;
+            self.limits.waiting = None;
+        }
+    }
+}
+
+/// Ends a subscription that lets somebody wait for an item too long. It does not count while nobody asks for one.
+struct Idle {
+    timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether somebody waits, so that the timer counts.
+    armed: bool,
+}
+
+impl Idle {
+    fn new(timeout: Duration) -> Self {
+        Self { timeout, timer: None, armed: false }
+    }
+
+    /// Waits, while no item is there.
+    fn poll(&mut self, task: &mut Task<'_>) -> Poll<CallError> {
+        if !self.armed {
+            // A time too far away to be told is none.
+            let Some(deadline) = deadline_after(self.timeout) else { return Poll::Pending };
+            match &mut self.timer {
+                Some(timer) => timer.as_mut().reset(deadline.into()),
+                None if tokio::runtime::Handle::try_current().is_err() => {
+                    return Poll::Ready(CallError::execution("an idle timeout needs a tokio runtime"));
+                }
+                None => self.timer = Some(Box::pin(tokio::time::sleep_until(deadline.into()))),
+            }
+            self.armed = true;
+        }
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(task).map(|()| self.silent()),
+            None => Poll::Pending,
+        }
+    }
+
+    fn silent(&self) -> CallError {
+        let message = format!("the subscription stayed silent for {:?}", self.timeout);
+        let milliseconds = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
+        CallError::new(ErrorCode::Timeout, message).with_details(json!({ "idleTimeout": milliseconds }))
+    }
+}
+
+pub(crate) fn timed_out() -> CallError {
+    CallError::new(ErrorCode::Timeout, "the deadline passed before the operation was done")
+}
+
+fn aborted() -> CallError {
+    CallError::new(ErrorCode::Aborted, "the call was cancelled")
+}
+
+/// The error of a handler that panicked; what it said goes to the log only, for it may hold anything.
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> CallError {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = message.unwrap_or("(not text)"), "a handler panicked");
+    CallError::new(ErrorCode::UnknownError, "the handler panicked")
+}
+
+/// A handler's future under its limits.
+pub(crate) struct Guard<T> {
+    work: Option<BoxFuture<'static, Result<T, CallError>>>,
+    limits: Limits,
+}
+
+impl<T> Guard<T> {
+    /// Starts a handler; what it does before its first await is guarded like the rest.
+    #[inline]
+    pub(crate) fn start(
+        limits: Limits,
+        start: impl FnOnce() -> BoxFuture<'static, Result<T, CallError>>,
+    ) -> Result<Self, CallError> {
+        limits.check()?;
+        match catch_unwind(AssertUnwindSafe(start)) {
+            Ok(work) => Ok(Self { work: Some(work), limits }),
+            Err(panic) => Err(panicked(&*panic)),
+        }
+    }
+}
+
+impl<T> Future for Guard<T> {
+    type Output = Result<T, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(work) = &mut this.work else { return Poll::Ready(Err(aborted())) };
+        let limits = &mut this.limits;
+        let polled = catch_unwind(AssertUnwindSafe(|| match work.as_mut().poll(task) {
+            Poll::Pending => limits.poll(task).map(Err),
+            ready => ready,
+        }));
+        let output = match polled {
+            Ok(polled) => ready!(polled),
+            Err(panic) => Err(panicked(&*panic)),
+        };
+        drop_guarded(this.work.take());
+        Poll::Ready(output)
+    }
+}
+
+impl<T> Drop for Guard<T> {
+    fn drop(&mut self) {
+        // A call that is done has nothing left to drop.
+        if self.work.is_some() {
+            drop_guarded(self.work.take());
+        }
+    }
+}
+
+/// Drops a handler's future or stream, whose locals may panic when they go.
+fn drop_guarded<T>(work: Option<T>) {
+    if let Some(work) = work
+        && let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work)))
+    {
+        panicked(&*panic);
+    }
+}
+
+/// A handler's stream under its limits: the caller's deadline is of the stream as a whole, the operation's own timeout
+/// of its first item.
+pub(crate) struct StreamGuard<T> {
+    work: Option<BoxStream<'static, Result<T, CallError>>>,
+    limits: SubscriptionLimits,
+}
+
+impl<T> StreamGuard<T> {
+    pub(crate) fn new(work: BoxStream<'static, Result<T, CallError>>, limits: SubscriptionLimits) -> Self {
+        Self { work: Some(work), limits }
+    }
+}
+
+impl<T> Stream for StreamGuard<T> {
+    type Item = Result<T, CallError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(work) = &mut this.work else { return Poll::Ready(None) };
+        let SubscriptionLimits { limits, idle, .. } = &mut this.limits;
+        // The limits come first: a stream that always has an item ready must end, too.
+        let polled = catch_unwind(AssertUnwindSafe(|| match limits.poll(task) {
+            Poll::Ready(error) => Poll::Ready(Some(Err(error))),
+            Poll::Pending => match (work.as_mut().poll_next(task), idle) {
+                (Poll::Pending, Some(idle)) => idle.poll(task).map(|error| Some(Err(error))),
+                (polled, idle) => {
+                    if let Some(idle) = idle {
+                        idle.armed = false;
+                    }
+                    polled.map(|item| item.map(Ok))
+                }
+            },
+        }));
+        let end = match polled {
+            Ok(Poll::Ready(Some(Ok(item)))) => {
+                this.limits.lift_timeout();
+                return Poll::Ready(Some(item));
+            }
+            Ok(Poll::Ready(Some(Err(error)))) => Some(error),
+            Ok(Poll::Ready(None)) => None,
+            Ok(Poll::Pending) => return Poll::Pending,
+            Err(panic) => Some(panicked(&*panic)),
+        };
+        drop_guarded(this.work.take());
+        Poll::Ready(end.map(Err))
+    }
+}
+
+impl<T> Drop for StreamGuard<T> {
+    fn drop(&mut self) {
+        // A call that is done has nothing left to drop.
+        if self.work.is_some() {
+            drop_guarded(self.work.take());
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Responses that are not what the operation gives: the errors that say so, and keep what came.
+
+use serde_core::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Map, Value, json};
+
+use crate::model::media::{Media, essence};
+use crate::record::DecodeError;
+use crate::run::handler::Payload;
+use crate::run::schemas::{Schemas, Told};
+use crate::{CallError, ErrorCode, OperationKind, OperationSpec, ResponseMeta, StatusRange, Warning};
+
+/// How much of a response of another kind is kept, in bytes; one that only does not fit is kept whole.
+const MAX_FOREIGN: usize = 64 * 1024;
+
+/// How many violations an error lists; it tells how many more there are.
+const MAX_LISTED: usize = 100;
+
+/// The error of a response of another kind than the operation gives: a page of HTML, a list for an object.
+pub(super) fn foreign(meta: &ResponseMeta, expected: &str, found: &str, raw: Payload) -> CallError {
+    // Nothing at all is held as `null`.
+    let said = if found == "null" { "nothing, or null" } else { found };
+    let message = format!("the response is not what the operation gives: expected {expected}, found {said}");
+    let (raw, cut) = cut(raw_value(raw), MAX_FOREIGN);
+    let violations = vec![json!({ "pointer": "", "expected": expected, "found": found })];
+    error(meta, message, violations, raw, cut)
+}
+
+/// The error of a response that does not match its schema, under a policy that allows no difference.
+pub(super) fn strict(meta: &ResponseMeta, told: &[Told], raw: Payload) -> CallError {
+    let message = format!("the response does not match its schema: {}", summary(&told.iter().collect::<Vec<_>>()));
+    error(meta, message, list(told, None), raw_value(raw), false)
+}
+
+/// The error of a result that stays as it came, for a caller that was promised another; it holds the value for that caller.
+#[cfg(feature = "mcp-server")]
+pub(super) fn unfit(meta: &ResponseMeta, told: &[Told], value: Value) -> CallError {
+    let message = format!("the result does not match its schema: {}", summary(&told.iter().collect::<Vec<_>>()));
+    let error = error(meta, message, list(told, None), Value::Null, false);
+    let violations = error.details().get("violations").cloned().unwrap_or_default();
+    let details = json!({ "violations": violations, "value": value });
+    error.with_details(details)
+}
+
+/// The error of a response that cannot be read into the operation's type.
+pub(super) fn mismatch(meta: &ResponseMeta, decode: &DecodeError, told: &[Told], raw: Payload) -> CallError {
+    let kept: Vec<&Told> = told.iter().filter(|told| told.is_kept()).collect();
+    // Where a type stops says less than all that the schema finds.
+    let what = if kept.is_empty() { decode.to_string() } else { summary(&kept) };
+    let message = format!("the response does not fit its type: {what}");
+    error(meta, message, list(told, Some(decode)), raw_value(raw), false)
+}
+
+/// The error of a response that is not JSON.
+pub(super) fn no_json(meta: &ResponseMeta, decode: &DecodeError, raw: Payload) -> CallError {
+    let message = format!("the response is not JSON: {decode}");
+    let (raw, cut) = cut(raw_value(raw), MAX_FOREIGN);
+    error(meta, message, list(&[], Some(decode)), raw, cut)
+}
+
+fn error(meta: &ResponseMeta, message: String, violations: Vec<Value>, raw: Value, cut: bool) -> CallError {
+    let mut details = Map::new();
+    if let ResponseMeta::Http(http) = meta {
+        details.insert("statusCode".to_owned(), http.status_code.into());
+        details.insert("contentType".to_owned(), http.content_type.clone().into());
+    }
+    details.insert("violations".to_owned(), violations.into());
+    details.insert("raw".to_owned(), raw);
+    if cut {
+        details.insert("truncated".to_owned(), true.into());
+    }
+    CallError::new(ErrorCode::ValidationError, message).with_details(Value::Object(details))
+}
+
+/// The first thing that is wrong, and how many more there are.
+fn summary(told: &[&Told]) -> String {
+    let Some(Told { warning, .. }) = told.first() else { return "it differs".to_owned() };
+    let Warning { pointer, expected, found } = warning;
+    let place = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
+    let more: usize = told.iter().skip(1).map(|told| told.stands_for).sum();
+    let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    format!("{place}expected {expected}, found {found}{more}")
+}
+
+fn list(told: &[Told], decode: Option<&DecodeError>) -> Vec<Value> {
+    let kept = |told: &&Told| told.is_kept();
+    let single = told.iter().filter(kept).filter(|told| told.stands_for == 1);
+    let mut listed: Vec<Value> = single.take(MAX_LISTED).map(|told| json!(told.warning)).collect();
+    if let Some(error) = decode.filter(|_| listed.is_empty()) {
+        listed.push(json!({ "pointer": error.pointer, "message": error.message }));
+    }
+    let all: usize = told.iter().filter(kept).map(|told| told.stands_for).sum();
+    let more = all.saturating_sub(MAX_LISTED);
+    if more > 0 {
+        listed.push(json!({ "pointer": "", "message": format!("and {more} more") }));
+    }
+    listed
+}
+
+/// What came, as JSON if it is JSON, else as text.
+fn raw_value(raw: Payload) -> Value {
+    let parsed = |text: &[u8]| {
+        serde_json::from_slice(text).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(text).into_owned()))
+    };
+    match raw {
+        Payload::Value(value) => value,
+        Payload::Json(bytes) => parsed(&bytes),
+        Payload::Raw(text) => parsed(text.get().as_bytes()),
+        Payload::Body(body) => serde_json::to_value(body).unwrap_or_default(),
+    }
+}
+
+/// A value whose text is no longer than the limit, and whether something was cut off.
+fn cut(value: Value, limit: usize) -> (Value, bool) {
+    let text = match &value {
+        Value::String(text) if text.len() > limit => text.clone(),
+        Value::Array(_) | Value::Object(_) => value.to_string(),
+        _ => return (value, false),
+    };
+    if text.len() <= limit {
+        return (value, false);
+    }
+    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    (Value::String(text.get(..end).unwrap_or_default().to_owned()), true)
+}
+
+/// The content types that a document describes for a response, and the one that came, where they cannot be the same.
+///
+/// Types that say nothing (none, `text/plain`, `application/octet-stream`) are judged by what they hold.
+pub(super) fn foreign_type(spec: &OperationSpec, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
+    let streams = spec.kind == OperationKind::Subscription;
+    // What nearly all responses are costs nothing.
+    if !streams && matches!(data, Payload::Json(_) | Payload::Raw(_) | Payload::Body(_)) {
+        return None;
+    }
+    let (binding, meta) = (spec.http()?, meta.as_http()?);
+    let came = essence(&meta.content_type);
+    let vague = matches!(came.as_str(), "" | "text/plain" | "application/octet-stream");
+    if vague || *data == Payload::Value(Value::Null) {
+        return None;
+    }
+    let ranges = binding.responses.iter().filter(|response| response.status.contains(meta.status_code));
+    let best: Option<StatusRange> = ranges.clone().map(|response| response.status).min();
+    let described: Vec<&str> = ranges
+        .filter(|response| Some(response.status) == best)
+        .filter_map(|response| response.content_type.as_deref())
+        .filter(|described| !streams || Media::of(described).is_stream())
+        .collect();
+    let all = |matches: fn(Media) -> bool| described.iter().all(|described| matches(Media::of(described)));
+    let differs = match Media::of(&came) {
+        _ if described.is_empty() || described.iter().any(|described| described.contains('*')) => false,
+        Media::Json => streams && all(Media::is_stream),
+        came if came.is_stream() => !streams && all(|described| described == Media::Json),
+        _ => all(|described| described == Media::Json || described.is_stream()),
+    };
+    differs.then(|| (described.join(" or "), came))
+}
+
+/// Whether a response is an object that has nothing in common with the schema, of which everything is optional.
+pub(super) fn has_nothing_of(schemas: &Schemas, data: &Payload) -> bool {
+    let foreign = match data {
+        Payload::Json(bytes) => Keys(schemas).deserialize_any(&mut serde_json::Deserializer::from_slice(bytes)),
+        Payload::Raw(text) => Keys(schemas).deserialize_any(&mut serde_json::Deserializer::from_str(text.get())),
+        Payload::Value(value) => return schemas.output_has_nothing_of(value),
+        Payload::Body(_) => return false,
+    };
+    foreign.unwrap_or(false)
+}
+
+/// Looks at the keys of an object until one is declared; the first one usually is.
+struct Keys<'a>(&'a Schemas);
+
+impl Keys<'_> {
+    fn deserialize_any<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        let mut any = false;
+        while let Some(key) = map.next_key::<String>()? {
+            if self.0.output_declares(&key) {
+                // Ends the reading early, which serde knows as an error.
+                return Err(A::Error::custom("declared"));
+            }
+            any = true;
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(any)
+    }
+}

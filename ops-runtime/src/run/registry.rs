@@ -1,0 +1,386 @@
+//! The registry: which operations there are, and the code that runs them.
+//!
+//! ```
+//! use ops_runtime::{Call, Operation, OperationSpec, Registration, Registry, Reply};
+//!
+//! struct Double;
+//! impl Operation for Double {
+//!     type Input = i64;
+//!     type Output = i64;
+//!     const SPEC: &'static OperationSpec = &OperationSpec::query("math.double");
+//! }
+//! impl Call for Double {}
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = Registry::new();
+//! registry.register(Registration::call::<Double, _, _>(|n, _| async move { Ok(Reply::Value(2 * n)) }))?;
+//! assert_eq!(registry.execute::<Double>(21).await?.data, 42);
+//! # Ok(()) }
+//! ```
+
+mod difference;
+mod entry;
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::Notify;
+
+pub(crate) use difference::check_served;
+pub(crate) use entry::{Entry, Table};
+
+use crate::run::handler::Typed;
+use crate::run::schemas::DefinitionCache;
+use crate::{CallError, Handler, Identity, OutputPolicy, Registration, Scoped, SpecRef};
+
+/// Which operations there are, and the code that runs them.
+///
+/// A clone is the same registry. Reading takes no lock; a change replaces the table as a whole, so calls that are
+/// running go on with the handlers that they have.
+#[derive(Clone)]
+pub struct Registry(Arc<Inner>);
+
+/// A registry that may be gone: what it holds may hold this without keeping it.
+#[cfg(feature = "mcp")]
+pub(crate) struct WeakRegistry(std::sync::Weak<Inner>);
+
+#[cfg(feature = "mcp")]
+impl WeakRegistry {
+    pub(crate) fn upgrade(&self) -> Option<Registry> {
+        self.0.upgrade().map(Registry)
+    }
+}
+
+struct Inner {
+    table: ArcSwap<Table>,
+    state: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    policy: OutputPolicy,
+    definitions: DefinitionCache,
+    changed: Notify,
+}
+
+/// Collects what a registry is made with.
+#[derive(Default)]
+pub struct RegistryBuilder {
+    state: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    policy: OutputPolicy,
+}
+
+impl RegistryBuilder {
+    /// Adds application state, which handlers reach as `context.state::<T>()`; one value a type.
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(mut self, state: T) -> Self {
+        self.state.insert(TypeId::of::<T>(), Arc::new(state));
+        self
+    }
+
+    /// Says what to do with results that do not match their schema.
+    #[must_use]
+    pub fn policy(mut self, policy: OutputPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Makes the registry.
+    pub fn build(self) -> Registry {
+        Registry(Arc::new(Inner {
+            table: ArcSwap::default(),
+            state: self.state,
+            policy: self.policy,
+            definitions: DefinitionCache::default(),
+            changed: Notify::new(),
+        }))
+    }
+}
+
+impl Registry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Starts a registry with application state or another policy.
+    pub fn builder() -> RegistryBuilder {
+        RegistryBuilder::default()
+    }
+
+    /// Adds an operation with its handler.
+    ///
+    /// # Errors
+    /// If the id is taken or not an id, if the handler does not fit the operation, or if state that it declares
+    /// is missing. If the id is taken by another operation, [`RegistryError::Differs`] names both.
+    pub fn register(&self, registration: impl Into<Registration>) -> Result<(), RegistryError> {
+        self.register_all([registration])
+    }
+
+    /// Adds operations with their handlers: all of them, or none.
+    ///
+    /// # Errors
+    /// Those of [`register`](Self::register), for the first that can't be added.
+    pub fn register_all<R: Into<Registration>>(
+        &self,
+        registrations: impl IntoIterator<Item = R>,
+    ) -> Result<(), RegistryError> {
+        let entries = registrations
+            .into_iter()
+            .map(|registration| self.entry(registration.into()))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.change(|table| entries.iter().try_for_each(|entry| table.add(entry)))
+    }
+
+    /// Adds an operation, or puts it in the place of the one with the same id.
+    ///
+    /// # Errors
+    /// Those of [`register`](Self::register), but for a taken id.
+    pub fn replace(&self, registration: impl Into<Registration>) -> Result<(), RegistryError> {
+        let entry = self.entry(registration.into())?;
+        self.change(|table| {
+            table.remove(&entry.spec.id);
+            table.add(&entry)
+        })
+    }
+
+    /// Adds an operation whose handler comes later.
+    ///
+    /// # Errors
+    /// If the id is taken or not an id.
+    pub fn register_spec(&self, spec: impl Into<SpecRef>) -> Result<(), RegistryError> {
+        let entry = Arc::new(Entry::new(spec.into(), None, &self.0.definitions)?);
+        self.change(|table| table.add(&entry))
+    }
+
+    /// Gives an operation its handler.
+    ///
+    /// # Errors
+    /// If there is no such operation, if it has a handler, or if the handler does not fit.
+    pub fn register_handler(&self, id: &str, handler: Handler) -> Result<(), RegistryError> {
+        self.change(|table| {
+            let spec = table.get(id).ok_or_else(|| RegistryError::NotFound { id: id.to_owned() })?;
+            if spec.handler.is_some() {
+                return Err(RegistryError::Duplicate { id: id.to_owned() });
+            }
+            let entry = Arc::new(Entry::new(spec.spec.clone(), Some(handler.clone()), &self.0.definitions)?);
+            table.remove(id);
+            table.add(&entry)
+        })
+    }
+
+    /// Takes an operation out; calls that are running go on.
+    pub fn remove(&self, id: &str) -> Option<SpecRef> {
+        let mut removed = None;
+        let changed = self.change(|table| {
+            removed = table.remove(id).map(|entry| entry.spec.clone());
+            // Without a change nobody is told of one.
+            removed.as_ref().map(|_| ()).ok_or_else(|| RegistryError::NotFound { id: id.to_owned() })
+        });
+        debug_assert_eq!(changed.is_ok(), removed.is_some());
+        removed
+    }
+
+    /// The operation of that id.
+    pub fn spec(&self, id: &str) -> Option<SpecRef> {
+        self.0.table.load().get(id).map(|entry| entry.spec.clone())
+    }
+
+    /// The handler of the operation of that id.
+    pub fn handler(&self, id: &str) -> Option<Handler> {
+        self.0.table.load().get(id)?.handler.clone()
+    }
+
+    /// All operations, in the order of their ids.
+    pub fn list(&self) -> Vec<SpecRef> {
+        self.0.table.load().iter().map(|entry| entry.spec.clone()).collect()
+    }
+
+    /// Which state of the table this is: what was made of its operations is good as long as the number stays.
+    pub fn version(&self) -> u64 {
+        self.0.table.load().version
+    }
+
+    /// Waits until the table is another than at that version, and gives the version of then.
+    ///
+    /// ```
+    /// # use ops_runtime::{OperationSpec, Registry};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = Registry::new();
+    /// let version = registry.version();
+    /// registry.register_spec(OperationSpec::query("math.add"))?;
+    /// assert!(registry.changed(version).await > version);
+    /// # Ok(()) }
+    /// ```
+    pub async fn changed(&self, version: u64) -> u64 {
+        loop {
+            let mut notified = std::pin::pin!(self.0.changed.notified());
+            // Before the table is looked at, so that no change falls between the two.
+            notified.as_mut().enable();
+            let now = self.version();
+            if now != version {
+                return now;
+            }
+            notified.await;
+        }
+    }
+
+    /// The registry as somebody may use it: every call is checked against the identity.
+    pub fn scoped(&self, identity: Identity) -> Scoped {
+        Scoped::new(self.clone(), identity)
+    }
+
+    /// The registry, as long as somebody else has it.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn downgrade(&self) -> WeakRegistry {
+        WeakRegistry(Arc::downgrade(&self.0))
+    }
+
+    pub(crate) fn state<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.state.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    #[inline]
+    pub(crate) fn policy(&self) -> OutputPolicy {
+        self.0.policy
+    }
+
+    /// The table as it is now; keep it no longer than it takes to start a call.
+    #[inline]
+    pub(crate) fn table(&self) -> arc_swap::Guard<Arc<Table>> {
+        self.0.table.load()
+    }
+
+    /// Makes sure that calls of a type are run by its own spec, or by one that means the same: for clients, whose
+    /// endpoint runs any operation. `bind` gives the operation its handler.
+    pub(crate) fn admit(
+        &self,
+        own: &Typed,
+        bind: impl FnOnce() -> Result<Registration, CallError>,
+    ) -> Result<(), CallError> {
+        if self.table().get_own(own).is_some_and(|entry| entry.stands_for(own)) {
+            return Ok(());
+        }
+        let entry = self.entry(bind()?).map_err(|error| CallError::from_error(&error))?;
+        // Another call may have been faster, with this type or another.
+        let added = self.change(|table| match table.get(&own.spec.id) {
+            None => table.add(&entry),
+            Some(there) => {
+                if !there.stands_for(own) {
+                    table.add_own(own, &entry);
+                }
+                Ok(())
+            }
+        });
+        added.map_err(|error| CallError::from_error(&error))
+    }
+
+    fn entry(&self, registration: Registration) -> Result<Arc<Entry>, RegistryError> {
+        let Registration { spec, handler, requires } = registration;
+        if let Some((_, state)) = requires.iter().find(|(id, _)| !self.0.state.contains_key(id)) {
+            return Err(RegistryError::MissingState { id: spec.id.clone().into_owned(), state });
+        }
+        Ok(Arc::new(Entry::new(spec, Some(handler), &self.0.definitions)?))
+    }
+
+    /// Replaces the table by a changed copy, unless the change fails.
+    fn change(&self, mut change: impl FnMut(&mut Table) -> Result<(), RegistryError>) -> Result<(), RegistryError> {
+        let mut result = Ok(());
+        // Run again if another thread was faster, hence `FnMut`.
+        self.0.table.rcu(|table| {
+            let mut changed = Table::clone(table);
+            changed.version += 1;
+            result = change(&mut changed);
+            if result.is_ok() { Arc::new(changed) } else { table.clone() }
+        });
+        if result.is_ok() {
+            self.0.changed.notify_waiters();
+        }
+        result
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<_> = self.list().iter().map(|spec| spec.id.clone()).collect();
+        f.debug_tuple("Registry").field(&ids).finish()
+    }
+}
+
+/// Why an operation can't be registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The id, or the handler of the operation, is there already.
+    Duplicate {
+        /// The id.
+        id: String,
+    },
+    /// Another operation of this id is there: a second version of an API in one namespace, most likely.
+    Differs {
+        /// The id.
+        id: String,
+        /// What is there, in words.
+        registered: String,
+        /// What was to be added, in words.
+        other: String,
+        /// What differs, such as `the path` or `the output schema at /properties/id`.
+        differences: Vec<String>,
+    },
+    /// There is no such operation.
+    NotFound {
+        /// The id.
+        id: String,
+    },
+    /// The id is not `namespace.name`.
+    InvalidId(crate::InvalidId),
+    /// The handler declares application state that the registry was built without.
+    MissingState {
+        /// The id of the operation.
+        id: String,
+        /// The type of the state.
+        state: &'static str,
+    },
+    /// The handler streams and the operation doesn't, or the other way round.
+    KindMismatch {
+        /// The id of the operation.
+        id: String,
+    },
+}
+
+impl fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duplicate { id } => {
+                write!(f, "`{id}` is registered already: use `replace` to put another in its place")
+            }
+            Self::Differs { id, registered, other, differences } => write!(
+                f,
+                "`{id}` is {registered}, and can't be {other}, too: they differ in {}; generate them into two \
+                 namespaces, or use a registry for each",
+                differences.join(", "),
+            ),
+            Self::NotFound { id } => write!(f, "`{id}` is not registered: register its spec first"),
+            Self::InvalidId(error) => error.fmt(f),
+            Self::MissingState { id, state } => {
+                write!(f, "`{id}` needs state of type `{state}`: build the registry with `.state(..)`")
+            }
+            Self::KindMismatch { id } => {
+                write!(f, "the handler of `{id}` does not fit: a subscription's gives a stream, any other's one result")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RegistryError {}
+
+impl From<crate::InvalidId> for RegistryError {
+    fn from(error: crate::InvalidId) -> Self {
+        Self::InvalidId(error)
+    }
+}

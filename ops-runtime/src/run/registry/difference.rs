@@ -1,0 +1,354 @@
+//! What makes two specs of one id different operations.
+//!
+//! A typed call that is found by its id may run only by a spec that means the same as its type's own: otherwise the
+//! request of one version would be sent, and its response read as that of another.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use crate::{Binding, CallError, Definitions, ErrorCode, HttpBinding, OperationSpec, Schema};
+
+/// Keywords that say nothing about values.
+const ANNOTATIONS: [&str; 10] = [
+    "title",
+    "description",
+    "$comment",
+    "$schema",
+    "$id",
+    "$defs",
+    "examples",
+    "example",
+    "deprecated",
+    "externalDocs",
+];
+
+/// Keywords whose members are schemas by name.
+const MAPS: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
+
+/// Keywords that hold a schema, or a list of them. What is under any other keyword is compared as it stands.
+const SCHEMAS: [&str; 16] = [
+    "items",
+    "prefixItems",
+    "contains",
+    "additionalProperties",
+    "additionalItems",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "propertyNames",
+    "contentSchema",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+
+/// Keywords whose lists have no order.
+const SETS: [&str; 3] = ["required", "enum", "type"];
+
+/// How deep schemas are compared; what is nested deeper counts as different.
+const DEPTH: usize = 256;
+
+/// How many `$ref`s that lead to nothing but a `$ref` are followed.
+const HOPS: usize = 64;
+
+/// What differs between two specs of one id, such as `the path` and `the output schema at /properties/id`; empty if each
+/// can stand for the other.
+///
+/// Compared are the kind, the binding and the schemas with what they refer to. Documentation, versions, access rules and
+/// the names of definitions are not. The hints of an MCP tool, which make its kind, are documentation, too.
+pub(super) fn differences(one: &OperationSpec, other: &OperationSpec) -> Vec<String> {
+    compare(one, other, [true, true])
+}
+
+/// As [`differences`], but a schema that a type's own spec leaves out is said by the type.
+pub(super) fn differences_of_type(there: &OperationSpec, own: &OperationSpec) -> Vec<String> {
+    compare(there, own, [!own.input.is_any(), !own.output.is_any()])
+}
+
+/// What differs; `schemas` says whether those of the input and of the output count.
+fn compare(one: &OperationSpec, other: &OperationSpec, [input, output]: [bool; 2]) -> Vec<String> {
+    if std::ptr::eq(one, other) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let are_tools = one.mcp().is_some() && other.mcp().is_some();
+    if one.kind != other.kind && !are_tools {
+        found.push("the kind".to_owned());
+    }
+    match (&one.binding, &other.binding) {
+        (Binding::Http(one), Binding::Http(other)) => http(one, other, &mut found),
+        (Binding::Mcp(one), Binding::Mcp(other)) if one.tool != other.tool => found.push("the tool".to_owned()),
+        (one, other) if one != other => found.push("the binding".to_owned()),
+        _ => {}
+    }
+    let (of_one, of_other) = (&one.definitions, &other.definitions);
+    let mut side = |name: &str, one: &Schema, other: &Schema| {
+        if let Some(pointer) = schemas((one, of_one), (other, of_other)) {
+            let place = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+            found.push(format!("the {name} schema{place}"));
+        }
+    };
+    if input {
+        side("input", &one.input, &other.input);
+    }
+    if output {
+        side("output", &one.output, &other.output);
+    }
+    found
+}
+
+/// A spec in words: its version, and what it is bound to.
+fn describe(spec: &OperationSpec) -> String {
+    let mut words = format!("version {}", spec.version);
+    match &spec.binding {
+        Binding::Http(http) => drop(write!(words, ", `{} {}`", http.method, http.path)),
+        Binding::Mcp(mcp) => drop(write!(words, ", the tool `{}`", mcp.tool)),
+        Binding::Local => {}
+    }
+    words
+}
+
+/// The error of a call of a type whose id leads to another operation.
+pub(super) fn refused(id: &str, registered: &str, called: &str, differences: &[String]) -> CallError {
+    let message =
+        format!("`{id}` is {registered}, and the call is of {called}: they differ in {}", differences.join(", "));
+    let details = json!({ "operationId": id, "registered": registered, "called": called, "differences": differences });
+    CallError::new(ErrorCode::OperationNotFound, message).with_details(details)
+}
+
+/// Refuses calls of a type that a remote runs by another endpoint, by which its request would be sent as that of another
+/// version.
+///
+/// Schemas may differ, for the remote may be an older or a newer build: it checks the input, and what comes back is read
+/// by the type.
+pub(crate) fn check_served(served: &OperationSpec, own: &OperationSpec) -> Result<(), CallError> {
+    let differs = match (&served.binding, &own.binding) {
+        (Binding::Http(one), Binding::Http(other)) if one.method != other.method => "the method",
+        (Binding::Http(one), Binding::Http(other)) if one.path != other.path => "the path",
+        (Binding::Mcp(one), Binding::Mcp(other)) if one.tool != other.tool => "the tool",
+        _ => return Ok(()),
+    };
+    Err(refused(&own.id, &describe(served), &describe(own), &[differs.to_owned()]))
+}
+
+/// A spec in words, with the Rust type that it is of.
+pub(super) fn described(spec: &OperationSpec, name: Option<&str>) -> String {
+    let words = describe(spec);
+    name.map_or_else(|| words.clone(), |name| format!("`{name}` ({words})"))
+}
+
+fn http(one: &HttpBinding, other: &HttpBinding, found: &mut Vec<String>) {
+    let mut differs = |what: &str, is: bool| {
+        if is {
+            found.push(format!("the {what}"));
+        }
+    };
+    differs("method", one.method != other.method);
+    differs("path", one.path != other.path);
+    // A URL that is relative depends on where the document was read.
+    let absolute = |http: &HttpBinding| http.server.as_ref().is_some_and(|url| url.contains("://"));
+    if absolute(one) && absolute(other) {
+        differs("server", (&one.server, &one.server_variables) != (&other.server, &other.server_variables));
+    }
+    differs("security", one.security != other.security);
+    differs("parameters", one.parameters != other.parameters);
+    differs("request body", (&one.bodies, &one.content_type) != (&other.bodies, &other.content_type));
+    differs("responses", one.responses != other.responses);
+}
+
+/// Where two schemas differ in meaning, as a JSON pointer into the first or into a definition of it, `#/$defs/Name/..`;
+/// `None` if they don't.
+fn schemas(one: (&Schema, &Definitions), other: (&Schema, &Definitions)) -> Option<String> {
+    let (Ok(a), Ok(b)) = (one.0.to_value(), other.0.to_value()) else { return Some(String::new()) };
+    if a == b && one.1.same_table(other.1) {
+        return None;
+    }
+    let sides = (Side { root: &a, definitions: one.1 }, Side { root: &b, definitions: other.1 });
+    let mut comparison = Comparison { sides, seen: HashSet::new(), queue: Vec::new() };
+    if let Err(pointer) = comparison.schema(&a, &b, "", 0) {
+        return Some(pointer);
+    }
+    // A queue: definitions refer to each other, through more of them than a stack is deep.
+    while let Some((one, other)) = comparison.queue.pop() {
+        let compared = match (comparison.sides.0.find(&one), comparison.sides.1.find(&other)) {
+            (Some(a), Some(b)) => comparison.schema(&a, &b, &one, 0),
+            (None, None) => Ok(()),
+            _ => Err(one),
+        };
+        if let Err(pointer) = compared {
+            return Some(pointer);
+        }
+    }
+    None
+}
+
+/// A schema with what its references lead to.
+struct Side<'s> {
+    root: &'s Value,
+    definitions: &'s Definitions,
+}
+
+impl<'s> Side<'s> {
+    /// What a reference leads to. A schema that was read as part of a spec holds the definitions that it reaches.
+    fn find(&self, reference: &str) -> Option<Cow<'s, Value>> {
+        let pointer = reference.strip_prefix('#')?;
+        if let Some(own) = self.root.pointer(pointer) {
+            return Some(Cow::Borrowed(own));
+        }
+        let name = pointer.strip_prefix("/$defs/")?;
+        let (name, part) = name.split_at(name.find('/').unwrap_or(name.len()));
+        let definition = self.definitions.get(&name.replace("~1", "/").replace("~0", "~"))?;
+        match definition.schema.to_value().ok()? {
+            whole if part.is_empty() => Some(whole),
+            Cow::Borrowed(whole) => whole.pointer(part).map(Cow::Borrowed),
+            Cow::Owned(whole) => whole.pointer(part).cloned().map(Cow::Owned),
+        }
+    }
+}
+
+struct Comparison<'s> {
+    sides: (Side<'s>, Side<'s>),
+    /// The pairs of definitions that are compared, or going to be.
+    seen: HashSet<(String, String)>,
+    queue: Vec<(String, String)>,
+}
+
+impl Comparison<'_> {
+    /// Compares two schemas; an error is the pointer of the first difference.
+    fn schema(&mut self, a: &Value, b: &Value, pointer: &str, depth: usize) -> Result<(), String> {
+        if depth > DEPTH {
+            return Err(pointer.to_owned());
+        }
+        let empty = Map::new();
+        let (Some(one), Some(other)) = (members(a, &empty), members(b, &empty)) else {
+            return if a == b { Ok(()) } else { Err(pointer.to_owned()) };
+        };
+        match (reference(one), reference(other)) {
+            (Some(one), Some(other)) => {
+                if self.seen.insert((one.clone(), other.clone())) {
+                    self.queue.push((one, other));
+                }
+            }
+            (Some(to), None) => {
+                return match follow(&self.sides.0, to, one) {
+                    Some(resolved) => self.schema(&resolved, b, pointer, depth + 1),
+                    None => Err(pointer.to_owned()),
+                };
+            }
+            (None, Some(to)) => {
+                return match follow(&self.sides.1, to, other) {
+                    Some(resolved) => self.schema(a, &resolved, pointer, depth + 1),
+                    None => Err(pointer.to_owned()),
+                };
+            }
+            (None, None) => {}
+        }
+        let says = |name: &str| !ANNOTATIONS.contains(&name) && !name.starts_with("x-");
+        for (name, value) in one.iter().filter(|(name, _)| says(name)) {
+            let place = || format!("{pointer}/{}", escaped(name));
+            match other.get(name) {
+                Some(_) if name == "$ref" && reference(one).is_some() && reference(other).is_some() => {}
+                Some(there) => self.keyword(name, value, there, &place(), depth)?,
+                None => return Err(place()),
+            }
+        }
+        match other.keys().find(|name| says(name) && !one.contains_key(*name)) {
+            Some(more) => Err(format!("{pointer}/{}", escaped(more))),
+            None => Ok(()),
+        }
+    }
+
+    fn keyword(&mut self, name: &str, a: &Value, b: &Value, pointer: &str, depth: usize) -> Result<(), String> {
+        match (a, b) {
+            (Value::Object(one), Value::Object(other)) if MAPS.contains(&name) => {
+                for (name, schema) in one {
+                    let place = format!("{pointer}/{}", escaped(name));
+                    match other.get(name) {
+                        Some(there) => self.schema(schema, there, &place, depth + 1)?,
+                        None => return Err(place),
+                    }
+                }
+                match other.keys().find(|name| !one.contains_key(*name)) {
+                    Some(more) => Err(format!("{pointer}/{}", escaped(more))),
+                    None => Ok(()),
+                }
+            }
+            (Value::Array(one), Value::Array(other)) if SCHEMAS.contains(&name) => {
+                if one.len() != other.len() {
+                    return Err(pointer.to_owned());
+                }
+                let mut pairs = one.iter().zip(other).enumerate();
+                pairs.try_for_each(|(at, (a, b))| self.schema(a, b, &format!("{pointer}/{at}"), depth + 1))
+            }
+            (a, b) if SCHEMAS.contains(&name) => self.schema(a, b, pointer, depth + 1),
+            (a, b) if SETS.contains(&name) => {
+                let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+                let (one, other) = (list(a), list(b));
+                let covers = |one: &[Value], other: &[Value]| one.iter().all(|a| other.iter().any(|b| same(a, b)));
+                if covers(&one, &other) && covers(&other, &one) { Ok(()) } else { Err(pointer.to_owned()) }
+            }
+            (a, b) if same(a, b) => Ok(()),
+            _ => Err(pointer.to_owned()),
+        }
+    }
+}
+
+/// The members of a schema; `true` has none.
+fn members<'v>(schema: &'v Value, empty: &'v Map<String, Value>) -> Option<&'v Map<String, Value>> {
+    match schema {
+        Value::Object(members) => Some(members),
+        Value::Bool(true) => Some(empty),
+        _ => None,
+    }
+}
+
+/// Where a schema refers to.
+fn reference(schema: &Map<String, Value>) -> Option<String> {
+    schema.get("$ref")?.as_str().map(str::to_owned)
+}
+
+/// The schema that a reference leads to, if there is nothing beside the reference that says more.
+fn follow<'s>(side: &Side<'s>, mut to: String, schema: &Map<String, Value>) -> Option<Cow<'s, Value>> {
+    let only_refers =
+        |schema: &Map<String, Value>| schema.keys().all(|name| name == "$ref" || ANNOTATIONS.contains(&name.as_str()));
+    if !only_refers(schema) {
+        return None;
+    }
+    for _ in 0..HOPS {
+        let found = side.find(&to)?;
+        match found.as_object().map(|members| (reference(members), only_refers(members))) {
+            Some((Some(next), true)) => to = next,
+            _ => return Some(found),
+        }
+    }
+    None
+}
+
+/// True if two values are the same JSON: `1` and `1.0` are.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len() && one.iter().all(|(name, a)| other.get(name).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! The registry's table: its entries by id and by operation type.
+
+use std::any::TypeId;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::{RegistryError, difference};
+use crate::run::handler::Typed;
+use crate::run::schemas::{DefinitionCache, Schemas};
+use crate::{Binding, CallError, Handler, OperationKind, OperationSpec, SpecRef, Text};
+
+/// An operation with its handler and its compiled schemas.
+pub(crate) struct Entry {
+    pub(crate) spec: SpecRef,
+    pub(crate) handler: Option<Handler>,
+    pub(crate) schemas: Schemas,
+    /// What differs from the specs of types that were called by this entry.
+    compared: RwLock<Vec<(TypeId, Arc<[String]>)>>,
+}
+
+impl Entry {
+    pub(super) fn new(
+        spec: SpecRef,
+        handler: Option<Handler>,
+        definitions: &DefinitionCache,
+    ) -> Result<Self, RegistryError> {
+        spec.check_id()?;
+        let streams = spec.kind == OperationKind::Subscription;
+        if handler.as_ref().and_then(|h| h.streams).is_some_and(|handler| handler != streams) {
+            return Err(RegistryError::KindMismatch { id: spec.id.clone().into_owned() });
+        }
+        let schemas = Schemas::new(&spec, definitions);
+        let entry = Self { spec, handler, schemas, compared: RwLock::default() };
+        match entry.typed() {
+            // Code for the types of one version under the description of another.
+            Some(own) if own.spec.id == entry.spec.id && !entry.says_nothing() && !entry.stands_for(&own) => {
+                let described = difference::described(&entry.spec, None);
+                let code = difference::described(own.spec, Some(own.name));
+                Err(entry.conflict(described, code, &entry.differences(&own)))
+            }
+            _ => Ok(entry),
+        }
+    }
+
+    fn typed(&self) -> Option<Typed> {
+        self.handler.as_ref()?.operation
+    }
+
+    /// What differs between this operation and a type's own spec of the same id; empty if it can stand for the type's.
+    fn differences(&self, own: &Typed) -> Arc<[String]> {
+        if self.takes_any(own.spec) {
+            return Arc::default();
+        }
+        let known = self.compared.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, differences)) = known.iter().find(|(known, _)| *known == own.operation) {
+            return differences.clone();
+        }
+        drop(known);
+        let differences: Arc<[String]> = self.compare(own.spec).into();
+        self.compared.write().unwrap_or_else(PoisonError::into_inner).push((own.operation, differences.clone()));
+        differences
+    }
+
+    /// True if the entry has no description that could differ: its code takes any JSON, and promises nothing.
+    fn takes_any(&self, own: &OperationSpec) -> bool {
+        let streams = own.kind == OperationKind::Subscription;
+        // An endpoint goes by the spec, and typed code by its types.
+        let is_dynamic = |handler: &Handler| handler.streams == Some(streams) && handler.operation.is_none();
+        self.handler.as_ref().is_some_and(is_dynamic) && self.says_nothing()
+    }
+
+    /// True if the spec describes nothing but its id.
+    fn says_nothing(&self) -> bool {
+        self.spec.binding == Binding::Local && self.spec.input.is_any() && self.spec.output.is_any()
+    }
+
+    fn compare(&self, own: &OperationSpec) -> Vec<String> {
+        let differences = difference::differences_of_type(&self.spec, own);
+        // The tools of a server are as it has them now, and may have changed in a way that breaks no caller.
+        #[cfg(feature = "mcp-schema")]
+        if let (false, SpecRef::Shared(live), Some(tool), Some(there)) =
+            (differences.is_empty(), &self.spec, own.mcp(), self.spec.mcp())
+            && (&tool.tool, tool.output) == (&there.tool, there.output)
+            && !crate::documents::tools::tool_changes(own, live).iter().any(|change| change.breaks)
+        {
+            return Vec::new();
+        }
+        differences
+    }
+
+    /// Checks that the entry may run calls of a type.
+    ///
+    /// # Errors
+    /// An `OPERATION_NOT_FOUND` that names both specs if they differ.
+    #[inline]
+    pub(crate) fn check_type(&self, own: &Typed) -> Result<(), CallError> {
+        if std::ptr::eq(&*self.spec, own.spec) { Ok(()) } else { self.check_content(own) }
+    }
+
+    fn check_content(&self, own: &Typed) -> Result<(), CallError> {
+        let differences = self.differences(own);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let called = difference::described(own.spec, Some(own.name));
+        Err(difference::refused(&own.spec.id, &self.describe(), &called, &differences))
+    }
+
+    /// True if the entry may run calls of a type.
+    pub(super) fn stands_for(&self, own: &Typed) -> bool {
+        std::ptr::eq(&*self.spec, own.spec) || self.differences(own).is_empty()
+    }
+
+    fn describe(&self) -> String {
+        difference::described(&self.spec, self.typed().map(|typed| typed.name))
+    }
+
+    fn conflict(&self, registered: String, other: String, differences: &[String]) -> RegistryError {
+        let id = self.spec.id.clone().into_owned();
+        RegistryError::Differs { id, registered, other, differences: differences.to_vec() }
+    }
+
+    /// Why another entry of the same id can't be added.
+    fn refuse(&self, other: &Self) -> RegistryError {
+        let differences = difference::differences(&self.spec, &other.spec);
+        if differences.is_empty() {
+            return RegistryError::Duplicate { id: self.spec.id.clone().into_owned() };
+        }
+        self.conflict(self.describe(), other.describe(), &differences)
+    }
+
+    /// The operation whose types the handler takes, if it stands under that operation's own id: under another it is
+    /// another operation, with rules of its own.
+    fn operation(&self) -> Option<TypeId> {
+        let Typed { operation, spec, .. } = self.typed()?;
+        (spec.id == self.spec.id).then_some(operation)
+    }
+}
+
+/// All entries, by id and, for those whose handler takes an operation's types, by the operation's type.
+#[derive(Clone, Default)]
+pub(crate) struct Table {
+    /// How often it was changed.
+    pub(crate) version: u64,
+    by_id: BTreeMap<Text, Arc<Entry>>,
+    by_type: HashMap<TypeId, Arc<Entry>, BuildHasherDefault<TypeIdHasher>>,
+    /// Of a client that runs each type by its own spec: those whose id another has.
+    own: HashMap<TypeId, Arc<Entry>, BuildHasherDefault<TypeIdHasher>>,
+}
+
+impl Table {
+    pub(crate) fn get(&self, id: &str) -> Option<&Arc<Entry>> {
+        self.by_id.get(id)
+    }
+
+    #[inline]
+    pub(crate) fn get_type(&self, operation: TypeId) -> Option<&Arc<Entry>> {
+        self.by_type.get(&operation)
+    }
+
+    /// The entry for calls of a type whose code takes any JSON; it has to be [checked](Entry::check_type).
+    #[inline]
+    pub(crate) fn get_own(&self, own: &Typed) -> Option<&Arc<Entry>> {
+        self.own.get(&own.operation).or_else(|| self.by_id.get(&own.spec.id))
+    }
+
+    /// Adds an entry that only calls of the type find.
+    pub(super) fn add_own(&mut self, own: &Typed, entry: &Arc<Entry>) {
+        self.own.insert(own.operation, entry.clone());
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.by_id.values()
+    }
+
+    pub(super) fn add(&mut self, entry: &Arc<Entry>) -> Result<(), RegistryError> {
+        let id = &entry.spec.id;
+        if let Some(there) = self.by_id.get(id) {
+            return Err(there.refuse(entry));
+        }
+        self.by_id.insert(id.clone(), entry.clone());
+        if let Some(operation) = entry.operation() {
+            self.by_type.insert(operation, entry.clone());
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, id: &str) -> Option<Arc<Entry>> {
+        let entry = self.by_id.remove(id)?;
+        if let Some(operation) = entry.operation() {
+            self.by_type.remove(&operation);
+        }
+        Some(entry)
+    }
+}
+
+/// Takes a `TypeId` as it is: it is a hash already.
+#[derive(Default)]
+pub(crate) struct TypeIdHasher(u64);
+
+impl Hasher for TypeIdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}

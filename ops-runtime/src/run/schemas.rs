@@ -1,0 +1,226 @@
+//! The compiled schemas of a registered operation, made on first use.
+
+mod canonical;
+mod constraints;
+mod output;
+mod read_only;
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use serde_json::{Value, json};
+
+use self::constraints::Beyond;
+use self::read_only::ReadOnly;
+use crate::normalise::{self, CompiledSchema, Reading, Validator, Violation, Violations};
+use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema, Warning};
+
+pub(crate) use output::{NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
+
+/// So many violations are told in the message of an error, and so many in its details.
+const TOLD: usize = 5;
+const MAX_LISTED: usize = 100;
+
+/// The compiled definitions of each API in a registry, shared by all operations of the API.
+#[derive(Default)]
+pub(crate) struct DefinitionCache(Mutex<Vec<(Definitions, normalise::CompiledDefinitions)>>);
+
+impl DefinitionCache {
+    fn get(&self, definitions: &Definitions) -> normalise::CompiledDefinitions {
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, compiled)) = cache.iter().find(|(table, _)| table.same_table(definitions)) {
+            return compiled.clone();
+        }
+        let source = definitions.clone();
+        let schema = move |name: &str| Some(source.get(name)?.schema.to_value().ok()?.into_owned());
+        let compiled = normalise::CompiledDefinitions::new(Reading::Default, schema);
+        cache.push((definitions.clone(), compiled.clone()));
+        compiled
+    }
+}
+
+/// The input and output schema of an operation.
+pub(crate) struct Schemas {
+    input: Side,
+    output: Side,
+    beyond: OnceLock<Beyond>,
+    may_be_foreign: OnceLock<bool>,
+    read_only: OnceLock<Option<ReadOnly>>,
+}
+
+impl Schemas {
+    pub(crate) fn new(spec: &OperationSpec, cache: &DefinitionCache) -> Self {
+        let definitions = cache.get(&spec.definitions);
+        let side = |schema: &Schema, other_side| {
+            Side::new(schema.clone(), other_side, spec.definitions.clone(), definitions.clone())
+        };
+        let (input, output) = (side(&spec.input, "readOnly"), side(&spec.output, "writeOnly"));
+        let (beyond, may_be_foreign, read_only) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { input, output, beyond, may_be_foreign, read_only }
+    }
+
+    /// Whether the input's schema asks for more than a Rust type can say.
+    #[inline]
+    pub(crate) fn input_is_constrained(&self) -> bool {
+        self.beyond() == Beyond::Constraints
+    }
+
+    /// Whether JSON that can be read into the input's type matches its schema, too.
+    #[inline]
+    pub(crate) fn input_is_its_type(&self) -> bool {
+        self.beyond() == Beyond::Nothing
+    }
+
+    #[inline]
+    fn beyond(&self) -> Beyond {
+        *self.beyond.get_or_init(|| constraints::beyond(&self.input.schema, &self.input.definitions))
+    }
+
+    /// Removes from the request body what only the server gives.
+    pub(crate) fn remove_read_only(&self, spec: &OperationSpec, input: &mut Value) {
+        if let Some(read_only) = self.read_only.get_or_init(|| ReadOnly::of(spec)) {
+            read_only.remove(input);
+        }
+    }
+
+    /// Checks an input against its schema.
+    pub(crate) fn check_input(&self, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
+        let Violations { list, more, .. } = self.input.violations(input)?;
+        if list.is_empty() {
+            return Ok(());
+        }
+        let message = format!("the input of `{}` is invalid: {}", spec.id, told(&list, more));
+        let said = list.iter().take(MAX_LISTED);
+        let mut said: Vec<_> = said.map(|v| json!({ "pointer": v.pointer, "message": v.message })).collect();
+        let more = more + list.len() - said.len();
+        if more > 0 {
+            said.push(json!({ "pointer": "", "message": format!("and {more} more") }));
+        }
+        Err(CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": said })))
+    }
+
+    /// What of an output does not match its schema.
+    pub(crate) fn output_mismatches(&self, output: &Value) -> Result<Vec<Told>, CallError> {
+        Ok(warnings(self.output_violations(output)?, output))
+    }
+
+    fn output_violations(&self, output: &Value) -> Result<Violations, CallError> {
+        match self.output.is_read_whole() {
+            true => self.output.own_violations(output),
+            false => self.output.violations(output),
+        }
+    }
+}
+
+/// Violations of a value as warnings.
+fn warnings(violations: Violations, value: &Value) -> Vec<Told> {
+    let Violations { list, more, .. } = violations;
+    let warning = |Violation { pointer, message, .. }: Violation| {
+        let found = value.pointer(&pointer).map_or("absent", kind);
+        let expected = message.strip_prefix("Expected ").map_or_else(|| message.clone(), str::to_owned);
+        Told::kept(Warning::new(pointer, expected, found))
+    };
+    let told = list.into_iter().map(warning);
+    told.chain(Told::more(more)).collect()
+}
+
+/// What kind of value it is, as warnings say it.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The first violations in a line; more of them are in the details of the error.
+fn told(violations: &[Violation], more: usize) -> String {
+    let place = |pointer: &str| if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
+    let shown = violations.iter().take(TOLD).map(|v| format!("{}{}", place(&v.pointer), v.message));
+    let mut list: Vec<_> = shown.collect();
+    let more = more + violations.len() - list.len();
+    if more > 0 {
+        list.push(format!("and {more} more"));
+    }
+    list.join("; ")
+}
+
+/// One schema of an operation.
+struct Side {
+    schema: Schema,
+    /// The keyword of properties that only the other side gives.
+    other_side: &'static str,
+    definitions: Definitions,
+    shared: normalise::CompiledDefinitions,
+    compiled: OnceLock<Result<Option<CompiledSchema>, String>>,
+    standard: OnceLock<Standard>,
+    read_whole: OnceLock<bool>,
+}
+
+impl Side {
+    fn new(
+        schema: Schema,
+        other_side: &'static str,
+        definitions: Definitions,
+        shared: normalise::CompiledDefinitions,
+    ) -> Self {
+        let (compiled, standard, read_whole) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { schema, other_side, definitions, shared, compiled, standard, read_whole }
+    }
+
+    /// The compiled schema; none if every value is fine.
+    fn compiled(&self) -> Result<Option<&CompiledSchema>, CallError> {
+        let compiled = self.compiled.get_or_init(|| {
+            if self.schema.is_any() {
+                return Ok(None);
+            }
+            let schema = self.schema.to_value().map_err(|error| error.to_string())?;
+            Ok(Some(CompiledSchema::with_definitions(&schema, &self.shared)))
+        });
+        match compiled {
+            Ok(schema) => Ok(schema.as_ref()),
+            Err(error) => Err(CallError::execution(format!("a schema of the operation is not JSON: {error}"))),
+        }
+    }
+
+    /// Whether our own reading checks all that the schema says.
+    fn is_read_whole(&self) -> bool {
+        *self.read_whole.get_or_init(|| !constraints::is_beyond_our_reading(&self.schema, &self.definitions))
+    }
+
+    /// What our own reading finds.
+    fn own_violations(&self, value: &Value) -> Result<Violations, CallError> {
+        Ok(self.compiled()?.map(|schema| schema.report(value)).unwrap_or_default())
+    }
+
+    /// What the standard says, keyword by keyword.
+    fn violations(&self, value: &Value) -> Result<Violations, CallError> {
+        match self.standard.get_or_init(|| self.standard()) {
+            Standard::Any => Ok(Violations::default()),
+            Standard::Checked(validator) => Ok(validator.report(value)),
+            Standard::Foreign => self.own_violations(value),
+        }
+    }
+
+    fn standard(&self) -> Standard {
+        if self.schema.is_any() {
+            return Standard::Any;
+        }
+        let Ok(schema) = self.schema.self_contained(&self.definitions) else { return Standard::Foreign };
+        let mut schema = canonical::canonical(schema);
+        canonical::demand_less(&mut schema, self.other_side);
+        let validator = Validator::new(&schema);
+        if validator.problems().is_empty() { Standard::Checked(validator) } else { Standard::Foreign }
+    }
+}
+
+/// What the standard makes of a schema.
+enum Standard {
+    /// Every value conforms.
+    Any,
+    Checked(Validator),
+    /// Its references, of another dialect, lead somewhere in our own reading only.
+    Foreign,
+}

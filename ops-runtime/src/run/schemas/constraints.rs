@@ -1,0 +1,146 @@
+//! Whether a schema asks for more than a Rust type made from it can say.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::{Definitions, Schema};
+
+/// Keywords that no Rust type expresses.
+const CONSTRAINTS: &[&str] = &[
+    "minLength",
+    "maxLength",
+    "pattern",
+    "multipleOf",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "contains",
+    "minProperties",
+    "maxProperties",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "not",
+    "if",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+];
+
+/// Keywords that [`Reading::Default`](crate::normalise::Reading::Default) does not check, or may read otherwise.
+const UNREAD: &[&str] = &[
+    "not",
+    "if",
+    "contains",
+    "minContains",
+    "maxContains",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "propertyNames",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "$dynamicRef",
+    "$recursiveRef",
+    "$anchor",
+    "$id",
+];
+
+/// Keywords that, where they are false, allow no other properties.
+const CLOSE: &[&str] = &["additionalProperties", "unevaluatedProperties"];
+
+/// Keywords that hold one schema, and those that hold several.
+const ONE: &[&str] = &["items", "additionalProperties", "unevaluatedProperties"];
+const MANY: &[&str] = &["properties", "patternProperties", "allOf", "anyOf", "oneOf", "prefixItems", "items"];
+
+/// What a schema asks for beyond its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// Nothing.
+    Nothing,
+    /// That there are no other properties: a value of the type has none, but JSON that is read into it may.
+    Closed,
+    /// Constraints, which a value of the type may break.
+    Constraints,
+}
+
+/// What the schema, or one that it reaches, asks for beyond its type.
+pub(super) fn beyond(schema: &Schema, definitions: &Definitions) -> Beyond {
+    // What can't be read is checked, so that the call says why.
+    let Ok(root) = schema.self_contained(definitions) else { return Beyond::Constraints };
+    let mut beyond = Beyond::Nothing;
+    let constrained = any(&root, |node| {
+        if CLOSE.iter().any(|keyword| node.get(*keyword) == Some(&Value::Bool(false))) {
+            beyond = Beyond::Closed;
+        }
+        CONSTRAINTS.iter().any(|keyword| node.contains_key(*keyword)) || bounds_narrow(node)
+    });
+    if constrained { Beyond::Constraints } else { beyond }
+}
+
+/// Whether the schema, or one that it reaches, has a keyword that our own reading does not check.
+pub(super) fn is_beyond_our_reading(schema: &Schema, definitions: &Definitions) -> bool {
+    let Ok(root) = schema.self_contained(definitions) else { return true };
+    any(&root, |node| UNREAD.iter().any(|keyword| node.contains_key(*keyword)))
+}
+
+/// Whether something holds for a node of a self-contained schema that its root reaches.
+fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bool) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut stack = vec![root];
+    while let Some(Value::Object(node)) = stack.pop() {
+        if holds(node) {
+            return true;
+        }
+        stack.extend(ONE.iter().filter_map(|keyword| node.get(*keyword)).filter(|value| value.is_object()));
+        for schemas in MANY.iter().filter_map(|keyword| node.get(*keyword)) {
+            match schemas {
+                Value::Array(schemas) => stack.extend(schemas.iter().filter(|value| value.is_object())),
+                Value::Object(schemas) => stack.extend(schemas.values().filter(|value| value.is_object())),
+                _ => {}
+            }
+        }
+        if let Some(name) = node.get("$ref").and_then(Value::as_str)
+            && seen.insert(name)
+            && let Some(target) = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
+            && target.is_object()
+        {
+            stack.push(target);
+        }
+    }
+    false
+}
+
+/// Whether `minimum` or `maximum` says more than the integer type that `format` names.
+fn bounds_narrow(node: &Map<String, Value>) -> bool {
+    let (minimum, maximum) = match node.get("format").and_then(Value::as_str) {
+        Some("uint8") => (0.0, f64::from(u8::MAX)),
+        Some("uint16") => (0.0, f64::from(u16::MAX)),
+        Some("uint32") => (0.0, f64::from(u32::MAX)),
+        Some("uint64" | "uint" | "uint128") => (0.0, f64::INFINITY),
+        Some("int8") => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        Some("int16") => (f64::from(i16::MIN), f64::from(i16::MAX)),
+        Some("int32") => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
+    bound("minimum").is_some_and(|bound| bound > minimum) || bound("maximum").is_some_and(|bound| bound < maximum)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_schema_asks_for_beyond_its_type() {
+        let of = |schema| beyond(&Schema::from(schema), &Definitions::default());
+        let nested = |schema| json!({ "type": "object", "properties": { "a": { "items": schema } } });
+        assert_eq!(of(nested(json!({ "type": "integer", "format": "uint8", "minimum": 0 }))), Beyond::Nothing);
+        assert_eq!(of(nested(json!({ "type": "object", "additionalProperties": false }))), Beyond::Closed);
+        assert_eq!(of(nested(json!({ "type": "string", "pattern": "^a" }))), Beyond::Constraints);
+        let both = json!({ "additionalProperties": false, "properties": { "a": { "minimum": 1 } } });
+        assert_eq!(of(both), Beyond::Constraints);
+    }
+}

@@ -1,0 +1,149 @@
+//! Bringing an output into the shape of its schema, as far as the policy goes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Schemas, kind, warnings};
+use crate::normalise::{Change, CompiledSchema, MAX_TOLD, NO_MORE, Repair, Repaired};
+use crate::{CallError, OutputPolicy, Warning};
+
+/// An output in the shape of its schema.
+pub(crate) struct Shaped {
+    pub(crate) value: Value,
+    pub(crate) told: Vec<Told>,
+    /// Why it is another answer than the schema describes. Boxed, for it is rare and what is returned is moved often.
+    pub(crate) foreign: Option<Box<Warning>>,
+    /// It was not looked at to its end, as the first that is told says.
+    pub(crate) has_ended: bool,
+}
+
+impl Shaped {
+    /// An output of which there is nothing to say.
+    fn as_it_is(value: Value) -> Self {
+        Self { value, told: Vec::new(), foreign: None, has_ended: false }
+    }
+}
+
+/// What an object with nothing in common with its schema was expected to be.
+pub(crate) const NOTHING_DECLARED: &str = "an object with properties of the schema";
+
+/// What was found in its place.
+pub(crate) const NONE_OF_THEM: &str = "an object with none of them";
+
+/// Something that was amiss, and what was done about it.
+pub(crate) struct Told {
+    pub(crate) warning: Warning,
+    pub(crate) change: Change,
+    /// How many differences it stands for.
+    pub(crate) stands_for: usize,
+}
+
+impl Told {
+    /// Something that stays as it came.
+    pub(crate) fn kept(warning: Warning) -> Self {
+        Self { warning, change: Change::Kept, stands_for: 1 }
+    }
+
+    /// Differences that are not told one by one.
+    pub(super) fn more(count: usize) -> Option<Self> {
+        let told = || Self { stands_for: count, ..Self::kept(Warning::new("", NO_MORE, format!("{count} more"))) };
+        (count > 0).then(told)
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.change == Change::Kept
+    }
+}
+
+impl From<Repair> for Told {
+    fn from(repair: Repair) -> Self {
+        let warning = Warning::new(repair.pointer, repair.expected, repair.found);
+        Self { warning, change: repair.change, stands_for: 1 }
+    }
+}
+
+impl Schemas {
+    /// Brings an output into the shape of its schema, as far as the policy goes, and says what was amiss.
+    pub(crate) fn shape_output(&self, policy: OutputPolicy, output: Value) -> Result<Shaped, CallError> {
+        let Some(schema) = self.output.compiled()? else {
+            return Ok(Shaped::as_it_is(output));
+        };
+        if policy != OutputPolicy::Cast && schema.has_nothing_of(&output) {
+            let foreign = Some(Box::new(Warning::new("", NOTHING_DECLARED, NONE_OF_THEM)));
+            return Ok(Shaped { foreign, ..Shaped::as_it_is(output) });
+        }
+        let repaired = match policy {
+            OutputPolicy::Cast => schema.normalised(output),
+            OutputPolicy::Repair => schema.shaped(output),
+            OutputPolicy::Strict => {
+                let told = self.output_mismatches(&output)?;
+                if !told.is_empty() {
+                    return Ok(Shaped { told, ..Shaped::as_it_is(output) });
+                }
+                schema.cleaned(output)
+            }
+        };
+        let Repaired { value, repairs, more, has_ended, .. } = repaired;
+        // What repairing looked at whole was checked on the way.
+        let is_checked =
+            policy == OutputPolicy::Strict || policy == OutputPolicy::Repair && self.output.is_read_whole();
+        if is_checked && repairs.is_empty() && more == 0 {
+            return Ok(Shaped::as_it_is(value));
+        }
+        let expected = schema.kinds_instead_of(&value).filter(|_| policy == OutputPolicy::Repair);
+        let foreign = expected.map(|expected| Box::new(Warning::new("", expected, kind(&value))));
+        let mut told: Vec<_> = repairs.into_iter().map(Told::from).collect();
+        if foreign.is_none() && !is_checked && !has_ended {
+            self.add_mismatches(&value, &mut told)?;
+        }
+        let beyond = told.len().saturating_sub(MAX_TOLD);
+        told.truncate(MAX_TOLD);
+        told.extend(Told::more(more + beyond));
+        Ok(Shaped { value, told, foreign, has_ended })
+    }
+
+    /// Adds what the full check finds and repairing did not, at places of which nothing is known yet.
+    fn add_mismatches(&self, value: &Value, told: &mut Vec<Told>) -> Result<(), CallError> {
+        let mut violations = self.output_violations(value)?;
+        if violations.list.is_empty() {
+            return Ok(());
+        }
+        // That the check was ended is known of no place.
+        let end = if violations.has_ended { Some(violations.list.remove(0)) } else { None };
+        if let Some(end) = end {
+            let message = end.message.strip_prefix("Expected ").unwrap_or(&end.message);
+            told.insert(0, Told::kept(Warning::new(end.pointer, message, kind(value))));
+        }
+        let mismatches = warnings(violations, value);
+        let kept = told.iter().filter(|told| told.is_kept());
+        let known: BTreeSet<String> = kept.map(|told| told.warning.pointer.clone()).collect();
+        // A missing property is told at its own place by the one, and at its object's by the other.
+        let is_known = |pointer: &str| {
+            let inside = format!("{pointer}/");
+            known.contains(pointer)
+                || known.range(inside.clone()..).next().is_some_and(|next| next.starts_with(&inside))
+        };
+        told.extend(mismatches.into_iter().filter(|new| new.stands_for == 1 && !is_known(&new.warning.pointer)));
+        Ok(())
+    }
+
+    /// Whether a response may be read into the output's type without having anything in common with it.
+    ///
+    /// Only a type that can be read from `{}`, told by `takes_anything`, asks for its schema to be compiled.
+    pub(crate) fn output_may_be_foreign(&self, takes_anything: impl FnOnce() -> bool) -> bool {
+        *self.may_be_foreign.get_or_init(|| {
+            takes_anything() && self.output.compiled().ok().flatten().is_some_and(CompiledSchema::may_have_nothing_of)
+        })
+    }
+
+    /// Whether an output is an object with nothing in common with its schema.
+    pub(crate) fn output_has_nothing_of(&self, output: &Value) -> bool {
+        self.output.compiled().ok().flatten().is_some_and(|schema| schema.has_nothing_of(output))
+    }
+
+    /// Whether the output's schema may declare a property.
+    pub(crate) fn output_declares(&self, name: &str) -> bool {
+        self.output.compiled().ok().flatten().is_none_or(|schema| schema.may_declare(name))
+    }
+}

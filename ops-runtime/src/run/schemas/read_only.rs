@@ -1,0 +1,329 @@
+//! `readOnly` properties, which only the server gives: no request holds them (OpenAPI 3.0, section 4.7.24.2).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{Definitions, OperationSpec};
+
+/// How deep references and combined schemas are followed for one value.
+const PARTS: usize = 24;
+
+/// How deep a value is looked into.
+const DEPTH: usize = 256;
+
+/// The parts of an operation's input schema that lead to `readOnly` properties.
+pub(super) struct ReadOnly {
+    /// The properties of the input that are bodies, with their schemas.
+    bodies: Vec<(String, Value)>,
+    definitions: BTreeMap<String, Value>,
+}
+
+impl ReadOnly {
+    /// The `readOnly` properties of the request body. `None` if the schema reaches none.
+    pub(super) fn of(spec: &OperationSpec) -> Option<Self> {
+        let http = spec.http()?;
+        let input = spec.input.to_value().ok()?;
+        let mut bodies: Vec<(String, Value)> = Vec::new();
+        for body in http.bodies.iter() {
+            let schema = input.get("properties").and_then(|properties| properties.get(body.property.as_ref()));
+            if let Some(schema) = schema.filter(|_| bodies.iter().all(|(known, _)| *known != body.property)) {
+                bodies.push((body.property.to_string(), schema.clone()));
+            }
+        }
+        let mut definitions = BTreeMap::new();
+        let mut names = Vec::new();
+        let mut found = false;
+        for (_, schema) in &bodies {
+            found |= scan(schema, &mut names);
+        }
+        while let Some(name) = names.pop() {
+            if definitions.contains_key(&name) {
+                continue;
+            }
+            if let Some(schema) = definition(&spec.definitions, &name) {
+                found |= scan(&schema, &mut names);
+                definitions.insert(name, schema);
+            }
+        }
+        found.then_some(Self { bodies, definitions })
+    }
+
+    /// Removes the properties from an input.
+    pub(super) fn remove(&self, input: &mut Value) {
+        for (property, schema) in &self.bodies {
+            if let Some(body) = input.get_mut(property) {
+                self.walk(body, &[schema], DEPTH);
+            }
+        }
+    }
+
+    fn walk<'s>(&'s self, value: &mut Value, schemas: &[&'s Value], depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        if !(value.is_object() || value.is_array()) || schemas.is_empty() {
+            return;
+        }
+        let mut parts = Vec::new();
+        schemas.iter().for_each(|schema| self.parts(schema, value, PARTS, &mut parts));
+        match value {
+            Value::Object(members) => {
+                let gone: Vec<String> = {
+                    let whole = Value::Object(std::mem::take(members));
+                    let says = |name: &str| {
+                        let mut verdict = None;
+                        schemas
+                            .iter()
+                            .for_each(|schema| verdict = or(verdict, self.verdict(schema, name, &whole, PARTS)));
+                        verdict == Some(true)
+                    };
+                    let names = whole.as_object().into_iter().flat_map(|members| members.keys());
+                    let gone = names.filter(|name| says(name)).cloned().collect();
+                    if let Value::Object(whole) = whole {
+                        *members = whole;
+                    }
+                    gone
+                };
+                members.retain(|name, _| !gone.contains(name));
+                for (name, member) in members {
+                    let inner: Vec<&Value> = parts.iter().filter_map(|part| property(part, name)).collect();
+                    self.walk(member, &inner, depth);
+                }
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter_mut().enumerate() {
+                    let inner: Vec<&Value> = parts.iter().filter_map(|part| item_of(part, at)).collect();
+                    self.walk(item, &inner, depth);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a property is `readOnly` in a schema; `None` if the schema does not declare it.
+    ///
+    /// Of schemas that hold together one suffices. Of the variants of a union that the value may be, all must say so.
+    fn verdict(&self, schema: &Value, name: &str, value: &Value, depth: usize) -> Option<bool> {
+        let depth = depth.checked_sub(1)?;
+        let own = schema.get("properties").and_then(|properties| properties.get(name));
+        let mut found = own.map(|property| self.is_read_only(property, depth));
+        if let Some(target) = self.target(schema) {
+            found = or(found, self.verdict(target, name, value, depth));
+        }
+        for part in list(schema, "allOf") {
+            found = or(found, self.verdict(part, name, value, depth));
+        }
+        for key in ["anyOf", "oneOf"] {
+            let variants = self.variants(schema, key, value, depth);
+            let says: Vec<bool> = variants.into_iter().filter_map(|v| self.verdict(v, name, value, depth)).collect();
+            if !says.is_empty() {
+                found = or(found, Some(says.iter().all(|says| *says)));
+            }
+        }
+        found
+    }
+
+    /// The schemas that a value follows if it follows this one.
+    fn parts<'s>(&'s self, schema: &'s Value, value: &Value, depth: usize, parts: &mut Vec<&'s Value>) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        parts.push(schema);
+        if let Some(target) = self.target(schema) {
+            self.parts(target, value, depth, parts);
+        }
+        list(schema, "allOf").for_each(|part| self.parts(part, value, depth, parts));
+        for key in ["anyOf", "oneOf"] {
+            for variant in self.variants(schema, key, value, depth) {
+                self.parts(variant, value, depth, parts);
+            }
+        }
+    }
+
+    /// The variants of a union that a value may be, or all if it seems to be none of them.
+    fn variants<'s>(&'s self, schema: &'s Value, key: &str, value: &Value, depth: usize) -> Vec<&'s Value> {
+        let all: Vec<&Value> = list(schema, key).collect();
+        let fitting: Vec<&Value> = all.iter().copied().filter(|variant| self.may_be(variant, value, depth)).collect();
+        if fitting.is_empty() { all } else { fitting }
+    }
+
+    fn may_be(&self, schema: &Value, value: &Value, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return true };
+        let is_of = |kind: &str| match value {
+            Value::Object(_) => kind == "object",
+            Value::Array(_) => kind == "array",
+            Value::Null => kind == "null",
+            _ => true,
+        };
+        let fits = match schema.get("type") {
+            Some(Value::String(kind)) => is_of(kind),
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).any(is_of),
+            _ => true,
+        };
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let differs = properties.into_iter().flatten().any(|(name, property)| {
+            let Some(value) = value.get(name) else { return false };
+            property.get("const").is_some_and(|only| only != value)
+                || property.get("enum").and_then(Value::as_array).is_some_and(|all| !all.contains(value))
+        });
+        let lacks = list(schema, "required").filter_map(Value::as_str).any(|name| {
+            let own = properties.and_then(|properties| properties.get(name));
+            value.is_object() && value.get(name).is_none() && !own.is_some_and(|own| self.is_read_only(own, depth))
+        });
+        fits && !differs
+            && !lacks
+            && self.target(schema).is_none_or(|target| self.may_be(target, value, depth))
+            && list(schema, "allOf").all(|part| self.may_be(part, value, depth))
+    }
+
+    fn is_read_only(&self, schema: &Value, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        schema.get("readOnly") == Some(&Value::Bool(true))
+            || self.target(schema).is_some_and(|target| self.is_read_only(target, depth))
+            || list(schema, "allOf").any(|part| self.is_read_only(part, depth))
+    }
+
+    fn target(&self, schema: &Value) -> Option<&Value> {
+        self.definitions.get(&name_of(schema.get("$ref")?)?)
+    }
+}
+
+/// Of two schemas that hold together, what either says.
+fn or(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a || b),
+        (a, b) => a.or(b),
+    }
+}
+
+fn list<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> + use<'s> {
+    schema.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The schema of a property.
+fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    let own = schema.get("properties").and_then(|properties| properties.get(name));
+    own.or_else(|| schema.get("additionalProperties"))
+}
+
+/// The schema of an item.
+fn item_of(schema: &Value, at: usize) -> Option<&Value> {
+    schema.get("prefixItems").and_then(|list| list.get(at)).or_else(|| schema.get("items"))
+}
+
+fn definition(definitions: &Definitions, name: &str) -> Option<Value> {
+    Some(definitions.get(name)?.schema.to_value().ok()?.into_owned())
+}
+
+fn name_of(reference: &Value) -> Option<String> {
+    Some(reference.as_str()?.strip_prefix("#/$defs/")?.replace("~1", "/").replace("~0", "~"))
+}
+
+/// Collects the definitions that a schema refers to; true if it says `readOnly` somewhere.
+fn scan(schema: &Value, names: &mut Vec<String>) -> bool {
+    let mut found = false;
+    let mut stack = vec![schema];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Object(object) => {
+                names.extend(object.get("$ref").and_then(name_of));
+                found |= object.get("readOnly") == Some(&Value::Bool(true));
+                stack.extend(object.values());
+            }
+            Value::Array(items) => stack.extend(items),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Definition, HttpBinding, HttpBody, Schema};
+
+    fn spec(body: Value, definitions: &[(&'static str, Value)]) -> OperationSpec {
+        let http = HttpBinding::new("POST", "/").with_bodies(const { &[HttpBody::new("application/json")] });
+        let mut spec = OperationSpec::mutation("t.t").with_http(http);
+        let properties = json!({ "id": { "readOnly": true }, "body": body });
+        spec.input = Schema::from(json!({ "type": "object", "properties": properties }));
+        spec.definitions = Definitions::new(
+            definitions.iter().map(|(name, schema)| Definition::from_value(*name, schema.clone())).collect(),
+        );
+        spec
+    }
+
+    fn left(body: Value, definitions: &[(&'static str, Value)], value: Value) -> Value {
+        let mut input = json!({ "id": 1, "body": value });
+        ReadOnly::of(&spec(body, definitions)).unwrap().remove(&mut input);
+        assert_eq!(input["id"], 1, "a parameter stays");
+        input["body"].take()
+    }
+
+    #[test]
+    fn properties_are_removed_at_any_depth() {
+        let pet = json!({ "type": "object", "properties": {
+            "id": { "readOnly": true, "type": "integer" },
+            "made": { "$ref": "#/$defs/When" },
+            "by": { "allOf": [{ "$ref": "#/$defs/When" }] },
+            "name": { "type": "string" },
+            "young": { "type": "array", "items": { "$ref": "#/$defs/a~1Pet" } },
+            "by_name": { "additionalProperties": { "$ref": "#/$defs/a~1Pet" } },
+            "pair": { "prefixItems": [{ "$ref": "#/$defs/a~1Pet" }], "items": {} },
+        } });
+        let definitions = [("a/Pet", pet), ("When", json!({ "type": "string", "readOnly": true }))];
+        let value = json!({
+            "name": "Rex", "id": 1, "made": "m", "by": "b", "other": { "id": 2 },
+            "young": [{ "id": 3, "name": "Max", "young": [{ "id": 4 }] }],
+            "by_name": { "id": { "id": 5, "name": "n" } },
+            "pair": [{ "id": 6 }, { "id": 7 }],
+        });
+        let expected = json!({
+            "name": "Rex", "other": { "id": 2 }, "young": [{ "name": "Max", "young": [{}] }],
+            "by_name": { "id": { "name": "n" } }, "pair": [{}, { "id": 7 }],
+        });
+        let left = left(json!({ "$ref": "#/$defs/a~1Pet" }), &definitions, value);
+        assert_eq!(left.to_string(), expected.to_string(), "in the order in which it came");
+    }
+
+    #[test]
+    fn what_may_be_sent_stays() {
+        let variant = |kind: &str, read_only: bool| {
+            json!({ "type": "object", "required": ["kind"], "properties": {
+            "kind": { "const": kind }, "id": { "readOnly": read_only },
+        } })
+        };
+        let union = json!({ "oneOf": [variant("a", true), variant("b", false), { "type": "null" }] });
+        let table = [
+            (union.clone(), json!({ "kind": "a", "id": 1 }), json!({ "kind": "a" })),
+            (union.clone(), json!({ "kind": "b", "id": 1 }), json!({ "kind": "b", "id": 1 })),
+            (union.clone(), json!({ "kind": "c", "id": 1 }), json!({ "kind": "c", "id": 1 })),
+            (union, json!(null), json!(null)),
+            // One part that says so is enough where all parts hold.
+            (
+                json!({ "allOf": [{ "properties": { "id": { "readOnly": true } } }, { "properties": { "id": {} } }] }),
+                json!({ "id": 1, "a": 2 }),
+                json!({ "a": 2 }),
+            ),
+            (json!({ "properties": { "a": { "readOnly": true } } }), json!("text"), json!("text")),
+            (json!({ "properties": { "a": { "readOnly": true } } }), json!([{ "a": 1 }]), json!([{ "a": 1 }])),
+        ];
+        for (schema, value, expected) in table {
+            assert_eq!(left(schema.clone(), &[], value.clone()), expected, "{value} by {schema}");
+        }
+    }
+
+    #[test]
+    fn an_operation_without_any_pays_nothing() {
+        let circle = [("Circle", json!({ "properties": { "next": { "$ref": "#/$defs/Circle" } } }))];
+        assert!(ReadOnly::of(&spec(json!({ "$ref": "#/$defs/Circle" }), &circle)).is_none());
+        assert!(ReadOnly::of(&OperationSpec::query("t.local")).is_none());
+        let circle = [(
+            "Circle",
+            json!({ "allOf": [{ "$ref": "#/$defs/Circle" }], "readOnly": true, "properties": { "a": { "$ref": "#/$defs/Circle" }, "b": {} } }),
+        )];
+        assert_eq!(
+            left(json!({ "$ref": "#/$defs/Circle" }), &circle, json!({ "a": { "b": 1 }, "b": 1 })),
+            json!({ "b": 1 })
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! What `CompiledSchema::repair` does, case by case: nothing is made up, and nothing is lost without a word.
+#![cfg(feature = "registry")]
+
+use ops_runtime::normalise::{Change, CompiledSchema, Reading};
+use serde_json::{Value, json};
+
+fn repaired(schema: &Value, value: &Value) -> (Value, Vec<String>) {
+    let (value, told) = CompiledSchema::new(schema, Reading::Default).repair(value.clone());
+    let of = |change| match change {
+        Change::Removed => "removed",
+        Change::Converted => "converted",
+        Change::MadeUp => "made up",
+        _ => "kept",
+    };
+    let told =
+        told.iter().map(|told| format!("{} {}: {} for {}", of(told.change), told.pointer, told.found, told.expected));
+    (value, told.collect())
+}
+
+#[track_caller]
+fn becomes(schema: Value, value: Value, expected: Value, told: &[&str]) {
+    let result = repaired(&schema, &value);
+    assert_eq!(result, (expected, told.iter().map(ToString::to_string).collect()), "{value} under {schema}");
+    let (again, _) = repaired(&schema, &result.0);
+    assert_eq!(again, result.0, "{value} under {schema}: not idempotent");
+}
+
+/// A fault: the value stays, and that is told at its place.
+#[track_caller]
+fn stays(schema: Value, value: Value, told: &[&str]) {
+    becomes(schema, value.clone(), value, told);
+}
+
+fn within(schema: Value) -> Value {
+    json!({ "type": "object", "properties": { "v": schema } })
+}
+
+#[test]
+fn conversions_that_lose_nothing() {
+    let cases = [
+        (json!({ "type": "integer" }), json!("7"), json!(7), "string for integer"),
+        (json!({ "type": "integer" }), json!("-9223372036854775808"), json!(i64::MIN), "string for integer"),
+        (json!({ "type": "number" }), json!("1.50"), json!(1.5), "string for number"),
+        (json!({ "type": "string" }), json!(7), json!("7"), "integer for string"),
+        (json!({ "type": "string" }), json!(1.5), json!("1.5"), "number for string"),
+        (json!({ "type": "boolean" }), json!("true"), json!(true), "string for boolean"),
+        (json!({ "type": "boolean" }), json!(0), json!(false), "integer for boolean"),
+        (json!({ "type": "string" }), json!(true), json!("true"), "boolean for string"),
+        (json!({ "enum": ["1", "2"] }), json!(1), json!("1"), "integer for one of '1', '2'"),
+        (json!({ "const": 5 }), json!("5"), json!(5), "string for 5"),
+        (json!({ "type": ["integer", "null"] }), json!("5"), json!(5), "string for integer or null"),
+        (
+            json!({ "anyOf": [{ "type": "integer" }, { "type": "boolean" }] }),
+            json!("true"),
+            json!(true),
+            "string for integer or boolean",
+        ),
+        (json!({ "type": "array", "items": { "type": "string" } }), json!("a"), json!(["a"]), "string for array"),
+        (json!({ "type": "object", "additionalProperties": true }), json!([]), json!({}), "array for object"),
+        (json!({ "type": "array" }), json!({}), json!([]), "object for array"),
+    ];
+    for (schema, value, expected, told) in cases {
+        let told = format!("converted /v: {told}");
+        becomes(within(schema), json!({ "v": value }), json!({ "v": expected }), &[&told]);
+    }
+    // The same number, written otherwise, is no repair.
+    let (value, told) = repaired(&within(json!({ "type": "integer" })), &json!({ "v": 7.0 }));
+    assert_eq!((value.to_string(), told), (r#"{"v":7}"#.to_owned(), vec![]));
+    // Two at once, one inside the other.
+    becomes(
+        within(json!({ "type": "array", "items": { "type": "integer" } })),
+        json!({ "v": "7" }),
+        json!({ "v": [7] }),
+        &["converted /v: string for array", "converted /v/0: string for integer"],
+    );
+    // `null` for nothing: absent, or the default.
+    becomes(within(json!({ "type": "string" })), json!({ "v": null }), json!({}), &["converted /v: null for string"]);
+    becomes(
+        within(json!({ "type": "string", "default": "d" })),
+        json!({ "v": null }),
+        json!({ "v": "d" }),
+        &["converted /v: null for string"],
+    );
+}
+
+#[test]
+fn what_would_lose_or_guess_stays() {
+    let cases = [
+        (json!({ "type": "integer" }), json!("007"), "string for integer"),
+        (json!({ "type": "integer" }), json!("7 "), "string for integer"),
+        (json!({ "type": "integer" }), json!("18446744073709551616"), "string for integer"),
+        (json!({ "type": "integer" }), json!(7.5), "number for integer"),
+        (json!({ "type": "integer" }), json!(true), "boolean for integer"),
+        (json!({ "type": "boolean" }), json!("yes"), "string for boolean"),
+        (json!({ "type": "boolean" }), json!("1"), "string for boolean"),
+        (json!({ "type": "boolean" }), json!(2), "integer for boolean"),
+        (json!({ "type": "string" }), json!(["a"]), "array for string"),
+        (json!({ "type": "string" }), json!({}), "object for string"),
+        (json!({ "type": "object", "properties": { "a": {} } }), json!([1]), "array for object"),
+        (json!({ "type": "array", "items": { "type": "integer" } }), json!("x"), "string for array"),
+        (json!({ "type": "array", "items": {}, "minItems": 2 }), json!(1), "integer for array"),
+        (json!({ "type": "object", "required": ["a"] }), json!([]), "array for object"),
+        // Unknown values and values out of bounds.
+        (json!({ "enum": ["a", "b"] }), json!("c"), "string for one of 'a', 'b'"),
+        (json!({ "type": "string", "enum": ["a"] }), json!("A"), "string for 'a'"),
+        (json!({ "type": "integer", "maximum": 5 }), json!(6), "integer for integer to be less or equal to 5"),
+        (json!({ "type": "string", "maxLength": 1 }), json!("ab"), "string for string length less or equal to 1"),
+        (json!({ "type": "array", "maxItems": 1 }), json!([1, 2]), "array for array length to be less or equal to 1"),
+        (json!({ "type": "array", "minItems": 1 }), json!([]), "array for array length to be greater or equal to 1"),
+        (json!({ "type": "array", "uniqueItems": true }), json!([1, 1]), "array for array elements to be unique"),
+        (json!(false), json!(1), "integer for nothing"),
+    ];
+    for (schema, value, told) in cases {
+        stays(within(schema), json!({ "v": value }), &[&format!("kept /v: {told}")]);
+    }
+    // Converted though out of bounds: both are told.
+    becomes(
+        within(json!({ "type": "integer", "maximum": 5 })),
+        json!({ "v": "6" }),
+        json!({ "v": 6 }),
+        &["converted /v: string for integer", "kept /v: integer for integer to be less or equal to 5"],
+    );
+    let required = json!({ "type": "object", "properties": { "v": { "type": "string" } }, "required": ["v"] });
+    stays(required.clone(), json!({}), &["kept /v: absent for string"]);
+    stays(required, json!({ "v": null }), &["kept /v: null for string"]);
+    // What only requests hold is not missing.
+    let secret = json!({ "type": "object", "properties": { "v": { "writeOnly": true } }, "required": ["v"] });
+    stays(secret, json!({}), &[]);
+}
+
+#[test]
+fn the_whole_value_changes_its_kind_as_a_scalar_only() {
+    becomes(json!({ "type": "integer" }), json!("7"), json!(7), &["converted : string for integer"]);
+    stays(json!({ "type": "array", "items": {} }), json!({ "a": 1 }), &["kept : object for array"]);
+    stays(json!({ "type": "object", "properties": { "a": {} } }), json!([]), &["kept : array for object"]);
+    stays(json!({ "type": "array" }), json!({}), &["kept : object for array"]);
+    stays(json!({ "type": "object" }), json!("<html>"), &["kept : string for object"]);
+    stays(json!({ "type": "object" }), json!(null), &["kept : null for object"]);
+}
+
+#[test]
+fn undeclared_properties_are_told_once_per_place() {
+    let item = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+    let schema = json!({
+        "type": "object",
+        "properties": { "list": { "type": "array", "items": item }, "one": item, "open": { "type": "object" } },
+    });
+    becomes(
+        schema,
+        json!({
+            "list": [{ "a": 1, "x": 1 }, { "x": 2, "y/z": 3 }, { "x": "4" }],
+            "one": { "x": null },
+            "open": { "x": 1 },
+        }),
+        json!({ "list": [{ "a": 1 }, {}, {}], "one": {}, "open": { "x": 1 } }),
+        &[
+            "removed /list/0/x: integer for no such property",
+            "removed /list/1/y~1z: integer for no such property",
+            "removed /one/x: null for no such property",
+        ],
+    );
+    // Among the members of an intersection, and in what is converted.
+    let tags = json!({ "anyOf": [{ "type": "object", "properties": { "t": {} } }, { "type": "string" }] });
+    becomes(
+        json!({ "allOf": [{ "properties": { "a": {} } }, { "properties": { "tags": { "type": "array", "items": tags } } }] }),
+        json!({ "a": 1, "b": 2, "tags": { "t": 1, "u": 2 } }),
+        json!({ "a": 1, "tags": [{ "t": 1 }] }),
+        &[
+            "converted /tags: object for array",
+            "removed /tags/0/u: integer for no such property",
+            "removed /b: integer for no such property",
+        ],
+    );
+}
+
+fn shapes() -> Value {
+    json!({
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": { "kind": { "const": "circle" }, "radius": { "type": "number" }, "unit": { "default": "cm" } },
+                "required": ["kind", "radius"],
+            },
+            {
+                "type": "object",
+                "properties": { "kind": { "const": "square" }, "side": { "type": "number" } },
+                "required": ["kind", "side"],
+            },
+        ],
+    })
+}
+
+#[test]
+fn variants_that_name_themselves() {
+    becomes(
+        shapes(),
+        json!({ "kind": "circle", "radius": "2", "x": 1 }),
+        json!({ "kind": "circle", "radius": 2, "unit": "cm" }),
+        &["converted /radius: string for number", "removed /x: integer for no such property"],
+    );
+    // Two faults: the tag still says which variant it is.
+    becomes(
+        shapes(),
+        json!({ "kind": "circle", "side": 1 }),
+        json!({ "kind": "circle", "unit": "cm" }),
+        &["removed /side: integer for no such property", "kept /radius: absent for number"],
+    );
+    // A variant of tomorrow: nothing of it goes.
+    stays(
+        shapes(),
+        json!({ "kind": "star", "points": 5, "radius": "2" }),
+        &["kept /kind: string for one of 'circle', 'square'"],
+    );
+}
+
+#[test]
+fn variants_told_apart_by_shape() {
+    let schema = json!({
+        "anyOf": [
+            { "type": "object", "properties": { "a": { "type": "integer" }, "b": { "type": "string" } }, "required": ["a", "b"] },
+            { "type": "object", "properties": { "c": { "type": "integer" } }, "required": ["c"] },
+        ],
+    });
+    // One that fits once it is converted.
+    becomes(schema.clone(), json!({ "c": "1" }), json!({ "c": 1 }), &["converted /c: string for integer"]);
+    // One that is nearest, with a fault in it.
+    becomes(
+        schema.clone(),
+        json!({ "a": 1, "x": 1 }),
+        json!({ "a": 1 }),
+        &["removed /x: integer for no such property", "kept /b: absent for string"],
+    );
+    // Something of both: nothing is lost.
+    stays(schema.clone(), json!({ "a": 1, "c": "x" }), &["kept : object for object"]);
+    // Nothing of either.
+    stays(schema, json!({ "x": 1 }), &["kept : object for object"]);
+    becomes(
+        json!({ "anyOf": [{ "type": "integer" }, { "type": "array", "items": { "type": "integer" } }] }),
+        json!("3"),
+        json!(3),
+        &["converted : string for array or integer"],
+    );
+}
+
+#[test]
+fn intersections_that_cannot_be_merged() {
+    let union = |name: &str| {
+        json!({
+            "anyOf": [
+                { "type": "object", "properties": { name: { "type": "integer" } }, "required": [name] },
+                { "type": "object", "properties": { format!("{name}2"): { "type": "integer" } }, "required": [format!("{name}2")] },
+            ],
+        })
+    };
+    let schema = json!({ "allOf": [union("a"), union("b")] });
+    becomes(
+        schema.clone(),
+        json!({ "a": "1", "b2": 2, "x": 3 }),
+        json!({ "a": 1, "b2": 2 }),
+        &["removed /x: integer for no such property", "converted /a: string for integer"],
+    );
+    // One member has a fault; what the other declares is as it would be.
+    let (value, told) = repaired(&schema, &json!({ "a": {}, "b": "2" }));
+    assert_eq!(value, json!({ "a": {}, "b": 2 }));
+    assert!(told.contains(&"converted /b: string for integer".to_owned()), "{told:?}");
+    assert!(told.iter().any(|told| told.starts_with("kept")), "{told:?}");
+}
+
+#[test]
+fn defaults_come_in_beside_faults() {
+    becomes(
+        json!({
+            "type": "object",
+            "properties": { "a": { "type": "integer" }, "b": { "type": "integer", "default": 3 }, "c": { "type": "string" } },
+            "required": ["a", "c"],
+        }),
+        json!({ "a": "x" }),
+        json!({ "a": "x", "b": 3 }),
+        &["kept /a: string for integer", "kept /c: absent for string"],
+    );
+}
+
+#[test]
+fn what_is_converted_and_does_not_fit_then_is_told_twice() {
+    let told = ["converted : integer for 'n'", "kept : string for 'n'"];
+    becomes(json!({ "enum": ["n"] }), json!(7), json!("7"), &told);
+    becomes(json!({ "enum": ["n"], "anyOf": [{}, { "type": "string" }] }), json!(7), json!("7"), &told);
+}

@@ -1,0 +1,307 @@
+//! The validator beside another one, on the official test suite and on schemas at random.
+#![cfg(feature = "registry")]
+
+use std::path::PathBuf;
+
+use ops_runtime::normalise::{CompiledSchema, Reading, Validator};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// What of the suite is not read: documents elsewhere, and vocabularies that a metaschema turns off.
+const OTHER_DOCUMENTS: [&str; 3] = ["localhost:1234", "json-schema.org/draft", "$vocabulary"];
+
+#[test]
+fn the_official_suite_passes() {
+    let folder = std::env::var("OPS_SCHEMA_SUITE").map_or_else(
+        |_| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/.suite/draft2020-12")),
+        PathBuf::from,
+    );
+    let files = std::fs::read_dir(&folder).expect("the suite is missing: run tests/peers/install");
+    let (mut run, mut wrong) = (0, Vec::new());
+    for file in files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "json"))
+    {
+        let groups: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        for group in &groups {
+            let mut schema = group["schema"].clone();
+            if let Some(map) = schema.as_object_mut() {
+                map.remove("$schema");
+            }
+            let is_own = schema.pointer("/$id").and_then(Value::as_str).is_some_and(|id| id.contains("localhost:1234"));
+            let text = schema.to_string();
+            let validator = Validator::new(&schema);
+            let has_own_vocabulary = group["schema"]["$schema"].as_str().is_some_and(|name| name.contains("localhost"));
+            if has_own_vocabulary {
+                continue;
+            }
+            if OTHER_DOCUMENTS.iter().any(|other| text.contains(other)) && !(is_own && validator.problems().is_empty())
+            {
+                continue;
+            }
+            for test in group["tests"].as_array().unwrap() {
+                run += 1;
+                let (fits, violations) = (validator.check(&test["data"]), validator.violations(&test["data"]));
+                let name = format!("{} / {}", group["description"], test["description"]);
+                assert_eq!(fits, violations.is_empty(), "{name}: {violations:?}");
+                if json!(fits) != test["valid"] {
+                    wrong.push(format!("{}: {name}", file.file_name().unwrap().display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {run}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(run > 1000, "only {run} tests were found");
+}
+
+const NAMES: [&str; 5] = ["a", "b", "kind", "x/y", "~"];
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3i64..12).prop_map(Value::from),
+        prop_oneof![Just(1.0), Just(0.5), Just(-2.0)].prop_map(Value::from),
+        "[abc]{0,3}|é|😀😀|kind".prop_map(Value::from),
+    ]
+}
+
+fn object(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    prop::collection::vec((prop::sample::select(&NAMES[..]), value), 0..4)
+        .prop_map(|fields| Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    scalar().prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from), object(inner)]
+    })
+}
+
+fn pair((keyword, value): (&'static str, Value)) -> (String, Value) {
+    (keyword.to_owned(), value)
+}
+
+/// A schema of keywords at random, which may refer to these.
+fn schema(references: &'static [&'static str]) -> impl Strategy<Value = Value> {
+    let types = prop_oneof![
+        prop::sample::select(&["string", "integer", "number", "boolean", "null", "array", "object"][..])
+            .prop_map(Value::from),
+        Just(json!(["string", "null"])),
+        Just(json!(["object", "array", "integer"])),
+    ];
+    let to = if references.is_empty() { &["#/$defs/Leaf"][..] } else { references };
+    let leaf = prop_oneof![
+        types.clone().prop_map(|types| json!({ "type": types })),
+        any::<bool>().prop_map(Value::from),
+        scalar().prop_map(|value| json!({ "const": value })),
+        prop::collection::hash_set("[abc]{1,2}", 1..4).prop_map(|values| json!({ "enum": values })),
+        prop::sample::select(to).prop_map(|to| json!({ "$ref": to })),
+    ];
+    leaf.prop_recursive(4, 32, 4, move |inner| {
+        let list = prop::collection::vec(inner.clone(), 1..4).prop_map(Value::from);
+        let names = prop::collection::btree_set(prop::sample::select(&NAMES[..]), 0..3).prop_map(|names| json!(names));
+        let keyword = prop_oneof![
+            (Just("type"), types.clone()).prop_map(pair),
+            (prop::sample::select(&["allOf", "anyOf", "oneOf", "prefixItems"][..]), list).prop_map(pair),
+            (prop::sample::select(&["properties", "patternProperties", "dependentSchemas"][..]), object(inner.clone()))
+                .prop_map(pair),
+            (
+                prop::sample::select(
+                    &[
+                        "items",
+                        "additionalProperties",
+                        "not",
+                        "if",
+                        "then",
+                        "else",
+                        "contains",
+                        "propertyNames",
+                        "unevaluatedProperties",
+                        "unevaluatedItems",
+                    ][..]
+                ),
+                inner.clone()
+            )
+                .prop_map(pair),
+            (Just("required"), names.clone()).prop_map(pair),
+            (Just("dependentRequired"), names.prop_map(|names| json!({ "a": names }))).prop_map(pair),
+            (Just("uniqueItems"), any::<bool>().prop_map(Value::from)).prop_map(pair),
+            (
+                prop::sample::select(
+                    &[
+                        "minimum",
+                        "maximum",
+                        "minLength",
+                        "maxLength",
+                        "minItems",
+                        "maxItems",
+                        "minProperties",
+                        "maxProperties",
+                        "exclusiveMaximum",
+                        "exclusiveMinimum",
+                        "minContains",
+                        "maxContains",
+                    ][..]
+                ),
+                (0i64..4).prop_map(Value::from)
+            )
+                .prop_map(pair),
+            (Just("multipleOf"), (1i64..4).prop_map(Value::from)).prop_map(pair),
+            (Just("pattern"), prop::sample::select(&["a", "(?=b)b", "^.$", "kind"][..]).prop_map(Value::from))
+                .prop_map(pair),
+        ];
+        prop::collection::vec(keyword, 1..5).prop_map(|keywords| Value::Object(keywords.into_iter().collect()))
+    })
+}
+
+/// A document whose references lead back to where they are only by way of a part of the value.
+fn document() -> impl Strategy<Value = Value> {
+    let leaf = schema(&[]);
+    let outer = schema(&["#/$defs/A", "#/$defs/B"]);
+    (outer, schema(&["#/$defs/B"]), schema(&["#/$defs/Leaf"]), leaf).prop_map(|(root, a, b, _)| {
+        let inner = json!({ "type": ["object", "array", "string"], "properties": { "a": { "$ref": "#/$defs/A" } },
+            "items": { "$ref": "#/$defs/B" } });
+        let mut map = match root {
+            Value::Object(map) => map,
+            other => Map::from_iter([("allOf".to_owned(), json!([other]))]),
+        };
+        map.insert("$defs".to_owned(), json!({ "A": a, "B": b, "Leaf": inner }));
+        Value::Object(map)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2048, ..ProptestConfig::default() })]
+
+    #[test]
+    fn another_validator_says_the_same(schema in document(), values in prop::collection::vec(value(), 8)) {
+        let Ok(other) = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema) else {
+            return Err(TestCaseError::reject("no schema"));
+        };
+        let ours = Validator::new(&schema);
+        prop_assert!(ours.problems().is_empty());
+        for value in values {
+            let (fits, violations) = (ours.check(&value), ours.violations(&value));
+            prop_assert_eq!(fits, other.is_valid(&value), "{} under {}", value, schema);
+            prop_assert_eq!(fits, violations.is_empty(), "{} under {}: {:?}", value, schema, violations);
+            let (steps, most) = ours.steps(&value);
+            prop_assert!(steps <= most);
+        }
+    }
+}
+
+/// Schemas that meet again and again, and how deep a value of them is nested.
+fn meeting_again(nesting: usize) -> (Vec<Value>, Value) {
+    let union = |keyword: &str| {
+        json!({ "$ref": "#/$defs/U", "$defs": {
+        "U": { keyword: [{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/B" }, { "type": "integer" }] },
+        "A": { "type": "object", "required": ["a"], "properties": { "a": { "$ref": "#/$defs/U" } } },
+        "B": { "type": "object", "required": ["a"], "properties": { "a": { "$ref": "#/$defs/U" }, "b": {} } },
+    } })
+    };
+    let chain: Map<String, Value> = (0..6)
+        .map(|index| {
+            let next = json!({ "$ref": format!("#/$defs/S{}", (index + 1) % 6) });
+            let all = if index < 5 { json!([next, next]) } else { json!([{ "properties": { "a": next } }]) };
+            (format!("S{index}"), json!({ "allOf": all }))
+        })
+        .collect();
+    let twice = json!({ "$ref": "#/$defs/N", "$defs": { "N": {
+        "properties": { "a": { "$ref": "#/$defs/N" } }, "patternProperties": { "a": { "$ref": "#/$defs/N" } },
+        "if": { "properties": { "a": { "$ref": "#/$defs/N" } } }, "unevaluatedProperties": false,
+    } } });
+    let schemas = vec![union("anyOf"), union("oneOf"), json!({ "$ref": "#/$defs/S0", "$defs": chain }), twice];
+    (schemas, (0..nesting).fold(json!(1), |inner, _| json!({ "a": inner })))
+}
+
+#[test]
+fn steps_grow_with_the_value_only() {
+    let steps = |nesting: usize| -> Vec<u64> {
+        let (schemas, value) = meeting_again(nesting);
+        schemas.iter().map(|schema| Validator::new(schema).steps(&value).0).collect()
+    };
+    let (small, large) = (steps(40), steps(80));
+    for (small, large) in small.iter().zip(&large) {
+        // The steps before anything is remembered are the same for both.
+        assert!(*large < 150_000 && large.saturating_sub(65_536) <= 3 * small, "{small}, {large}");
+    }
+    let (schemas, value) = meeting_again(60);
+    for schema in &schemas {
+        assert!(Validator::new(schema).violations(&value).iter().all(|violation| !violation.message.contains("ended")));
+    }
+}
+
+#[test]
+fn our_own_reading_is_bounded_too() {
+    let (schemas, value) = meeting_again(60);
+    let wide = Value::Array(vec![value.clone(); 200]);
+    for schema in &schemas {
+        for reading in [Reading::Default, Reading::Compat] {
+            let list = json!({ "type": "array", "items": schema, "$defs": schema["$defs"] });
+            for (schema, value) in [(schema, &value), (&list, &wide)] {
+                let compiled = CompiledSchema::new(schema, reading);
+                let (listing, repairing, most) = compiled.steps(value);
+                assert!(listing <= most && repairing <= most, "{listing}, {repairing}, {most}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_read_to_its_end_says_so() {
+    // Every variant of a wide union is tried against every item.
+    let variants: Vec<Value> = (0..4000).map(|index| json!({ "required": [format!("a{index}")] })).collect();
+    let schema = json!({ "type": "array", "items": { "anyOf": variants } });
+    let value = Value::Array(vec![json!({ "x": 1 }); 4000]);
+    let violations = Validator::new(&schema).violations(&value);
+    assert_eq!(violations[0].pointer, "");
+    assert!(violations[0].message.contains("512 steps per node, the check was ended"), "{violations:?}");
+    let compiled = CompiledSchema::new(&schema, Reading::Default);
+    assert!(compiled.violations(&value)[0].message.contains("the check was ended"));
+    let (kept, told) = compiled.repair(value.clone());
+    assert_eq!(kept, value);
+    assert_eq!(
+        told[0].to_string(),
+        "expected a value that can be checked in 512 steps per node, the check was ended, found array, kept"
+    );
+}
+
+#[test]
+fn the_stack_of_a_worker_is_enough() {
+    let deep = |nesting: usize, leaf: Value| (0..nesting).fold(leaf, |inner, _| json!({ "a": inner }));
+    let lists = |nesting: usize, leaf: Value| (0..nesting).fold(leaf, |inner, _| json!([inner]));
+    let schemas = [
+        json!({ "properties": { "a": { "$ref": "#" } }, "type": ["object", "integer"] }),
+        json!({ "items": { "$ref": "#" }, "contains": true, "unevaluatedItems": false, "type": ["array", "integer"] }),
+        json!({ "anyOf": [{ "required": ["b"] }, { "patternProperties": { "a": { "$ref": "#" } } }],
+            "unevaluatedProperties": { "$ref": "#" }, "type": ["object", "integer"] }),
+        json!({ "allOf": [{ "if": true, "then": { "oneOf": [{ "additionalProperties": { "$ref": "#" } }] } }],
+            "unevaluatedProperties": false, "type": ["object", "integer"] }),
+    ];
+    for schema in schemas {
+        // Three quarters of what a thread gets.
+        let thread = std::thread::Builder::new().stack_size(3 << 19).spawn(move || {
+            for nesting in [80, 600] {
+                for (leaf, fits) in [(json!(1), true), (json!("x"), false)] {
+                    for value in [deep(nesting, leaf.clone()), lists(nesting, leaf)] {
+                        let validator = Validator::new(&schema);
+                        let violations = validator.violations(&value);
+                        assert_eq!(violations.is_empty(), validator.check(&value));
+                        let is_meant = value.is_array() == schema.get("items").is_some();
+                        assert!(!is_meant || nesting > 80 || violations.is_empty() == fits, "{schema}: {violations:?}");
+                        let compiled = CompiledSchema::new(&schema, Reading::Default);
+                        compiled.violations(&value);
+                        compiled.repair(value);
+                    }
+                }
+            }
+        });
+        thread.unwrap().join().unwrap();
+    }
+}
+
+#[test]
+fn a_schema_that_is_itself_still_says_that_a_value_is_wrong() {
+    let schema = json!({ "oneOf": [{ "enum": [{}] }, { "$ref": "#" }] });
+    let validator = Validator::new(&schema);
+    assert!(!validator.check(&json!("x")));
+    assert_eq!(validator.violations(&json!("x")).len(), 1);
+}

@@ -1,0 +1,249 @@
+//! Clients of a registry that is served over HTTP.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use ops_runtime::mcp::{McpServer, McpServerOptions};
+use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::{Outcome, block_on};
+
+/// Serves `t.echo`, which gives nothing, `t.sleep`, and `t.large`, which gives a megabyte; then attacks.
+fn attacked<F: Future<Output = Outcome>>(options: McpServerOptions, attack: impl FnOnce(u16) -> F) -> Outcome {
+    block_on(async {
+        let registry = Registry::new();
+        let add = |id: &'static str, handler: Handler| {
+            registry.register(Registration::new(OperationSpec::query(id), handler)).map_err(|error| error.to_string())
+        };
+        add("t.echo", Handler::dynamic(|_: Value, _| async { Ok(json!(null)) }))?;
+        add(
+            "t.sleep",
+            Handler::dynamic(|_: Value, _| async {
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                Ok(json!(null))
+            }),
+        )?;
+        add("t.large", Handler::dynamic(|_: Value, _| async { Ok(json!("x".repeat(1 << 20))) }))?;
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| error.to_string())?;
+        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+        let service = McpServer::new(registry).with_options(options).into_service();
+        tokio::spawn(service.serve(listener));
+        let said = attack(port).await?;
+        // Whoever is honest is served all the same.
+        match post(port, "", &initialize()).await {
+            Ok(answer) if answer.contains("serverInfo") => Ok(said),
+            Ok(answer) => Err(format!("{said}; an honest client gets {answer:.200}")),
+            Err(error) => Err(format!("{said}; an honest client gets {error}")),
+        }
+    })
+}
+
+fn initialize() -> String {
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } })
+    .to_string()
+}
+
+fn call(id: usize, tool: &str) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": {} } })
+        .to_string()
+}
+
+/// Sends the head and the body of a request.
+async fn send(port: u16, headers: &str, body: &str) -> std::io::Result<TcpStream> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
+         {headers}connection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
+    Ok(stream)
+}
+
+/// The answer to a request, as far as it comes in five seconds: the stream of a session's first answer does not end.
+async fn post(port: u16, headers: &str, body: &str) -> std::io::Result<String> {
+    let mut stream = send(port, headers, body).await?;
+    let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
+    let until = tokio::time::Instant::now() + Duration::from_secs(5);
+    while let Ok(read) = tokio::time::timeout_at(until, stream.read(&mut buffer)).await {
+        match read? {
+            0 => break,
+            read => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
+        }
+    }
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+fn status(answer: &str) -> &str {
+    answer.split("\r\n").next().unwrap_or_default()
+}
+
+/// A session, by its id.
+async fn session(port: u16) -> Result<String, String> {
+    let answer = post(port, "", &initialize()).await.map_err(|error| error.to_string())?;
+    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).map(str::trim);
+    let id = id.ok_or(answer.clone())?.to_owned();
+    let headers = format!("mcp-session-id: {id}\r\n");
+    let begun = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    post(port, &headers, begun).await.map_err(|error| error.to_string())?;
+    Ok(headers)
+}
+
+/// A call whose arguments are numbers, each of which takes more memory than its text.
+fn of_numbers(size: usize) -> String {
+    let numbers = "0,".repeat(size.saturating_sub(200) / 2);
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t_echo","arguments":{{"input":[{numbers}0]}}}}}}"#
+    )
+}
+
+pub(super) fn numbers(size: usize) -> Outcome {
+    attacked(McpServerOptions::default(), |port| async move {
+        let answer = post(port, "", &of_numbers(size)).await.map_err(|error| error.to_string())?;
+        Ok(status(&answer).to_owned())
+    })
+}
+
+/// Many such bodies at once.
+pub(super) fn bodies(count: usize) -> Outcome {
+    attacked(McpServerOptions::default(), |port| async move {
+        let headers = session(port).await?;
+        let body = of_numbers(4 << 20);
+        let bodies = (0..count).map(|_| async {
+            post(port, &headers, &body)
+                .await
+                .map_or_else(|error| error.to_string(), |answer| status(&answer).to_owned())
+        });
+        let mut came = futures_util::future::join_all(bodies).await;
+        came.sort_unstable();
+        came.dedup();
+        Ok(came.join(", "))
+    })
+}
+
+pub(super) fn batch(size: usize) -> Outcome {
+    attacked(McpServerOptions::default(), |port| async move {
+        let one = r#"{"jsonrpc":"2.0","method":"x"}"#;
+        let batch = format!("[{}{one}]", format!("{one},").repeat(size.saturating_sub(100) / 32));
+        let answer = post(port, "", &batch).await.map_err(|error| error.to_string())?;
+        let refused = status(&answer).contains(" 4") || answer.is_empty();
+        if refused { Ok(status(&answer).to_owned()) } else { Err(answer) }
+    })
+}
+
+pub(super) fn bad_json(size: usize) -> Outcome {
+    attacked(McpServerOptions::default(), |port| async move {
+        let deep = format!("{{\"a\":{}", "[".repeat(size.saturating_sub(200)));
+        let answer = post(port, "", &deep).await.map_err(|error| error.to_string())?;
+        let refused = status(&answer).contains(" 4") || answer.is_empty();
+        if refused { Ok(status(&answer).to_owned()) } else { Err(answer) }
+    })
+}
+
+/// Sessions that only begin: the oldest make room for new ones.
+pub(super) fn sessions(count: usize) -> Outcome {
+    attacked(McpServerOptions::default(), |port| async move {
+        let (mut begun, mut refused) = (0, 0);
+        for _ in 0..count {
+            let mut stream = send(port, "", &initialize()).await.map_err(|error| error.to_string())?;
+            let mut answer = [0; 256];
+            let read = stream.read(&mut answer).await.map_err(|error| error.to_string())?;
+            let answer = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
+            if answer.contains(" 200 ") { begun += 1 } else { refused += 1 }
+        }
+        // Those that may end are so only when they were not used for a while.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        Ok(format!("{begun} sessions, {refused} refused"))
+    })
+}
+
+/// One id for many requests, of which each would keep its place in the session.
+pub(super) fn same_id(count: usize) -> Outcome {
+    attacked(McpServerOptions::default(), |port| async move {
+        let headers = session(port).await?;
+        let mut streams = Vec::new();
+        for _ in 0..count {
+            streams.push(send(port, &headers, &call(7, "t_sleep")).await.map_err(|error| error.to_string())?);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let mut ended = 0;
+        for stream in &mut streams {
+            let mut answer = [0; 64];
+            let read = tokio::time::timeout(Duration::from_millis(1), stream.read(&mut answer)).await;
+            let refused = matches!(read, Ok(Ok(read)) if answer.get(..read).is_some_and(|text| text.starts_with(b"HTTP/1.1 5")
+                || text.starts_with(b"HTTP/1.1 429")));
+            ended += usize::from(refused);
+        }
+        if ended + 1 == count { Ok(format!("{ended} refused")) } else { Err(format!("{ended} of {count} refused")) }
+    })
+}
+
+/// Connections that send half a head.
+pub(super) fn half_open(count: usize) -> Outcome {
+    let mut options = McpServerOptions::default();
+    options.max_connections = 200;
+    options.head_timeout = Duration::from_secs(1);
+    attacked(options, |port| async move {
+        let mut streams = Vec::new();
+        for _ in 0..count {
+            let Ok(Ok(mut stream)) =
+                tokio::time::timeout(Duration::from_secs(1), TcpStream::connect(("127.0.0.1", port))).await
+            else {
+                break;
+            };
+            let _ = stream.write_all(b"POST / HTTP/1.1\r\nhost: local").await;
+            streams.push(stream);
+        }
+        let started = Instant::now();
+        let answer = post(port, "", &initialize()).await.map_err(|error| error.to_string())?;
+        Ok(format!("{} half open; {} after {:?}", streams.len(), status(&answer), started.elapsed()))
+    })
+}
+
+/// A body that comes a byte at a time.
+pub(super) fn slow_body(_: usize) -> Outcome {
+    let mut options = McpServerOptions::default();
+    options.read_timeout = Duration::from_secs(1);
+    attacked(options, |port| async move {
+        let mut stream = send(port, "expect: nothing\r\nx: y\r\n", "").await.map_err(|error| error.to_string())?;
+        let _ = stream.shutdown().await;
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.map_err(|error| error.to_string())?;
+        let head = "POST / HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n\
+                    content-type: application/json\r\ncontent-length: 1000\r\n\r\n{";
+        stream.write_all(head.as_bytes()).await.map_err(|error| error.to_string())?;
+        let mut answer = [0; 1024];
+        let read = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut answer)).await;
+        let read = read.map_err(|_| "no answer")?.map_err(|error| error.to_string())?;
+        let answer = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
+        if answer.contains(" 408 ") { Ok(status(&answer).to_owned()) } else { Err(answer) }
+    })
+}
+
+/// Results of a megabyte, for clients that read none.
+pub(super) fn unread(count: usize) -> Outcome {
+    let mut options = McpServerOptions::default();
+    options.stall_timeout = Duration::from_secs(2);
+    attacked(options, |port| async move {
+        let headers = session(port).await?;
+        let mut streams = Vec::new();
+        for number in 0..count {
+            if let Ok(stream) = send(port, &headers, &call(number + 1, "t_large")).await {
+                streams.push(stream);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        let mut refused = 0;
+        for stream in &mut streams {
+            let mut answer = [0; 12];
+            let read = stream.read(&mut answer).await.unwrap_or_default();
+            refused += usize::from(answer.get(..read) == Some(b"HTTP/1.1 503"));
+        }
+        Ok(format!("{} waited, {refused} refused", streams.len()))
+    })
+}
