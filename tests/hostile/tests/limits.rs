@@ -1,25 +1,30 @@
-//! Runs every case in a child process with the memory and the CPU time that it may have.
+//! Runs every case in a child process with the memory and the CPU time that it may have, each as a test of its name.
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use ops_tests_hostile::{Case, cases};
 
-#[test]
-fn every_case_is_held_within_its_limits() {
-    let cases = cases();
-    let mut names: Vec<&str> = cases.iter().map(|case| case.name).collect();
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // One at a time: what a case may take is counted as if it were alone.
+    arguments.test_threads = Some(1);
+    let mut trials: Vec<Trial> = cases().into_iter().map(|case| Trial::test(case.name, move || run(&case))).collect();
+    trials.push(Trial::test("no_two_cases_have_one_name", no_two_cases_have_one_name));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn no_two_cases_have_one_name() -> Result<(), Failed> {
+    let mut names: Vec<&str> = cases().iter().map(|case| case.name).collect();
     names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), cases.len(), "two cases have one name");
-    let only = std::env::var("OPS_HOSTILE_ONLY").unwrap_or_default();
-    let chosen: Vec<&Case> = cases.iter().filter(|case| case.name.contains(&only)).collect();
-    assert!(!chosen.is_empty(), "no case has `{only}` in its name");
-    let failed: Vec<String> = chosen.into_iter().filter_map(|case| run(case).err()).collect();
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(pair) => Err(pair[0].into()),
+    }
 }
 
 /// Runs a case, prints what it came to, and returns an error if it broke a limit or a promise.
-fn run(case: &Case) -> Result<(), String> {
+fn run(case: &Case) -> Result<(), Failed> {
     let output = Command::new("prlimit")
         // Memory that is written to: what is only reserved (by stacks, by arenas) does no harm.
         // The soft limits alone: a case lifts them for a server of other people that it starts.
@@ -29,10 +34,10 @@ fn run(case: &Case) -> Result<(), String> {
         .arg(env!("CARGO_BIN_EXE_hostile"))
         .arg(case.name)
         .env("RUST_BACKTRACE", "0")
-        // One arena, so that the limit counts what is used.
+        // Few arenas, so that the limit counts what is used.
         .env("MALLOC_ARENA_MAX", "2")
         .output()
-        .map_err(|error| format!("{}: cannot run `prlimit`: {error}", case.name))?;
+        .map_err(|error| format!("cannot run `prlimit`: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     println!("{}: {}", case.name, text.trim());
     if output.status.success() {
@@ -40,5 +45,6 @@ fn run(case: &Case) -> Result<(), String> {
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let last: Vec<&str> = stderr.lines().rev().take(3).collect();
-    Err(format!("{}: {}: {} {}", case.name, output.status, text.trim(), last.join(" / ")))
+    let Case { megabytes, seconds, .. } = case;
+    Err(format!("{} of {megabytes} MB and {seconds} s: {} {}", output.status, text.trim(), last.join(" / ")).into())
 }
