@@ -61,7 +61,7 @@ worker.stop().await;
 //! - **An abort** drops the running handler, and with it the calls that it makes. A caller whose future or stream is
 //!   dropped aborts.
 //! - **Identity** is attached by the transport that authenticated the caller. `identity` in a request counts only over a
-//!   link whose peer may speak for others ([`Origin::trusted`]): within a process, or from a hub that passes on calls, and
+//!   link whose peer may speak for others ([`PeerAuth::trusted`]): within a process, or from a hub that passes on calls, and
 //!   only if somebody has configured that.
 //! - **The trace** goes on: `metadata.traceparent` (W3C Trace Context) is passed to nested calls, and is the parent of a
 //!   `tracing` span on each side, in which the handler runs. A program that exports spans makes its own the child of it
@@ -139,7 +139,7 @@ pub use handler::{CallHandler, Session};
 pub use in_process::{InProcess, Worker};
 pub use pending::PendingRequests;
 pub use remote::Remote;
-pub use transport::{Facts, Link, Origin, Route, Transport, Unsent};
+pub use transport::{Link, PeerAuth, Route, Transport, TransportInfo, Unsent};
 
 /// How many items of a subscription a worker sends before the first credit.
 pub const WINDOW: u32 = 64;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use futures_util::{Stream, StreamExt, stream};
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
-use ops_runtime::call::{CallHandler, Origin};
+use ops_runtime::call::{CallHandler, PeerAuth};
 use ops_runtime::{CallError, CallOptions, Context, Identity, Registry, operation};
 use tokio::process::{Child, Command};
 
@@ -67,7 +67,7 @@ async fn hub() -> Result<(), Box<dyn Error>> {
         let token = request.headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let known = TOKENS.iter().find(|(known, _)| Some(*known) == token);
         let (_, name) = known.ok_or(StatusCode::UNAUTHORIZED)?;
-        Ok(Origin::authenticated(Identity::new(*name).with_scope("texts:read")))
+        Ok(PeerAuth::authenticated(Identity::new(*name).with_scope("texts:read")))
     });
     let server = hub.listen("127.0.0.1:0").await?;
     let url = server.url();

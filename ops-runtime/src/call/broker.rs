@@ -1,7 +1,7 @@
 //! What the transports over a broker share.
 //!
 //! Between a caller and a worker is a broker that knows neither, so each looks after itself. Workers say from time to time
-//! what they run (`link.running`), to each caller; a caller fails what nobody names for too long ([`Vigil`]), whatever may
+//! what they run (`link.running`), to each caller; a caller fails what nobody names for too long ([`Liveness`]), whatever may
 //! have been lost: the request, its worker or the answer. What a worker names and nobody waits for, is aborted. So no
 //! single message has to arrive, and nothing is kept about a call that is answered at once.
 
@@ -9,17 +9,17 @@
 #![cfg_attr(not(all(feature = "nats", feature = "redis")), allow(dead_code))]
 
 mod callers;
+mod liveness;
 mod outbox;
-mod roster;
-mod vigil;
+mod workers;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use callers::{Callers, Post};
+pub(super) use liveness::Liveness;
 pub(super) use outbox::Outbox;
-pub(super) use roster::Roster;
-pub(super) use vigil::Vigil;
+pub(super) use workers::Workers;
 
 use super::Frame;
 use super::directory::gone;

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::budget::{Budget, Limits, Share};
 use super::serve::{Task, serve};
-use super::{CallEvent, CallRequest, Frame, Link, Origin, Remote, RequestId, Unsent, WINDOW};
+use super::{CallEvent, CallRequest, Frame, Link, PeerAuth, Remote, RequestId, Unsent, WINDOW};
 use crate::run::pace::in_turns;
 use crate::run::shown;
 use crate::{Binding, CallError, OperationSpec, Registry, SpecRef, Text};
@@ -149,15 +149,15 @@ impl CallHandler {
     }
 
     /// Opens a session for a peer, whose answers go to the link. Dropping it aborts what it runs.
-    pub fn session(&self, origin: Origin, link: Arc<dyn Link>) -> Session {
-        self.session_with(origin, link, self.budget.share())
+    pub fn session(&self, auth: PeerAuth, link: Arc<dyn Link>) -> Session {
+        self.session_with(auth, link, self.budget.share())
     }
 
     /// Opens a session for a peer with a share of the budget of its own.
-    pub(super) fn session_with(&self, origin: Origin, link: Arc<dyn Link>, share: Arc<Share>) -> Session {
+    pub(super) fn session_with(&self, auth: PeerAuth, link: Arc<dyn Link>, share: Arc<Share>) -> Session {
         Session(Arc::new(Guarded(Arc::new(Peer {
             handler: self.clone(),
-            origin,
+            auth,
             link,
             share,
             running: Mutex::new(Running { tasks: HashMap::new(), closed: false }),
@@ -200,7 +200,7 @@ impl Drop for Guarded {
 /// What the tasks of a session share.
 pub(super) struct Peer {
     pub(super) handler: CallHandler,
-    pub(super) origin: Origin,
+    pub(super) auth: PeerAuth,
     pub(super) link: Arc<dyn Link>,
     share: Arc<Share>,
     running: Mutex<Running>,
@@ -373,7 +373,7 @@ impl Peer {
 
     /// Whether the peer gets all that is known of an answer.
     pub(super) fn sees_upstream(&self) -> bool {
-        self.origin.in_process || self.handler.shows_upstream
+        self.auth.in_process || self.handler.shows_upstream
     }
 
     /// What the peer may know of an error.

@@ -34,7 +34,8 @@ use super::announced::Announced;
 use super::directory::gone;
 use super::pending::WeakPending;
 use super::{
-    CallHandler, Directory, Facts, Frame, Link, Origin, PendingRequests, Remote, Route, Session, Transport, Unsent,
+    CallHandler, Directory, Frame, Link, PeerAuth, PendingRequests, Remote, Route, Session, Transport, TransportInfo,
+    Unsent,
 };
 use crate::{CallError, SpecRef};
 
@@ -56,8 +57,8 @@ impl InProcess {
     /// Serves the operations of a handler, until the worker is stopped or dropped.
     pub fn serve(&self, handler: CallHandler) -> Worker {
         let back = Arc::new(ToCaller(std::sync::OnceLock::new()));
-        let origin = Origin { in_process: true, ..Origin::trusted() };
-        let session = handler.session(origin, back.clone());
+        let auth = PeerAuth { in_process: true, ..PeerAuth::trusted() };
+        let session = handler.session(auth, back.clone());
         let pending = PendingRequests::new(Arc::new(ToWorker(session.clone())));
         let _ = back.0.set(pending.downgrade());
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,8 +95,8 @@ impl Transport for InProcess {
         workers.iter().filter_map(WeakPending::upgrade).map(|pending| pending.pending_count()).sum()
     }
 
-    fn facts(&self) -> Facts {
-        Facts::new("in-process")
+    fn info(&self) -> TransportInfo {
+        TransportInfo::new("in-process")
     }
 }
 

@@ -46,7 +46,7 @@
 //!   beyond are lost, and their calls fail with `ABORTED`. So does what exceeds the server's `max_pending`.
 //! - **Identity.** NATS knows who is connected, but does not tell of a message who has sent it. So callers are nobody, and
 //!   what they say of themselves does not count, unless a worker is told to believe
-//!   ([`NatsConfig::with_origin`]). Whoever may subscribe to `ops.call.>` may serve, whoever may publish there may call:
+//!   ([`NatsConfig::with_peer_auth`]). Whoever may subscribe to `ops.call.>` may serve, whoever may publish there may call:
 //!   use the server's permissions, which are exact, because a worker refuses a request that names another operation than
 //!   its subject.
 //! - **Discovery.** Workers announce what they serve, and every change. A caller asks all of them when it starts. A request
@@ -74,8 +74,8 @@
 
 mod caller;
 mod config;
+mod connection;
 mod subject;
-mod wire;
 mod worker;
 
 use std::fmt;
@@ -86,9 +86,9 @@ use tokio::sync::OnceCell;
 pub use config::NatsConfig;
 pub use worker::NatsWorker;
 
-use self::caller::Caller;
-use self::wire::Wire;
-use super::{CallHandler, Facts, Origin, Remote, Route, Transport};
+use self::caller::NatsCaller;
+use self::connection::Connection;
+use super::{CallHandler, PeerAuth, Remote, Route, Transport, TransportInfo};
 use crate::{CallError, SpecRef};
 
 /// A connection to a NATS server, which is made again when it is lost.
@@ -96,9 +96,9 @@ use crate::{CallError, SpecRef};
 /// A clone is the same connection. It lasts as long as a clone, a worker, or a [`Remote`] of it.
 #[derive(Clone)]
 pub struct Nats {
-    wire: Arc<Wire>,
-    origin: Origin,
-    caller: Arc<OnceCell<Arc<Caller>>>,
+    connection: Arc<Connection>,
+    auth: PeerAuth,
+    caller: Arc<OnceCell<Arc<NatsCaller>>>,
 }
 
 impl Nats {
@@ -107,8 +107,8 @@ impl Nats {
     /// # Errors
     /// `EXECUTION_ERROR` if no server can be reached, or if it refuses.
     pub async fn connect(url: &str, config: NatsConfig) -> Result<Self, CallError> {
-        let wire = Arc::new(Wire::connect(url, &config).await?);
-        Ok(Self { wire, origin: config.origin, caller: Arc::default() })
+        let connection = Arc::new(Connection::connect(url, &config).await?);
+        Ok(Self { connection, auth: config.auth, caller: Arc::default() })
     }
 
     /// A caller of what workers serve; it knows what those serve that have answered at once.
@@ -116,7 +116,7 @@ impl Nats {
     /// # Errors
     /// If the server cannot be used.
     pub async fn remote(&self) -> Result<Remote, CallError> {
-        let start = async || Caller::start(self.wire.clone()).await.map(Arc::new);
+        let start = async || NatsCaller::start(self.connection.clone()).await.map(Arc::new);
         Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
     }
 
@@ -125,12 +125,12 @@ impl Nats {
     /// # Errors
     /// If the server cannot be used.
     pub async fn serve(&self, handler: CallHandler) -> Result<NatsWorker, CallError> {
-        NatsWorker::start(self.wire.clone(), handler, self.origin.clone()).await
+        NatsWorker::start(self.connection.clone(), handler, self.auth.clone()).await
     }
 
     /// Whether there is a connection now.
     pub fn is_connected(&self) -> bool {
-        *self.wire.up.borrow()
+        *self.connection.up.borrow()
     }
 }
 
@@ -141,7 +141,7 @@ impl fmt::Debug for Nats {
 }
 
 /// The one caller of a connection.
-struct Shared(Arc<Caller>);
+struct Shared(Arc<NatsCaller>);
 
 impl Transport for Shared {
     fn route(&self, operation: &str) -> Result<Route, CallError> {
@@ -160,7 +160,7 @@ impl Transport for Shared {
         self.0.pending_count()
     }
 
-    fn facts(&self) -> Facts {
-        self.0.facts()
+    fn info(&self) -> TransportInfo {
+        self.0.info()
     }
 }

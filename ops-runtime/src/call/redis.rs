@@ -51,7 +51,7 @@
 //! - **Reconnecting.** Connections that break are made again, after 50 ms at first and up to some seconds. Calls that begin
 //!   meanwhile wait up to 10 s ([`RedisConfig::with_patience`]), or until their deadline, and fail with `ABORTED`.
 //! - **Identity.** Redis knows who is connected, but does not tell of an entry who has written it. So callers are nobody,
-//!   and what they say of themselves does not count, unless a worker is told to believe ([`RedisConfig::with_origin`]).
+//!   and what they say of themselves does not count, unless a worker is told to believe ([`RedisConfig::with_peer_auth`]).
 //!   Programs that may write the keys may call and serve; use the server's access lists, which are exact for operations, because
 //!   a worker refuses a request that names another operation than its stream. A key with our prefix that is of another
 //!   type is left alone: its operation is not served, all others are.
@@ -83,9 +83,9 @@
 
 mod caller;
 mod config;
+mod connection;
 mod entry;
 mod keys;
-mod wire;
 mod worker;
 
 use std::fmt;
@@ -98,8 +98,8 @@ use tokio::sync::OnceCell;
 pub use config::RedisConfig;
 pub use worker::RedisWorker;
 
-use self::caller::Caller;
-use super::{CallHandler, Facts, Remote, Route, Transport};
+use self::caller::RedisCaller;
+use super::{CallHandler, Remote, Route, Transport, TransportInfo};
 use crate::{CallError, SpecRef};
 
 /// A Redis server; connections are made when they are needed, and made again when they are lost.
@@ -109,7 +109,7 @@ use crate::{CallError, SpecRef};
 pub struct Redis {
     client: Client,
     config: RedisConfig,
-    caller: Arc<OnceCell<Arc<Caller>>>,
+    caller: Arc<OnceCell<Arc<RedisCaller>>>,
 }
 
 impl Redis {
@@ -121,7 +121,7 @@ impl Redis {
         // What is written is whole, so nothing is gained by waiting for more of it.
         let settings = TcpSettings::default().set_nodelay(true);
         let to = url.into_connection_info().map(|info| info.set_tcp_settings(settings));
-        let client = to.and_then(Client::open).map_err(|error| wire::refused(&error))?;
+        let client = to.and_then(Client::open).map_err(|error| connection::refused(&error))?;
         Ok(Self { client, config, caller: Arc::default() })
     }
 
@@ -130,7 +130,7 @@ impl Redis {
     /// # Errors
     /// If the server cannot be reached.
     pub async fn remote(&self) -> Result<Remote, CallError> {
-        let start = async || Caller::start(&self.client, self.config.clone()).await.map(Arc::new);
+        let start = async || RedisCaller::start(&self.client, self.config.clone()).await.map(Arc::new);
         Ok(Remote::new(Shared(self.caller.get_or_try_init(start).await?.clone())))
     }
 
@@ -150,7 +150,7 @@ impl fmt::Debug for Redis {
 }
 
 /// The one caller of a server.
-struct Shared(Arc<Caller>);
+struct Shared(Arc<RedisCaller>);
 
 impl Transport for Shared {
     fn route(&self, operation: &str) -> Result<Route, CallError> {
@@ -169,7 +169,7 @@ impl Transport for Shared {
         self.0.pending_count()
     }
 
-    fn facts(&self) -> Facts {
-        self.0.facts()
+    fn info(&self) -> TransportInfo {
+        self.0.info()
     }
 }

@@ -9,12 +9,12 @@ use tracing::Instrument;
 use super::directory::{gone, not_served};
 use super::meter::Meter;
 use super::{
-    CallEvent, CallRequest, Facts, Frame, PendingRequests, RequestId, Route, Transport, Unsent, WINDOW_BYTES, event,
-    trace,
+    CallEvent, CallRequest, Frame, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent, WINDOW_BYTES,
+    event, trace,
 };
 use crate::model::futures::BoxFuture;
 use crate::run::caller::{Target, impl_caller};
-use crate::run::handler::Takes;
+use crate::run::handler::InputForm;
 use crate::run::pipeline::Invocation;
 use crate::run::registry::check_served;
 use crate::{
@@ -90,8 +90,8 @@ impl Remote {
     }
 
     /// What the transport promises.
-    pub fn facts(&self) -> Facts {
-        self.far.transport.facts()
+    pub fn info(&self) -> TransportInfo {
+        self.far.transport.info()
     }
 
     /// The operations with this caller as their handler, ready for `registry.register_all(..)`.
@@ -163,7 +163,7 @@ impl_caller!(Remote, Remote::invoke);
 
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").field("facts", &self.facts()).field("pending", &self.pending_count()).finish()
+        f.debug_struct("Remote").field("transport", &self.info()).field("pending", &self.pending_count()).finish()
     }
 }
 
@@ -217,8 +217,8 @@ impl Endpoint for Far {
         self.call_payload(spec, Payload::Value(input), context)
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Either
+    fn input_form(&self) -> InputForm {
+        InputForm::Either
     }
 
     fn call_payload(

@@ -107,7 +107,7 @@ impl Context {
 }
 
 async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec: SpecRef, mut meter: meter::Meter) {
-    let identity = task.peer.origin.identify(request.identity.take());
+    let identity = task.peer.auth.identify(request.identity.take());
     let policy = registry.policy();
     let context = Context::received(registry, &mut request, identity);
     let deadline = context.deadline;
@@ -117,7 +117,7 @@ async fn run(mut task: Task, mut request: CallRequest, registry: Registry, spec:
     }
     let invocation = Invocation { context, policy, checked: true };
     if spec.kind == OperationKind::Subscription {
-        let window = request.window_bytes.filter(|_| !task.peer.origin.in_process);
+        let window = request.window_bytes.filter(|_| !task.peer.auth.in_process);
         let stream = Box::pin(stream(&mut task, invocation, &spec, request.input, window));
         let result = match deadline {
             // The handler's own guard rests while the subscriber takes nothing.

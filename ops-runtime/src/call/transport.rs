@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use ops_runtime::call::{CallEvent, Frame, Link, Origin, PendingRequests, CallHandler, CallRequest, Session, Unsent};
+//! use ops_runtime::call::{CallEvent, Frame, Link, PeerAuth, PendingRequests, CallHandler, CallRequest, Session, Unsent};
 //! use ops_runtime::{Handler, OperationSpec, Registration, Registry};
 //! use serde_json::{Value, json};
 //!
@@ -37,7 +37,7 @@
 //! registry.register(Registration::new(&ECHO, Handler::dynamic(|input: Value, _| async { Ok(input) })))?;
 //!
 //! let back = Arc::new(Back(Default::default()));
-//! let session = CallHandler::new(registry).session(Origin::trusted(), back.clone());
+//! let session = CallHandler::new(registry).session(PeerAuth::trusted(), back.clone());
 //! let pending = PendingRequests::new(Arc::new(There(session)));
 //! let _ = back.0.set(pending.clone());
 //!
@@ -77,7 +77,7 @@ pub trait Transport: Send + Sync + 'static {
     fn pending_count(&self) -> usize;
 
     /// What the transport promises.
-    fn facts(&self) -> Facts;
+    fn info(&self) -> TransportInfo;
 }
 
 /// The way of a request.
@@ -132,7 +132,7 @@ impl std::error::Error for Unsent {}
 /// Who a peer is, as far as the transport knows.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Origin {
+pub struct PeerAuth {
     /// Whoever the transport authenticated.
     pub identity: Option<Arc<Identity>>,
     /// Whether the peer may say in whose name it calls, as a hub does that passes on the calls of others.
@@ -143,7 +143,7 @@ pub struct Origin {
     pub(crate) in_process: bool,
 }
 
-impl Origin {
+impl PeerAuth {
     /// A peer of which nothing is known: whatever it says of itself does not count, nor what it announces.
     pub fn anonymous() -> Self {
         Self::default()
@@ -182,7 +182,7 @@ impl Origin {
 /// What a transport promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Facts {
+pub struct TransportInfo {
     /// Its name, such as `websocket`.
     pub name: &'static str,
     /// The largest message it carries, in bytes, with everything around the input or the output; none if there is no
@@ -192,7 +192,7 @@ pub struct Facts {
     pub answers_survive: Duration,
 }
 
-impl Facts {
+impl TransportInfo {
     /// The promises of a transport that carries anything, for as long as both sides are there.
     pub fn new(name: &'static str) -> Self {
         Self { name, max_message: None, answers_survive: Duration::ZERO }

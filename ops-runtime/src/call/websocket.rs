@@ -50,7 +50,7 @@
 //! - **Heartbeats.** Either side pings a peer that has been silent for 15 s, and gives it up after 45 s
 //!   ([`WebSocketConfig::with_heartbeat`]).
 //! - **Identity.** The hub authenticates at the handshake ([`Hub::with_authentication`]). What a spoke says of its callers
-//!   does not count, unless its [`Origin`](crate::call::Origin) says so; nor does what the hub says to a spoke, unless the
+//!   does not count, unless its [`PeerAuth`](crate::call::PeerAuth) says so; nor does what the hub says to a spoke, unless the
 //!   spoke is configured to trust it ([`WebSocketConfig::trusting_hub`]).
 //! - **Discovery.** Both sides announce what they serve when they connect, and every change. What nobody serves fails with
 //!   `OPERATION_NOT_FOUND` at once.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::media::{Form, charset, form, is_range};
 use super::{RequestBody, invalid, pointer, style};
-use crate::model::body::handover::Parcels;
+use crate::model::body::handover::Attachments;
 use crate::model::media::{Media, essence};
 use crate::{Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
@@ -42,7 +42,7 @@ pub(super) struct Encoded {
 pub(super) struct Input<'a> {
     pub(super) spec: &'a OperationSpec,
     pub(super) members: &'a Map<String, Value>,
-    pub(super) bodies: &'a Parcels,
+    pub(super) bodies: &'a Attachments,
 }
 
 impl Input<'_> {

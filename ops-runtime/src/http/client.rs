@@ -14,7 +14,7 @@ use super::media::Described;
 use super::request::encode;
 use super::response;
 use super::send::{Label, limited};
-use crate::model::body::handover::Parcels;
+use crate::model::body::handover::Attachments;
 use crate::model::futures::BoxFuture;
 use crate::run::context::{deadline_after, earlier};
 use crate::{
@@ -94,7 +94,7 @@ impl Remote {
     /// The exchange of a call, ready to be run.
     fn exchange(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<Exchange, CallError> {
         let binding = spec.http().ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))?;
-        let none = Parcels::default();
+        let none = Attachments::default();
         let bodies = context.extra.as_ref().map_or(&none, |extra| &extra.bodies);
         let settings = self.0.settings.clone();
         let request = encode(spec, binding, &settings, input, bodies)?;

@@ -16,7 +16,7 @@ use super::send::request;
 use super::settings::Settings;
 use super::{RequestBody, invalid, media, pointer, server, style};
 use crate::model::binding::is_reserved_header;
-use crate::model::body::handover::Parcels;
+use crate::model::body::handover::Attachments;
 use crate::{CallError, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ pub(super) fn encode(
     binding: &HttpBinding,
     settings: &Settings,
     input: &Value,
-    bodies: &Parcels,
+    bodies: &Attachments,
 ) -> Result<Request<RequestBody>, CallError> {
     let empty = Map::new();
     let members = match input {

@@ -2,11 +2,11 @@
 
 mod caller;
 mod catalog;
+mod interceptor;
 mod link;
 mod session;
 mod start;
 mod stdio;
-mod wire;
 
 #[cfg(feature = "mcp-auth")]
 mod auth;
@@ -218,7 +218,7 @@ impl McpClient {
 
     /// How many requests the server has not answered yet.
     pub fn in_flight(&self) -> usize {
-        lock(&self.remote.0.link).session().map_or(0, |session| session.wire.pending())
+        lock(&self.remote.0.link).session().map_or(0, |session| session.interceptor.pending())
     }
 
     /// Ends the connection; a child process is told to exit, and made to if it does not. Calls that are under way fail, as

@@ -54,16 +54,16 @@
 //! may not call are not listed for them; called in spite of that, they answer `ACCESS_DENIED`.
 
 mod call;
-mod caller;
-mod catalogue;
 mod handler;
 mod http;
 mod limits;
 mod listen;
 mod name;
 mod peer;
+mod principal;
 mod result;
 mod schema;
+mod served;
 mod sessions;
 mod tool;
 
@@ -81,10 +81,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use self::http::{McpBody, McpService, Unauthorized};
 pub use self::peer::McpPeer;
 
-use self::caller::Caller;
-use self::catalogue::{Cache, Catalogue, Filter};
 use self::handler::Connection;
 use self::peer::States;
+use self::principal::Principal;
+use self::served::{Cache, Filter, ServedTools};
 use self::tool::Served;
 use crate::{Identity, OperationSpec, Registry};
 
@@ -299,12 +299,12 @@ impl McpServer {
 }
 
 impl Shared {
-    fn catalogue(&self) -> Arc<Catalogue> {
+    fn served(&self) -> Arc<ServedTools> {
         self.cache.with(&self.registry, &self.filters, Arc::clone)
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Served>> {
-        self.cache.with(&self.registry, &self.filters, |catalogue| catalogue.find(name).cloned())
+        self.cache.with(&self.registry, &self.filters, |served| served.find(name).cloned())
     }
 
     fn info(&self) -> ServerConfig {
@@ -316,18 +316,18 @@ impl Shared {
     }
 
     /// Who sent a request: over HTTP, whoever the service found.
-    fn caller(&self, extensions: &Extensions) -> Caller {
-        let remote = extensions.get::<Parts>().map(|parts| parts.extensions.get::<Caller>().cloned());
+    fn caller(&self, extensions: &Extensions) -> Principal {
+        let remote = extensions.get::<Parts>().map(|parts| parts.extensions.get::<Principal>().cloned());
         match (remote, &self.identity) {
-            (Some(caller), _) => caller.unwrap_or(Caller::Checked(None)),
-            (None, Some(identity)) => Caller::Checked(Some(identity.clone())),
-            (None, None) => Caller::Owner,
+            (Some(caller), _) => caller.unwrap_or(Principal::Checked(None)),
+            (None, Some(identity)) => Principal::Checked(Some(identity.clone())),
+            (None, None) => Principal::Owner,
         }
     }
 
     /// Who sends HTTP requests that nobody authenticates.
-    fn remote_caller(&self) -> Caller {
-        Caller::Checked(self.identity.clone())
+    fn remote_caller(&self) -> Principal {
+        Principal::Checked(self.identity.clone())
     }
 }
 

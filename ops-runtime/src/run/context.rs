@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::model::body::handover::Parcels;
+use crate::model::body::handover::Attachments;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::extensions::Extensions;
 use crate::{CallError, Env, Identity, Progress, ProgressSink, Registry};
@@ -206,7 +206,7 @@ pub(crate) struct Extra {
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) trusted: bool,
     /// The bodies of the input, for an endpoint that sends them as they are.
-    pub(crate) bodies: Parcels,
+    pub(crate) bodies: Attachments,
     /// Whether the caller takes a body as it comes.
     pub(crate) streams_output: bool,
     pub(crate) extensions: Extensions,
@@ -220,7 +220,7 @@ impl Context {
     }
 
     /// The same call with the bodies of its input, to an endpoint that streams them.
-    pub(crate) fn with_bodies(mut self, bodies: Parcels, streams_output: bool) -> Self {
+    pub(crate) fn with_bodies(mut self, bodies: Attachments, streams_output: bool) -> Self {
         if streams_output || !bodies.is_empty() {
             let extra = Arc::make_mut(self.extra.get_or_insert_default());
             (extra.bodies, extra.streams_output) = (bodies, streams_output);
@@ -259,7 +259,7 @@ impl Context {
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
             progress: options.progress,
             trusted: !named,
-            bodies: Parcels::default(),
+            bodies: Attachments::default(),
             streams_output: false,
             extensions: inherited.extensions.with(options.extensions),
         };

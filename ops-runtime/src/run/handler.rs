@@ -75,7 +75,7 @@ impl PartialEq for Payload {
 /// What an endpoint makes of an input that is JSON of either form.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum InputForm {
     /// A value: text is parsed first.
     Value,
     /// The operation's own types, which stand for its schemas: neither input nor output need be checked against them.
@@ -114,8 +114,8 @@ pub trait Endpoint: Send + Sync + 'static {
 
     /// What becomes of the input in [`call_payload`](Self::call_payload).
     #[doc(hidden)]
-    fn takes(&self) -> Takes {
-        Takes::Value
+    fn input_form(&self) -> InputForm {
+        InputForm::Value
     }
 
     /// Runs a query or a mutation whose input is JSON of either form.
@@ -362,8 +362,8 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         }
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Types
+    fn input_form(&self) -> InputForm {
+        InputForm::Types
     }
 
     fn call_payload(

@@ -16,10 +16,10 @@ use serde_core::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::model::body::handover::{self, Parcels};
+use crate::model::body::handover::{self, Attachments};
 use crate::model::futures::BoxStream;
 use crate::record::DecodeError;
-use crate::run::handler::{Payload, PayloadStream, Takes, Typed, TypedCall, TypedStream};
+use crate::run::handler::{InputForm, Payload, PayloadStream, Typed, TypedCall, TypedStream};
 use crate::run::registry::Entry;
 use crate::{
     Body, Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationSpec, OutputPolicy,
@@ -214,7 +214,7 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<O
     entry.check_type(&Typed::of::<Op>())?;
     check_typed_input::<Op>(entry, handler, &input)?;
     let policy = call.policy;
-    if handler.erased.takes() != Takes::Value {
+    if handler.erased.input_form() != InputForm::Value {
         let (text, limits) = (to_text(&input)?, call.limits());
         let start = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
         return Ok(Execution::Erased(Guard::start(limits, start)?, entry.clone(), policy));
@@ -241,9 +241,9 @@ fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op
 }
 
 /// An input as JSON, and the bodies in it if the handler takes them as they are.
-fn hand_over<T: Serialize>(handler: &Handler, input: &T) -> Result<(Value, Parcels), CallError> {
+fn hand_over<T: Serialize>(handler: &Handler, input: &T) -> Result<(Value, Attachments), CallError> {
     if !handler.erased.streams_bodies() {
-        return Ok((to_value(input)?, Parcels::default()));
+        return Ok((to_value(input)?, Attachments::default()));
     }
     let (value, bodies) = handover::scoped(|| to_value(input));
     Ok((value?, bodies))
@@ -310,7 +310,7 @@ fn start_dynamic(
 pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<ResponseEnvelope<Payload>, CallError> {
     let policy = call.policy;
     let entry = call.context.registry.table().get(id).cloned().ok_or_else(|| not_found(id, "operation not found"))?;
-    let (guard, checked) = start_served(call, &entry, input, |takes| takes != Takes::Value)?;
+    let (guard, checked) = start_served(call, &entry, input, |form| form != InputForm::Value)?;
     let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
     if checked {
         return Ok(envelope);
@@ -330,7 +330,7 @@ pub(crate) async fn answer(
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let policy = call.policy;
     let own = entry.spec.http().is_none() && entry.spec.mcp().is_none();
-    let (guard, checked) = start_served(call, entry, Payload::Value(input), |takes| own && takes == Takes::Types)?;
+    let (guard, checked) = start_served(call, entry, Payload::Value(input), |form| own && form == InputForm::Types)?;
     let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
     if checked {
         let ResponseEnvelope { data, meta, warnings } = envelope;
@@ -349,10 +349,10 @@ fn start_served(
     mut call: Invocation,
     entry: &Arc<Entry>,
     input: Payload,
-    is_trusted: impl FnOnce(Takes) -> bool,
+    is_trusted: impl FnOnce(InputForm) -> bool,
 ) -> Result<Started, CallError> {
     let (entry, handler) = call.admit(&entry.spec.id, Some(entry))?;
-    let by_type = is_trusted(handler.erased.takes()) && call.policy != OutputPolicy::Strict;
+    let by_type = is_trusted(handler.erased.input_form()) && call.policy != OutputPolicy::Strict;
     if by_type && entry.schemas.input_is_its_type() {
         let limits = call.limits();
         let start = || handler.erased.call_payload(&entry.spec, input, call.context);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ops_runtime::Identity;
 use ops_runtime::call::nats::{Nats, NatsConfig, NatsWorker};
-use ops_runtime::call::{CallHandler, Origin, Remote};
+use ops_runtime::call::{CallHandler, PeerAuth, Remote};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Working, eventually};
@@ -16,7 +16,7 @@ use crate::servers::{Remotely, Server};
 /// Quicker than usual, and still slow enough for a busy machine.
 pub(crate) fn config(lost_after: Duration) -> NatsConfig {
     NatsConfig::new()
-        .with_origin(Origin::trusted())
+        .with_peer_auth(PeerAuth::trusted())
         .with_heartbeat(Duration::from_millis(200))
         .with_lost_after(lost_after)
 }

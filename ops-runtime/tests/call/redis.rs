@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ops_runtime::Identity;
 use ops_runtime::call::redis::{Redis, RedisConfig, RedisWorker};
-use ops_runtime::call::{CallHandler, Origin, Remote};
+use ops_runtime::call::{CallHandler, PeerAuth, Remote};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Working, eventually};
@@ -17,7 +17,7 @@ use crate::servers::{Remotely, Server};
 /// Quicker than usual, and still slow enough for a busy machine.
 pub(crate) fn config(lost_after: Duration) -> RedisConfig {
     RedisConfig::new()
-        .with_origin(Origin::trusted())
+        .with_peer_auth(PeerAuth::trusted())
         .with_heartbeat(Duration::from_millis(200))
         .with_lost_after(lost_after)
         .with_answers_survive(Duration::from_secs(6))
@@ -137,7 +137,7 @@ async fn anybody_can_ask_and_nobody_can_lie() {
     // A worker that believes nobody.
     let worker = Redis::new(
         &format!("redis://{}", server.address()),
-        config(Duration::from_secs(3)).with_origin(Origin::anonymous()),
+        config(Duration::from_secs(3)).with_peer_auth(PeerAuth::anonymous()),
     )
     .unwrap();
     let worker = worker.serve(CallHandler::new(registry(&probe))).await.unwrap();

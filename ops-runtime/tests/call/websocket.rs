@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
-use ops_runtime::call::{CallHandler, Origin, Remote};
+use ops_runtime::call::{CallHandler, PeerAuth, Remote};
 use ops_runtime::{Identity, Registry};
 
 use crate::harness::{Harness, Working, ann};
@@ -16,8 +16,8 @@ pub(crate) fn hub() -> Hub {
     Hub::new(CallHandler::new(Registry::new())).with_max_message(MAX_MESSAGE).with_authentication(
         |request| async move {
             match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
-                Some("Bearer ann") => Ok(Origin::authenticated(ann())),
-                Some("Bearer worker") => Ok(Origin::anonymous().serving(true)),
+                Some("Bearer ann") => Ok(PeerAuth::authenticated(ann())),
+                Some("Bearer worker") => Ok(PeerAuth::anonymous().serving(true)),
                 _ => Err(axum::http::StatusCode::UNAUTHORIZED),
             }
         },

@@ -32,8 +32,8 @@ async fn serve() -> Served {
         .with_heartbeat(Duration::from_millis(300))
         .with_authentication(|request| async move {
             match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
-                Some("Bearer ann") => Ok(ops_runtime::call::Origin::authenticated(ann())),
-                Some("Bearer nobody") => Ok(ops_runtime::call::Origin::anonymous()),
+                Some("Bearer ann") => Ok(ops_runtime::call::PeerAuth::authenticated(ann())),
+                Some("Bearer nobody") => Ok(ops_runtime::call::PeerAuth::anonymous()),
                 _ => Err(axum::http::StatusCode::UNAUTHORIZED),
             }
         });

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{
-    CallHandler, CallRequest, Facts, Frame, InProcess, Link, PendingRequests, Remote, Route, Transport, Unsent,
+    CallHandler, CallRequest, TransportInfo, Frame, InProcess, Link, PendingRequests, Remote, Route, Transport, Unsent,
 };
 use ops_runtime::{CallError, Handler, OperationKind, OperationSpec, Registration, Registry, SpecRef};
 use serde_json::{Value, json};
@@ -66,8 +66,8 @@ impl Transport for Silence {
         self.0.pending_count()
     }
 
-    fn facts(&self) -> Facts {
-        Facts::new("silence")
+    fn info(&self) -> TransportInfo {
+        TransportInfo::new("silence")
     }
 }
 

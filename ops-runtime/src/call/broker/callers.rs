@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::call::{CallEvent, CallHandler, Frame, Link, Malformed, Origin, RequestId, Session, Unsent};
+use crate::call::{CallEvent, CallHandler, Frame, Link, Malformed, PeerAuth, RequestId, Session, Unsent};
 use crate::{BoxFuture, CallError, ErrorCode};
 
 /// How many requests a message names.
@@ -34,12 +34,12 @@ pub(crate) trait Post: Send + Sync + 'static {
 /// The callers for which a worker runs something.
 pub(crate) struct Callers {
     handler: CallHandler,
-    origin: Origin,
+    auth: PeerAuth,
     post: Arc<dyn Post>,
-    table: Mutex<HashMap<Arc<str>, Caller>>,
+    table: Mutex<HashMap<Arc<str>, Known>>,
 }
 
-struct Caller {
+struct Known {
     session: Session,
     link: Arc<ToCaller>,
     /// Since when nothing has reached it, and whether that was so at the last heartbeat.
@@ -48,11 +48,11 @@ struct Caller {
 }
 
 impl Callers {
-    pub(crate) fn new(handler: CallHandler, origin: Origin, post: Arc<dyn Post>) -> Self {
-        Self { handler, origin, post, table: Mutex::default() }
+    pub(crate) fn new(handler: CallHandler, auth: PeerAuth, post: Arc<dyn Post>) -> Self {
+        Self { handler, auth, post, table: Mutex::default() }
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Caller>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<Arc<str>, Known>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,7 +71,7 @@ impl Callers {
             let address: Arc<str> = caller.into();
             table.insert(address.clone(), self.caller(address));
         }
-        let Some(Caller { session, link, .. }) = table.get(caller) else { return };
+        let Some(Known { session, link, .. }) = table.get(caller) else { return };
         // Under the lock, so that the session is not forgotten in between.
         link.started(&request_id);
         let (session, link) = (session.clone(), link.clone());
@@ -83,7 +83,7 @@ impl Callers {
         }
     }
 
-    fn caller(&self, address: Arc<str>) -> Caller {
+    fn caller(&self, address: Arc<str>) -> Known {
         let link = Arc::new(ToCaller {
             listens: self.post.listens(&address),
             address,
@@ -92,8 +92,8 @@ impl Callers {
             running: Mutex::default(),
             news: AtomicBool::new(false),
         });
-        let session = self.handler.session(self.origin.clone(), link.clone());
-        Caller { session, link, unreachable: None, lately: false }
+        let session = self.handler.session(self.auth.clone(), link.clone());
+        Known { session, link, unreachable: None, lately: false }
     }
 
     /// Tells a caller that its message cannot be read, if it says which request it is about.
@@ -118,7 +118,7 @@ impl Callers {
             if all {
                 table.retain(|_, caller| caller.session.running() > 0 || caller.link.is_running());
             }
-            let named = |caller: &&Caller| all || caller.link.news.load(Ordering::Relaxed);
+            let named = |caller: &&Known| all || caller.link.news.load(Ordering::Relaxed);
             table.values().filter(named).map(|caller| caller.link.clone()).collect()
         };
         links.iter().for_each(|link| link.name(all));

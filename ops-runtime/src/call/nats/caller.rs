@@ -9,47 +9,47 @@ use futures_util::StreamExt;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::connection::Connection;
 use super::subject;
-use super::wire::Wire;
-use crate::call::broker::{Roster, Vigil, decode, until_up};
+use crate::call::broker::{Liveness, Workers, decode, until_up};
 use crate::call::directory::{gone, not_served};
 use crate::call::heard::Heard;
-use crate::call::{CallEvent, Facts, Frame, Link, PendingRequests, RequestId, Route, Transport, Unsent};
+use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
 use crate::{BoxFuture, CallError, SpecRef};
 
 /// For how long no more workers have to answer until it is known what is served.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// A caller of what workers serve.
-pub(super) struct Caller {
+pub(super) struct NatsCaller {
     shared: Arc<Shared>,
     _tasks: [AbortOnDropHandle<()>; 3],
 }
 
 struct Shared {
-    wire: Arc<Wire>,
+    connection: Arc<Connection>,
     inbox: String,
     pending: PendingRequests,
-    vigil: Arc<Vigil>,
-    roster: Roster,
+    liveness: Arc<Liveness>,
+    workers: Workers,
     /// Told whenever a worker has said all that it serves, or nobody was there to say so.
     heard: watch::Sender<()>,
 }
 
-impl Caller {
-    pub(super) async fn start(wire: Arc<Wire>) -> Result<Self, CallError> {
-        let inbox = subject::inbox(&wire.client.new_inbox());
-        let vigil = Arc::new(Vigil::default());
-        let answers = wire.subscribe(format!("{inbox}.*")).await?;
-        let announcements = wire.subscribe(subject::announcements(&wire.prefix)).await?;
-        let link = ToWorkers { wire: wire.clone(), inbox: inbox.clone(), vigil: vigil.clone() };
+impl NatsCaller {
+    pub(super) async fn start(connection: Arc<Connection>) -> Result<Self, CallError> {
+        let inbox = subject::inbox(&connection.client.new_inbox());
+        let liveness = Arc::new(Liveness::default());
+        let answers = connection.subscribe(format!("{inbox}.*")).await?;
+        let announcements = connection.subscribe(subject::announcements(&connection.prefix)).await?;
+        let link = ToWorkers { connection: connection.clone(), inbox: inbox.clone(), liveness: liveness.clone() };
         let shared = Arc::new(Shared {
             pending: PendingRequests::new(Arc::new(link)),
-            vigil,
-            roster: Roster::new(wire.max_announced),
+            liveness,
+            workers: Workers::new(connection.max_announced),
             heard: watch::Sender::new(()),
             inbox,
-            wire,
+            connection,
         });
         let tasks = [
             tokio::spawn(read_answers(shared.clone(), answers)),
@@ -61,34 +61,34 @@ impl Caller {
     }
 }
 
-impl Transport for Caller {
+impl Transport for NatsCaller {
     fn route(&self, _: &str) -> Result<Route, CallError> {
         // Whether somebody serves it, the server knows best.
-        let wire = &self.shared.wire;
-        if *wire.up.borrow() {
+        let connection = &self.shared.connection;
+        if *connection.up.borrow() {
             return Ok(Route::To(self.shared.pending.clone()));
         }
-        Ok(Route::Wait(until_up(wire.up.clone(), wire.pace.patience)))
+        Ok(Route::Wait(until_up(connection.up.clone(), connection.pace.patience)))
     }
 
     fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.shared.roster.spec(operation)
+        self.shared.workers.spec(operation)
     }
 
     fn list(&self) -> Vec<SpecRef> {
-        self.shared.roster.list()
+        self.shared.workers.list()
     }
 
     fn pending_count(&self) -> usize {
         self.shared.pending.pending_count()
     }
 
-    fn facts(&self) -> Facts {
-        Facts::new("nats").with_max_message(self.shared.wire.client.max_payload())
+    fn info(&self) -> TransportInfo {
+        TransportInfo::new("nats").with_max_message(self.shared.connection.client.max_payload())
     }
 }
 
-impl Drop for Caller {
+impl Drop for NatsCaller {
     fn drop(&mut self) {
         self.shared.pending.close(&gone("the caller's connection is gone"));
     }
@@ -97,14 +97,14 @@ impl Drop for Caller {
 impl Shared {
     /// Asks all workers, or one, what they serve.
     fn ask(&self, subject: String) {
-        self.wire.publish(subject, Some(format!("{}.discover", self.inbox)), "");
+        self.connection.publish(subject, Some(format!("{}.discover", self.inbox)), "");
     }
 
     /// Finds out what is served: all that workers say until they have been quiet for a while.
     async fn settle(&self) {
         let mut heard = self.heard.subscribe();
-        self.ask(subject::discovery(&self.wire.prefix));
-        let mut patience = self.wire.pace.lost_after;
+        self.ask(subject::discovery(&self.connection.prefix));
+        let mut patience = self.connection.pace.lost_after;
         while tokio::time::timeout(patience, heard.changed()).await.is_ok() {
             patience = QUIET;
         }
@@ -112,7 +112,7 @@ impl Shared {
 
     /// The worker that says something, with its connection and the number of what it says.
     fn worker_of<'a>(&self, message: &'a Message) -> Option<(&'a str, u64)> {
-        let parsed = subject::parse_control(&self.wire.prefix, message.reply.as_ref()?.as_str());
+        let parsed = subject::parse_control(&self.connection.prefix, message.reply.as_ref()?.as_str());
         parsed.map(|(worker, number, _)| (worker, number))
     }
 
@@ -130,14 +130,14 @@ impl Shared {
         match frame {
             Frame::Event(event) => {
                 let (worker, number) = self.worker_of(message).unzip();
-                self.vigil.receive(&self.pending, worker, number, event);
+                self.liveness.receive(&self.pending, worker, number, event);
             }
             Frame::Running { request_ids } => {
                 let Some((worker, _)) = self.worker_of(message) else { return };
-                let unknown = self.vigil.running(&self.pending, &worker.into(), request_ids);
+                let unknown = self.liveness.running(&self.pending, &worker.into(), request_ids);
                 for request_id in unknown {
-                    let subject = subject::control(&self.wire.prefix, worker, 0, &self.inbox);
-                    let _ = self.wire.send(subject, None, &CallEvent::Aborted { request_id }.into());
+                    let subject = subject::control(&self.connection.prefix, worker, 0, &self.inbox);
+                    let _ = self.connection.send(subject, None, &CallEvent::Aborted { request_id }.into());
                 }
             }
             _ => {}
@@ -157,7 +157,9 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
                 shared.heard.send_replace(());
             }
             (id, Some(StatusCode::NO_RESPONDERS)) => {
-                shared.pending.emit_error(&RequestId::from(id), nobody(message.headers.as_ref(), &shared.wire.prefix));
+                shared
+                    .pending
+                    .emit_error(&RequestId::from(id), nobody(message.headers.as_ref(), &shared.connection.prefix));
             }
             (_, Some(_)) => {}
             ("discover", None) => {
@@ -168,7 +170,7 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
                 };
                 let worker = subject::name(worker);
                 // Those that never come to an end are forgotten.
-                let limit = shared.wire.max_announced;
+                let limit = shared.connection.max_announced;
                 if parts.len() > 1_000 || parts.values().map(Heard::bytes).sum::<usize>() > limit.saturating_mul(4) {
                     parts.clear();
                 }
@@ -178,7 +180,7 @@ async fn read_answers(shared: Arc<Shared>, mut inbox: Subscriber) {
                 }
                 if !said.more {
                     let specs = parts.remove(worker).unwrap_or_default();
-                    shared.roster.replace(worker, specs.specs().cloned().collect());
+                    shared.workers.replace(worker, specs.specs().cloned().collect());
                     shared.heard.send_replace(());
                 }
             }
@@ -192,17 +194,17 @@ async fn read_announcements(shared: Arc<Shared>, mut announcements: Subscriber) 
     while let Some(message) = announcements.next().await {
         if let (Some((worker, _)), Ok(Some(Frame::Announce(said)))) =
             (shared.worker_of(&message), decode(&message.payload))
-            && !shared.roster.announce(subject::name(worker), said)
+            && !shared.workers.announce(subject::name(worker), said)
         {
-            shared.ask(subject::control(&shared.wire.prefix, worker, 0, "discover"));
+            shared.ask(subject::control(&shared.connection.prefix, worker, 0, "discover"));
         }
     }
 }
 
 /// Gives up what has been silent for too long.
 async fn watch(shared: Arc<Shared>) {
-    let (wire, mut up) = (&shared.wire, shared.wire.up.clone());
-    let mut beat = tokio::time::interval(wire.pace.heartbeat);
+    let (connection, mut up) = (&shared.connection, shared.connection.up.clone());
+    let mut beat = tokio::time::interval(connection.pace.heartbeat);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut was_up = true;
     loop {
@@ -213,15 +215,15 @@ async fn watch(shared: Arc<Shared>) {
         let is_up = *up.borrow_and_update();
         if is_up && !was_up {
             shared.pending.fail_subscriptions(&gone("the connection was lost, and items may be"));
-            shared.ask(subject::discovery(&wire.prefix));
+            shared.ask(subject::discovery(&connection.prefix));
         }
         if is_up && was_up {
-            shared.roster.expire(wire.pace.lost_after);
+            shared.workers.expire(connection.pace.lost_after);
         } else {
-            shared.roster.pardon();
+            shared.workers.pardon();
         }
         was_up = is_up;
-        for id in shared.vigil.silent(&shared.pending, wire.pace.lost_after) {
+        for id in shared.liveness.silent(&shared.pending, connection.pace.lost_after) {
             let message = "no worker says that it runs the call: the request, its worker or the answer is lost";
             shared.pending.emit_error(&id, gone(message));
         }
@@ -237,30 +239,32 @@ fn nobody(headers: Option<&HeaderMap>, prefix: &str) -> CallError {
 
 /// The link to whoever serves an operation.
 struct ToWorkers {
-    wire: Arc<Wire>,
+    connection: Arc<Connection>,
     inbox: String,
-    vigil: Arc<Vigil>,
+    liveness: Arc<Liveness>,
 }
 
 impl Link for ToWorkers {
     fn send(&self, frame: Frame) -> Result<(), Unsent> {
         match &frame {
             Frame::Event(CallEvent::Requested(request)) => {
-                let subject = subject::of_operation(&self.wire.prefix, &request.operation_id);
+                let subject = subject::of_operation(&self.connection.prefix, &request.operation_id);
                 let reply = format!("{}.{}", self.inbox, &*request.request_id);
-                self.wire.send(subject, Some(reply), &frame)
+                self.connection.send(subject, Some(reply), &frame)
             }
             // Who runs a request that was given up early is not known yet: it will be told when it says so.
-            frame => match frame.request_id().and_then(|id| self.vigil.worker_of(id)) {
-                Some(worker) => {
-                    self.wire.send(subject::control(&self.wire.prefix, &worker, 0, &self.inbox), None, frame)
-                }
+            frame => match frame.request_id().and_then(|id| self.liveness.worker_of(id)) {
+                Some(worker) => self.connection.send(
+                    subject::control(&self.connection.prefix, &worker, 0, &self.inbox),
+                    None,
+                    frame,
+                ),
                 None => Ok(()),
             },
         }
     }
 
     fn ready(&self) -> Option<BoxFuture<'static, ()>> {
-        self.wire.ready()
+        self.connection.ready()
     }
 }

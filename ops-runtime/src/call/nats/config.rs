@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::call::Origin;
+use crate::call::PeerAuth;
 use crate::call::broker::Pace;
 use crate::call::heard::MAX_ANNOUNCED;
 
@@ -20,7 +20,7 @@ use crate::call::heard::MAX_ANNOUNCED;
 pub struct NatsConfig {
     pub(super) prefix: String,
     pub(super) login: Login,
-    pub(super) origin: Origin,
+    pub(super) auth: PeerAuth,
     pub(super) pace: Pace,
     pub(super) max_announced: usize,
 }
@@ -38,7 +38,7 @@ impl NatsConfig {
         Self {
             prefix: "ops".to_owned(),
             login: Login::None,
-            origin: Origin::anonymous(),
+            auth: PeerAuth::anonymous(),
             pace: Pace::default(),
             max_announced: MAX_ANNOUNCED,
         }
@@ -67,11 +67,11 @@ impl NatsConfig {
 
     /// Who callers are for the workers of this process, for all that can reach the broker: nobody known by default.
     ///
-    /// [`Origin::trusted`] believes callers in whose name they call; the server's permissions have to see to it that only
+    /// [`PeerAuth::trusted`] believes callers in whose name they call; the server's permissions have to see to it that only
     /// those publish requests that may.
     #[must_use]
-    pub fn with_origin(mut self, origin: Origin) -> Self {
-        self.origin = origin;
+    pub fn with_peer_auth(mut self, auth: PeerAuth) -> Self {
+        self.auth = auth;
         self
     }
 
@@ -125,7 +125,7 @@ impl fmt::Debug for NatsConfig {
         f.debug_struct("NatsConfig")
             .field("prefix", &self.prefix)
             .field("login", &login)
-            .field("origin", &self.origin)
+            .field("peers", &self.auth)
             .field("pace", &self.pace)
             .finish()
     }

@@ -13,11 +13,11 @@ use futures_util::stream::select;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::connection::Connection;
 use super::subject;
-use super::wire::Wire;
 use crate::call::announced::Announced;
 use crate::call::broker::{Callers, FIRST_WORD, Post, decode, unique_id};
-use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Origin, RequestId, Unsent};
+use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, PeerAuth, RequestId, Unsent};
 use crate::{BoxFuture, CallError, OperationSpec, Text};
 
 /// From how many bytes on a request is read beside the others.
@@ -53,7 +53,7 @@ struct Listening {
 }
 
 struct Shared {
-    wire: Arc<Wire>,
+    connection: Arc<Connection>,
     id: Arc<str>,
     handler: CallHandler,
     callers: Callers,
@@ -63,14 +63,18 @@ struct Shared {
 }
 
 impl NatsWorker {
-    pub(super) async fn start(wire: Arc<Wire>, handler: CallHandler, origin: Origin) -> Result<Self, CallError> {
+    pub(super) async fn start(
+        connection: Arc<Connection>,
+        handler: CallHandler,
+        auth: PeerAuth,
+    ) -> Result<Self, CallError> {
         let id = unique_id();
-        let post = Arc::new(ToCallers { wire: wire.clone(), id: id.clone() });
-        let control = wire.subscribe(format!("{}.worker.{id}.>", wire.prefix)).await?;
-        let discovery = wire.subscribe(subject::discovery(&wire.prefix)).await?;
-        let callers = Callers::new(handler.clone(), origin, post);
+        let post = Arc::new(ToCallers { connection: connection.clone(), id: id.clone() });
+        let control = connection.subscribe(format!("{}.worker.{id}.>", connection.prefix)).await?;
+        let discovery = connection.subscribe(subject::discovery(&connection.prefix)).await?;
+        let callers = Callers::new(handler.clone(), auth, post);
         let shared =
-            Arc::new(Shared { wire, id, handler, callers, announced: Mutex::default(), reading: Arc::default() });
+            Arc::new(Shared { connection, id, handler, callers, announced: Mutex::default(), reading: Arc::default() });
         let tasks = [tokio::spawn(listen(shared.clone(), control, discovery)), tokio::spawn(pulse(shared.clone()))];
         let worker = Self { shared, operations: Default::default(), _tasks: tasks.map(AbortOnDropHandle::new) };
         worker.announce().await?;
@@ -88,8 +92,10 @@ impl NatsWorker {
         // Announced when requests are taken, and withdrawn before they are not.
         for spec in &change.add {
             if !operations.contains_key(&spec.id) {
-                let subscriber =
-                    shared.wire.subscribe_as_one(subject::of_operation(&shared.wire.prefix, &spec.id)).await?;
+                let subscriber = shared
+                    .connection
+                    .subscribe_as_one(subject::of_operation(&shared.connection.prefix, &spec.id))
+                    .await?;
                 let stop = CancellationToken::new();
                 let task = tokio::spawn(take(shared.clone(), spec.id.clone(), subscriber, stop.clone()));
                 let listening = Listening { stop, task: AbortOnDropHandle::new(task) };
@@ -98,7 +104,7 @@ impl NatsWorker {
         }
         let removed: Vec<_> = change.remove.iter().filter_map(|id| operations.remove(id)).collect();
         drop(operations);
-        shared.say(change, &subject::announcements(&shared.wire.prefix));
+        shared.say(change, &subject::announcements(&shared.connection.prefix));
         shared.finish(removed).await;
         Ok(())
     }
@@ -112,21 +118,21 @@ impl NatsWorker {
     pub async fn stop(self) {
         let shared = &self.shared;
         let announced = std::mem::take(&mut *shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
-        shared.say(announced.withdrawal(), &subject::announcements(&shared.wire.prefix));
+        shared.say(announced.withdrawal(), &subject::announcements(&shared.connection.prefix));
         let operations = std::mem::take(&mut *self.operations.lock().await);
         shared.finish(operations.into_values()).await;
         while shared.reading.load(Ordering::Acquire) > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         shared.callers.drain().await;
-        let _ = tokio::time::timeout(shared.wire.pace.lost_after, shared.wire.delivered()).await;
+        let _ = tokio::time::timeout(shared.connection.pace.lost_after, shared.connection.delivered()).await;
     }
 }
 
 impl Drop for NatsWorker {
     fn drop(&mut self) {
         let announced = std::mem::take(&mut *self.shared.announced.lock().unwrap_or_else(PoisonError::into_inner));
-        self.shared.say(announced.withdrawal(), &subject::announcements(&self.shared.wire.prefix));
+        self.shared.say(announced.withdrawal(), &subject::announcements(&self.shared.connection.prefix));
         self.shared.callers.close();
     }
 }
@@ -143,14 +149,14 @@ impl Shared {
         if change.add.is_empty() && change.remove.is_empty() {
             return;
         }
-        for part in change.in_parts(self.wire.client.max_payload()) {
+        for part in change.in_parts(self.connection.client.max_payload()) {
             self.tell(part, subject.to_owned());
         }
     }
 
     fn tell(&self, announcement: Announcement, subject: String) {
-        let reply = self.wire.control(&self.id, 0, "all");
-        if let Err(error) = self.wire.send(subject, Some(reply), &Frame::Announce(announcement)) {
+        let reply = self.connection.control(&self.id, 0, "all");
+        if let Err(error) = self.connection.send(subject, Some(reply), &Frame::Announce(announcement)) {
             tracing::warn!(%error, "an announcement can't be sent");
         }
     }
@@ -167,7 +173,7 @@ impl Shared {
             task
         });
         // A server that does not answer sends no more requests either.
-        let _ = tokio::time::timeout(self.wire.pace.lost_after, join_all(ends)).await;
+        let _ = tokio::time::timeout(self.connection.pace.lost_after, join_all(ends)).await;
     }
 
     /// Takes a request. One that takes long to read is read beside the others: what waits in the client is counted, but
@@ -240,7 +246,7 @@ async fn take(shared: Arc<Shared>, operation: Text, mut requests: Subscriber, st
     // A number that no server can count to ends it there at once and keeps it here; what follows a message of our own
     // that has been around comes no more.
     if requests.unsubscribe_after(u64::MAX).await.is_ok() {
-        shared.wire.round_trip().await;
+        shared.connection.round_trip().await;
         let _ = requests.unsubscribe().await;
         while let Some(message) = requests.next().await {
             shared.take(&operation, message);
@@ -251,15 +257,15 @@ async fn take(shared: Arc<Shared>, operation: Text, mut requests: Subscriber, st
 /// Hears what callers say about their requests, and who asks what is served.
 async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber) {
     let mut messages = select(control, discovery);
-    let prefix = &shared.wire.prefix;
+    let prefix = &shared.connection.prefix;
     while let Some(message) = messages.next().await {
         let caller = subject::parse_control(prefix, &message.subject).map(|(.., caller)| caller);
         match (caller, message.status) {
-            (Some(caller), Some(_)) => shared.callers.unreachable(caller, shared.wire.pace.lost_after),
+            (Some(caller), Some(_)) => shared.callers.unreachable(caller, shared.connection.pace.lost_after),
             (None | Some("discover"), None) => {
                 let Some(asker) = message.reply else { continue };
                 let all = Announcement { add: shared.served(), ..Announcement::new() };
-                for part in all.in_parts(shared.wire.client.max_payload()) {
+                for part in all.in_parts(shared.connection.client.max_payload()) {
                     shared.tell(part, asker.to_string());
                 }
             }
@@ -277,9 +283,9 @@ async fn listen(shared: Arc<Shared>, control: Subscriber, discovery: Subscriber)
 
 /// Says what is run, and that this worker is there.
 async fn pulse(shared: Arc<Shared>) {
-    let wire = &shared.wire;
-    let mut up = wire.up.clone();
-    let mut tick = tokio::time::interval(FIRST_WORD.min(wire.pace.heartbeat));
+    let connection = &shared.connection;
+    let mut up = connection.up.clone();
+    let mut tick = tokio::time::interval(FIRST_WORD.min(connection.pace.heartbeat));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut beat = tokio::time::Instant::now();
     loop {
@@ -290,14 +296,14 @@ async fn pulse(shared: Arc<Shared>) {
             }
             // Whoever came meanwhile, or has given this worker up, hears of it.
             let all = Announcement { add: shared.served(), ..Announcement::new() };
-            shared.say(all, &subject::announcements(&wire.prefix));
+            shared.say(all, &subject::announcements(&connection.prefix));
             beat = tokio::time::Instant::now();
         }
         let all = beat <= tokio::time::Instant::now();
         if all {
-            beat = tokio::time::Instant::now() + wire.pace.heartbeat;
+            beat = tokio::time::Instant::now() + connection.pace.heartbeat;
             shared.callers.look_again();
-            shared.tell(Announcement::new(), subject::announcements(&wire.prefix));
+            shared.tell(Announcement::new(), subject::announcements(&connection.prefix));
         }
         shared.callers.name(all);
     }
@@ -305,22 +311,22 @@ async fn pulse(shared: Arc<Shared>) {
 
 /// The way to callers: their inboxes, with a subject at which this worker hears from them.
 struct ToCallers {
-    wire: Arc<Wire>,
+    connection: Arc<Connection>,
     id: Arc<str>,
 }
 
 impl Post for ToCallers {
     fn post(&self, caller: &Arc<str>, frame: Frame, number: u64) -> Result<(), Unsent> {
-        let reply = self.wire.control(&self.id, number, caller);
-        self.wire.send(subject::at_caller(caller, &frame), Some(reply), &frame)
+        let reply = self.connection.control(&self.id, number, caller);
+        self.connection.send(subject::at_caller(caller, &frame), Some(reply), &frame)
     }
 
     fn ready(&self) -> Option<BoxFuture<'static, ()>> {
-        self.wire.ready()
+        self.connection.ready()
     }
 
     fn waiting(&self) -> usize {
-        self.wire.waiting()
+        self.connection.waiting()
     }
 
     fn listens(&self, caller: &str) -> bool {

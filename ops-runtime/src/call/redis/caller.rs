@@ -8,13 +8,13 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
+use super::connection::{BLOCK, Connection, Message, Told, is_foreign, is_lost, push, refused, write};
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, is_id, size};
 use super::keys::{FRAME, FROM};
-use super::wire::{BLOCK, Line, Message, Told, is_foreign, is_lost, push, refused, write};
-use crate::call::broker::{Outbox, Roster, Vigil, backoff, decode, unique_id, until_up};
+use crate::call::broker::{Liveness, Outbox, Workers, backoff, decode, unique_id, until_up};
 use crate::call::directory::{gone, not_served};
 use crate::call::pending::ByNumber;
-use crate::call::{CallEvent, Facts, Frame, Link, PendingRequests, RequestId, Route, Transport, Unsent};
+use crate::call::{CallEvent, Frame, Link, PendingRequests, RequestId, Route, Transport, TransportInfo, Unsent};
 use crate::model::request_id::Number;
 use crate::{BoxFuture, CallError, OperationSpec, SpecRef};
 
@@ -35,7 +35,7 @@ const MAX_FIELDS: usize = 20_001;
 const LOOKED_FOR: usize = 1_000;
 
 /// A caller of what workers serve.
-pub(super) struct Caller {
+pub(super) struct RedisCaller {
     shared: Arc<Shared>,
     _tasks: [AbortOnDropHandle<()>; 3],
 }
@@ -44,11 +44,11 @@ struct Shared {
     config: RedisConfig,
     id: Arc<str>,
     /// For commands that do not wait.
-    line: Line,
+    line: Connection,
     pending: PendingRequests,
     outbox: Arc<Outbox<Message>>,
-    vigil: Arc<Vigil>,
-    roster: Roster,
+    liveness: Arc<Liveness>,
+    workers: Workers,
     sent: Arc<Sent>,
     up: watch::Sender<bool>,
 }
@@ -71,20 +71,24 @@ impl Sent {
     }
 }
 
-impl Caller {
+impl RedisCaller {
     pub(super) async fn start(client: &Client, config: RedisConfig) -> Result<Self, CallError> {
         let pace = config.pace();
-        let (line, reading) = (Line::new(client, pace.lost_after), Line::new(client, pace.lost_after));
-        let (outbox, vigil, sent) = (Outbox::new(), Arc::new(Vigil::default()), Arc::new(Sent::default()));
-        let link =
-            ToWorkers { config: config.clone(), outbox: outbox.clone(), vigil: vigil.clone(), sent: sent.clone() };
+        let (line, reading) = (Connection::new(client, pace.lost_after), Connection::new(client, pace.lost_after));
+        let (outbox, liveness, sent) = (Outbox::new(), Arc::new(Liveness::default()), Arc::new(Sent::default()));
+        let link = ToWorkers {
+            config: config.clone(),
+            outbox: outbox.clone(),
+            liveness: liveness.clone(),
+            sent: sent.clone(),
+        };
         let shared = Arc::new(Shared {
             pending: PendingRequests::new(Arc::new(link)),
             id: unique_id(),
             line: line.clone(),
             outbox: outbox.clone(),
-            vigil,
-            roster: Roster::new(config.max_announced),
+            liveness,
+            workers: Workers::new(config.max_announced),
             sent,
             up: watch::Sender::new(false),
             config,
@@ -104,37 +108,37 @@ impl Caller {
     }
 }
 
-impl Transport for Caller {
+impl Transport for RedisCaller {
     fn route(&self, operation: &str) -> Result<Route, CallError> {
         let shared = &self.shared;
         if !*shared.up.borrow() {
             return Ok(Route::Wait(until_up(shared.up.subscribe(), shared.config.pace.patience)));
         }
-        match shared.roster.spec(operation) {
+        match shared.workers.spec(operation) {
             Some(_) => Ok(Route::To(shared.pending.clone())),
             None => Err(not_served(operation)),
         }
     }
 
     fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.shared.roster.spec(operation)
+        self.shared.workers.spec(operation)
     }
 
     fn list(&self) -> Vec<SpecRef> {
-        self.shared.roster.list()
+        self.shared.workers.list()
     }
 
     fn pending_count(&self) -> usize {
         self.shared.pending.pending_count()
     }
 
-    fn facts(&self) -> Facts {
+    fn info(&self) -> TransportInfo {
         let config = &self.shared.config;
-        Facts::new("redis").with_max_message(config.max_message).with_answers_survive(config.answers_survive)
+        TransportInfo::new("redis").with_max_message(config.max_message).with_answers_survive(config.answers_survive)
     }
 }
 
-impl Drop for Caller {
+impl Drop for RedisCaller {
     fn drop(&mut self) {
         self.shared.pending.close(&gone("the caller's connection is gone"));
         // Its workers will find nobody, and stop; without this they would in a while.
@@ -157,7 +161,7 @@ struct At {
 
 impl Shared {
     /// Makes sure that there is a stream for the answers, and finds out what is served.
-    async fn begin(&self, line: &Line) -> RedisResult<At> {
+    async fn begin(&self, line: &Connection) -> RedisResult<At> {
         let keys = &self.config.keys;
         let answers = self.renew(line).await?.unwrap_or_else(|| "0-0".to_owned());
         // Before the look at the workers, so that no change in between is missed.
@@ -177,7 +181,7 @@ impl Shared {
     }
 
     /// Keeps the stream for the answers; if it was lost, makes it anew and says where it begins.
-    async fn renew(&self, line: &Line) -> RedisResult<Option<String>> {
+    async fn renew(&self, line: &Connection) -> RedisResult<Option<String>> {
         let key = self.config.keys.caller(&self.id);
         let time = self.config.answers_survive.as_millis().to_string();
         let kept: i64 = line.command(cmd("PEXPIRE").arg(&key).arg(&time)).await?;
@@ -192,7 +196,7 @@ impl Shared {
     }
 
     /// Learns of workers that have come or gone; of all of them, or of those that are not known.
-    async fn look_for_workers(&self, line: &Line, all: bool) -> RedisResult<()> {
+    async fn look_for_workers(&self, line: &Connection, all: bool) -> RedisResult<()> {
         let keys = &self.config.keys;
         let there: Vec<Vec<u8>> = line.command(cmd("SMEMBERS").arg(keys.workers())).await?;
         // What is no id was not written by a worker.
@@ -201,18 +205,18 @@ impl Shared {
             .filter_map(|id| String::from_utf8(id).ok().filter(|id| is_id(id)))
             .take(MAX_WORKERS)
             .collect();
-        let known = self.roster.ids();
+        let known = self.workers.ids();
         let mut commands = pipe();
         for id in &there {
             commands.cmd("EXISTS").arg(keys.serves(id));
         }
         let alive: Vec<bool> = if there.is_empty() { Vec::new() } else { line.run(&commands).await? };
         for id in known.iter().filter(|id| !there.iter().any(|there| **there == ***id)) {
-            self.roster.withdraw(id);
+            self.workers.withdraw(id);
         }
         for (id, alive) in there.iter().zip(alive) {
             if !alive {
-                self.roster.withdraw(id);
+                self.workers.withdraw(id);
                 line.command::<()>(cmd("SREM").arg(keys.workers()).arg(id)).await?;
             } else if all || !known.iter().any(|known| **known == **id) {
                 self.look_at(line, id).await?;
@@ -222,7 +226,7 @@ impl Shared {
     }
 
     /// Learns what a worker serves.
-    async fn look_at(&self, line: &Line, worker: &str) -> RedisResult<()> {
+    async fn look_at(&self, line: &Connection, worker: &str) -> RedisResult<()> {
         let key = self.config.keys.serves(worker);
         let said = match line.command::<usize>(cmd("HLEN").arg(&key)).await {
             Ok(..=MAX_FIELDS) => line.command::<Vec<(Vec<u8>, Vec<u8>)>>(cmd("HGETALL").arg(&key)).await,
@@ -235,7 +239,7 @@ impl Shared {
             said => said.unwrap_or_default(),
         };
         if said.is_empty() {
-            self.roster.withdraw(worker);
+            self.workers.withdraw(worker);
             return Ok(());
         }
         let mut unreadable = 0;
@@ -252,7 +256,7 @@ impl Shared {
         if unreadable > 0 {
             tracing::warn!(unreadable, "a worker announces operations that can't be read");
         }
-        self.roster.replace(worker, specs);
+        self.workers.replace(worker, specs);
         Ok(())
     }
 
@@ -274,7 +278,7 @@ impl Shared {
             }
             // It is gone, or the server has lost what it was told.
             (Message::Frame { to, .. }, Told::Nobody) => {
-                for id in self.vigil.of(&to) {
+                for id in self.liveness.of(&to) {
                     self.pending.fail_subscription(&id, &gone("the worker cannot be told anything any more"));
                 }
             }
@@ -291,13 +295,13 @@ impl Shared {
         let worker = author.id;
         match decode(frame) {
             Ok(Some(Frame::Event(event))) => {
-                if let Some(ended) = self.vigil.receive(&self.pending, Some(worker), author.number, event) {
+                if let Some(ended) = self.liveness.receive(&self.pending, Some(worker), author.number, event) {
                     self.sent.places().remove(&ended);
                 }
             }
             Ok(Some(Frame::Running { request_ids })) => {
                 let worker = worker.into();
-                let unknown = self.vigil.running(&self.pending, &worker, request_ids);
+                let unknown = self.liveness.running(&self.pending, &worker, request_ids);
                 for request_id in unknown {
                     self.say(&worker, &CallEvent::Aborted { request_id }.into());
                 }
@@ -322,7 +326,7 @@ impl Shared {
     /// Gives up requests that nobody has and nobody runs.
     async fn give_up(&self) -> RedisResult<()> {
         let lost_after = self.config.pace().lost_after;
-        let silent = self.vigil.silent(&self.pending, lost_after);
+        let silent = self.liveness.silent(&self.pending, lost_after);
         self.sent.places().retain(|number, _| self.pending.has(*number));
         let mut places: Vec<(Number, Place, String)> = Vec::new();
         {
@@ -346,7 +350,7 @@ impl Shared {
         for (_, place, entry) in &places {
             let key = self.config.keys.requests(&place.operation);
             // Whatever nobody can start is taken back.
-            if self.roster.spec(&place.operation).is_none() {
+            if self.workers.spec(&place.operation).is_none() {
                 commands.cmd("XDEL").arg(key).arg(entry);
             } else {
                 commands.cmd("XRANGE").arg(key).arg(entry).arg(entry);
@@ -378,7 +382,7 @@ impl Shared {
 }
 
 /// Reads the answers, and what workers say that have changed.
-async fn read(shared: Arc<Shared>, line: Line, mut at: At) {
+async fn read(shared: Arc<Shared>, line: Connection, mut at: At) {
     let keys = &shared.config.keys;
     let (answers, changes) = (keys.caller(&shared.id), keys.changes());
     let (mut attempts, mut read, mut bytes) = (0, 0, 0);
@@ -472,7 +476,7 @@ impl Shared {
 struct ToWorkers {
     config: RedisConfig,
     outbox: Arc<Outbox<Message>>,
-    vigil: Arc<Vigil>,
+    liveness: Arc<Liveness>,
     sent: Arc<Sent>,
 }
 
@@ -488,7 +492,7 @@ impl Link for ToWorkers {
             return Ok(());
         }
         let Some(id) = frame.request_id() else { return Ok(()) };
-        if let Some(worker) = self.vigil.worker_of(id) {
+        if let Some(worker) = self.liveness.worker_of(id) {
             let text = frame.encode().map_err(Unsent::Refused)?;
             push(&self.outbox, Message::Frame { key: keys.worker(&worker), text, to: worker, number: 0 });
         } else if let Frame::Event(CallEvent::Aborted { .. }) = frame {

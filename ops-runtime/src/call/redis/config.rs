@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::keys::Keys;
-use crate::call::Origin;
+use crate::call::PeerAuth;
 use crate::call::broker::Pace;
 use crate::call::heard::MAX_ANNOUNCED;
 
@@ -19,7 +19,7 @@ use crate::call::heard::MAX_ANNOUNCED;
 #[derive(Clone)]
 pub struct RedisConfig {
     pub(super) keys: Keys,
-    pub(super) origin: Origin,
+    pub(super) auth: PeerAuth,
     pub(super) pace: Pace,
     pub(super) answers_survive: Duration,
     pub(super) max_message: usize,
@@ -34,7 +34,7 @@ impl RedisConfig {
     pub fn new() -> Self {
         Self {
             keys: Keys("ops".to_owned()),
-            origin: Origin::anonymous(),
+            auth: PeerAuth::anonymous(),
             pace: Pace::default(),
             answers_survive: Duration::from_secs(30),
             max_message: 4 << 20,
@@ -54,10 +54,10 @@ impl RedisConfig {
 
     /// Who callers are for the workers of this process, for all that can reach the server: nobody known by default.
     ///
-    /// [`Origin::trusted`] believes callers in whose name they call.
+    /// [`PeerAuth::trusted`] believes callers in whose name they call.
     #[must_use]
-    pub fn with_origin(mut self, origin: Origin) -> Self {
-        self.origin = origin;
+    pub fn with_peer_auth(mut self, auth: PeerAuth) -> Self {
+        self.auth = auth;
         self
     }
 
@@ -142,7 +142,7 @@ impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisConfig")
             .field("keys", &self.keys)
-            .field("origin", &self.origin)
+            .field("peers", &self.auth)
             .field("pace", &self.pace)
             .field("answers_survive", &self.answers_survive)
             .field("max_message", &self.max_message)

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::RedisConfig;
+use super::connection::{BLOCK, Connection, Message, Told, is_lost, push, refused, write};
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, milliseconds_of, size};
 use super::keys::{FRAME, FROM, GROUP};
-use super::wire::{BLOCK, Line, Message, Told, is_lost, push, refused, write};
 use crate::call::announced::Announced;
 use crate::call::broker::{Callers, FIRST_WORD, Outbox, Post, backoff, decode, unique_id};
 use crate::call::event::cut;
@@ -47,7 +47,7 @@ pub struct RedisWorker {
 struct Shared {
     config: RedisConfig,
     id: Arc<str>,
-    line: Line,
+    line: Connection,
     handler: CallHandler,
     callers: Arc<Callers>,
     outbox: Arc<Outbox<Message>>,
@@ -68,13 +68,13 @@ struct Shared {
 impl RedisWorker {
     pub(super) async fn start(client: &Client, config: RedisConfig, handler: CallHandler) -> Result<Self, CallError> {
         let lost_after = config.pace().lost_after;
-        let line = || Line::new(client, lost_after);
+        let line = || Connection::new(client, lost_after);
         let outbox = Outbox::new();
         let post = Arc::new(ToCallers { config: config.clone(), outbox: outbox.clone() });
         let shared = Arc::new(Shared {
             id: unique_id(),
             line: line(),
-            callers: Arc::new(Callers::new(handler.clone(), config.origin.clone(), post)),
+            callers: Arc::new(Callers::new(handler.clone(), config.auth.clone(), post)),
             handler,
             outbox: outbox.clone(),
             announced: Mutex::default(),
@@ -185,7 +185,7 @@ impl fmt::Debug for RedisWorker {
 
 impl Shared {
     /// Makes the stream at which callers tell this worker something, and says where it begins.
-    async fn control(&self, line: &Line) -> RedisResult<String> {
+    async fn control(&self, line: &Connection) -> RedisResult<String> {
         let key = self.config.keys.worker(&self.id);
         let mut commands = pipe();
         commands.cmd("XADD").arg(&key).arg("*").arg(FROM).arg(&*self.id);
@@ -327,7 +327,7 @@ impl Shared {
     /// Starts those requests that nobody else has started, and runs one more command with what that takes.
     ///
     /// An entry can be removed once. Whoever removes it starts the request, however many have been given it.
-    async fn begin(&self, line: &Line, given: Given, more: Option<Cmd>) -> RedisResult<Option<Value>> {
+    async fn begin(&self, line: &Connection, given: Given, more: Option<Cmd>) -> RedisResult<Option<Value>> {
         let mut commands = pipe();
         // One that fails keeps no request from being started that was removed.
         commands.ignore_errors();
@@ -453,7 +453,7 @@ fn fields(map: std::collections::HashMap<String, Value>) -> Vec<Vec<u8>> {
 }
 
 /// Takes requests, as long as there is room for more to run.
-async fn take(shared: Arc<Shared>, line: Line) {
+async fn take(shared: Arc<Shared>, line: Connection) {
     let mut streams = shared.streams.subscribe();
     let mut attempts = 0;
     let mut given = Given::new();
@@ -511,7 +511,7 @@ async fn take(shared: Arc<Shared>, line: Line) {
 }
 
 /// Hears what callers say about their requests.
-async fn listen(shared: Arc<Shared>, line: Line, mut at: String) {
+async fn listen(shared: Arc<Shared>, line: Connection, mut at: String) {
     let key = shared.config.keys.worker(&shared.id);
     let (mut attempts, mut read, mut sequences) = (0, 0, Sequences::default());
     loop {

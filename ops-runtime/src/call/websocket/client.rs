@@ -20,7 +20,7 @@ use super::io::Gauge;
 use super::outbox::{Outbox, ToPeer};
 use crate::call::budget::{Budget, Limits};
 use crate::call::directory::gone;
-use crate::call::{Directory, Facts, Link, Origin, PendingRequests, Remote, Route, Transport};
+use crate::call::{Directory, Link, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
 use crate::{CallError, ErrorCode, SpecRef};
 
 /// How long a connection has to hold at least, so that the next one is tried soon when it is lost.
@@ -162,8 +162,8 @@ impl Transport for WebSocketClient {
         self.0.inner.pending.pending_count()
     }
 
-    fn facts(&self) -> Facts {
-        Facts::new("websocket").with_max_message(self.0.inner.outbox.limit())
+    fn info(&self) -> TransportInfo {
+        TransportInfo::new("websocket").with_max_message(self.0.inner.outbox.limit())
     }
 }
 
@@ -208,14 +208,14 @@ impl Inner {
             None => Budget::new(Limits::default()),
         };
         let share = budget.share();
-        let origin = if self.config.trusts_hub { Origin::trusted() } else { Origin::anonymous() };
+        let auth = if self.config.trusts_hub { PeerAuth::trusted() } else { PeerAuth::anonymous() };
         let connection = Arc::new(Connection::new(Parts {
             outbox: self.outbox.clone(),
             pending: self.pending.clone(),
             handler: self.config.handler.clone(),
             directory: self.directory.clone(),
             // It is the hub that this client was told to use.
-            origin: origin.serving(true),
+            auth: auth.serving(true),
             max_message: self.config.max_message,
             gauge: Gauge::new(share.clone()),
             share,

@@ -13,7 +13,7 @@ use crate::call::announced::Announced;
 use crate::call::budget::Share;
 use crate::call::heard::Heard;
 use crate::call::{
-    Announcement, CallEvent, CallHandler, Directory, Frame, Link, Malformed, Origin, PendingRequests, Session, Unsent,
+    Announcement, CallEvent, CallHandler, Directory, Frame, Link, Malformed, PeerAuth, PendingRequests, Session, Unsent,
 };
 use crate::{CallError, ErrorCode, SpecRef};
 
@@ -69,7 +69,7 @@ pub(super) struct Parts {
     pub(super) pending: PendingRequests,
     pub(super) handler: Option<CallHandler>,
     pub(super) directory: Directory,
-    pub(super) origin: Origin,
+    pub(super) auth: PeerAuth,
     pub(super) max_message: usize,
     pub(super) share: Arc<Share>,
     pub(super) gauge: Arc<Gauge>,
@@ -79,11 +79,11 @@ pub(super) struct Parts {
 
 impl Connection {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { outbox, pending, handler, directory, origin, max_message, share, gauge, max_announced, company } =
+        let Parts { outbox, pending, handler, directory, auth, max_message, share, gauge, max_announced, company } =
             parts;
-        let may_serve = origin.may_serve;
+        let may_serve = auth.may_serve;
         let link: Arc<dyn Link> = Arc::new(ToPeer(outbox.clone()));
-        let session = handler.as_ref().map(|handler| handler.session_with(origin, link, share.clone()));
+        let session = handler.as_ref().map(|handler| handler.session_with(auth, link, share.clone()));
         Self {
             outbox,
             pending,

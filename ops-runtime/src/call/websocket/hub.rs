@@ -32,7 +32,7 @@ use super::listener::{self, Handshakes};
 use super::outbox::{Outbox, ToPeer};
 use crate::call::directory::{gone, not_served};
 use crate::call::heard::MAX_ANNOUNCED;
-use crate::call::{CallHandler, Directory, Facts, Origin, PendingRequests, Remote, Route, Transport};
+use crate::call::{CallHandler, Directory, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
 use crate::model::futures::BoxFuture;
 use crate::{CallError, ErrorCode, Identity, SpecRef};
 
@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long changes of what is served are collected before spokes are told.
 const AT_ONCE: Duration = Duration::from_millis(5);
 
-type Authenticate = Arc<dyn Fn(RequestParts) -> BoxFuture<'static, Result<Origin, StatusCode>> + Send + Sync>;
+type Authenticate = Arc<dyn Fn(RequestParts) -> BoxFuture<'static, Result<PeerAuth, StatusCode>> + Send + Sync>;
 
 /// How many connections a hub has, unless it is told otherwise.
 const MAX_CONNECTIONS: usize = 4_096;
@@ -93,7 +93,7 @@ impl Hub {
     pub fn new(handler: CallHandler) -> Self {
         Self {
             handler,
-            authenticate: Arc::new(|_| Box::pin(ready(Ok(Origin::anonymous())))),
+            authenticate: Arc::new(|_| Box::pin(ready(Ok(PeerAuth::anonymous())))),
             max_message: MAX_MESSAGE,
             heartbeat: HEARTBEAT,
             forwards: false,
@@ -118,12 +118,12 @@ impl Hub {
     /// ```
     /// use axum::http::StatusCode;
     /// use ops_runtime::call::websocket::Hub;
-    /// use ops_runtime::call::{CallHandler, Origin};
+    /// use ops_runtime::call::{CallHandler, PeerAuth};
     /// use ops_runtime::{Identity, Registry};
     ///
     /// let hub = Hub::new(CallHandler::new(Registry::new())).with_authentication(|request| async move {
     ///     match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {
-    ///         Some("Bearer t0ken") => Ok(Origin::authenticated(Identity::new("ann").with_scope("pets:read"))),
+    ///         Some("Bearer t0ken") => Ok(PeerAuth::authenticated(Identity::new("ann").with_scope("pets:read"))),
     ///         _ => Err(StatusCode::UNAUTHORIZED),
     ///     }
     /// });
@@ -132,7 +132,7 @@ impl Hub {
     pub fn with_authentication<F, Fut>(mut self, authenticate: F) -> Self
     where
         F: Fn(RequestParts) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Origin, StatusCode>> + Send + 'static,
+        Fut: Future<Output = Result<PeerAuth, StatusCode>> + Send + 'static,
     {
         self.authenticate = Arc::new(move |parts| Box::pin(authenticate(parts)));
         self
@@ -142,7 +142,7 @@ impl Hub {
     /// [authentication](Self::with_authentication) lets serve. For a hub that only trusted programs can reach.
     #[must_use]
     pub fn with_anonymous_serving(mut self) -> Self {
-        self.authenticate = Arc::new(|_| Box::pin(ready(Ok(Origin::anonymous().serving(true)))));
+        self.authenticate = Arc::new(|_| Box::pin(ready(Ok(PeerAuth::anonymous().serving(true)))));
         self
     }
 
@@ -252,7 +252,7 @@ impl Hub {
         self.door.check(&parts.uri, &parts.headers)?;
         let response = door::upgrade(&parts)?;
         let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or(StatusCode::UPGRADE_REQUIRED)?;
-        let origin = (self.authenticate)(parts).await?;
+        let auth = (self.authenticate)(parts).await?;
         let Ok(room) = self.room.clone().try_acquire_owned() else {
             tracing::warn!("a connection is refused: there are too many (`Hub::with_max_connections`)");
             return Err(StatusCode::SERVICE_UNAVAILABLE);
@@ -260,7 +260,7 @@ impl Hub {
         let time = self.handshakes.time;
         tokio::spawn(async move {
             match tokio::time::timeout(time, upgrade).await {
-                Ok(Ok(stream)) => self.run(TokioIo::new(stream), origin, room).await,
+                Ok(Ok(stream)) => self.run(TokioIo::new(stream), auth, room).await,
                 Ok(Err(error)) => tracing::debug!(%error, "a connection was lost while it was made"),
                 Err(_) => tracing::debug!("a connection was not made in time"),
             }
@@ -269,7 +269,7 @@ impl Hub {
     }
 
     /// Runs a connection until it ends.
-    async fn run(self, stream: TokioIo<hyper::upgrade::Upgraded>, origin: Origin, _room: OwnedSemaphorePermit) {
+    async fn run(self, stream: TokioIo<hyper::upgrade::Upgraded>, auth: PeerAuth, _room: OwnedSemaphorePermit) {
         let share = self.handler.budget().watched_share();
         let gauge = Gauge::new(share.clone());
         let settings = protocol::WebSocketConfig::default()
@@ -281,13 +281,13 @@ impl Hub {
         let _counted = Counted::new(&self.shared.company);
         let outbox = Outbox::new(self.max_message);
         let pending = PendingRequests::new(Arc::new(ToPeer(outbox.clone())));
-        let identity = origin.identity.clone();
+        let identity = auth.identity.clone();
         let connection = Arc::new(Connection::new(Parts {
             outbox,
             pending,
             handler: Some(self.handler.clone()),
             directory: self.shared.directory.clone(),
-            origin,
+            auth,
             max_message: self.max_message,
             share: share.clone(),
             gauge,
@@ -503,9 +503,9 @@ impl Transport for Spokes {
         self.0.peers().values().map(|peer| peer.connection.pending.pending_count()).sum()
     }
 
-    fn facts(&self) -> Facts {
+    fn info(&self) -> TransportInfo {
         let limit = self.0.max_message.load(Ordering::Relaxed);
-        Facts::new("websocket").with_max_message(usize::try_from(limit).unwrap_or(usize::MAX))
+        TransportInfo::new("websocket").with_max_message(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 }
 
@@ -535,7 +535,7 @@ impl Transport for Spoke {
         self.0.pending.pending_count()
     }
 
-    fn facts(&self) -> Facts {
-        Facts::new("websocket").with_max_message(self.0.outbox.limit())
+    fn info(&self) -> TransportInfo {
+        TransportInfo::new("websocket").with_max_message(self.0.outbox.limit())
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn snapshot(session: &Session, tools: &[Value]) -> Value {
 }
 
 async fn list(session: &Session) -> Result<Vec<Value>, CallError> {
-    let server = &session.wire.server;
+    let server = &session.interceptor.server;
     let (mut tools, mut seen, mut cursor) = (Vec::new(), HashSet::new(), None);
     let mut room = session.max_list;
     for _ in 0..PAGES {

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use sse_stream::Sse;
 use tokio::sync::watch;
 
-use super::wire::{Verdict, Wire, decode};
+use super::interceptor::{Interceptor, Verdict, decode};
 use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
 use crate::mcp::follow::follow;
@@ -63,7 +63,7 @@ type Failure = StreamableHttpError<CallError>;
 #[derive(Clone)]
 pub(super) struct Http {
     client: reqwest::Client,
-    wire: Arc<Wire>,
+    interceptor: Arc<Interceptor>,
     max_message: usize,
     /// Whether the session's own stream is there, or will not be.
     opened: Arc<watch::Sender<bool>>,
@@ -124,14 +124,14 @@ fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, Call
 }
 
 impl Http {
-    pub(super) fn new(max_message: usize, wire: Arc<Wire>) -> Result<Self, CallError> {
+    pub(super) fn new(max_message: usize, interceptor: Arc<Interceptor>) -> Result<Self, CallError> {
         let client = engine::builder().redirect(Policy::custom(follow)).build().map_err(|error| {
             CallError::execution(format!("the HTTP client cannot be set up: {}", error.without_url()))
         })?;
-        wire.over_http();
+        interceptor.over_http();
         Ok(Self {
             client,
-            wire,
+            interceptor,
             max_message,
             opened: Arc::new(watch::Sender::new(false)),
             pace: Arc::new(Mutex::new(Pace { opened: 0, since: Instant::now() })),
@@ -198,7 +198,7 @@ impl Http {
         if !is_json {
             return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
         }
-        match self.wire.inbound(&body).and_then(|verdict| decode(verdict, &body))? {
+        match self.interceptor.inbound(&body).and_then(|verdict| decode(verdict, &body))? {
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
             None => Err(StreamableHttpError::UnexpectedServerResponse("it answers no request that is waiting".into())),
         }
@@ -209,14 +209,15 @@ impl Http {
         let (status, headers, is_json) = (response.status(), response.headers().clone(), is(&response, JSON));
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
         // Many answer with a JSON-RPC error and a status that says the same.
-        if is_json && let Ok(Some(message)) = self.wire.inbound(&body).and_then(|verdict| decode(verdict, &body)) {
+        if is_json && let Ok(Some(message)) = self.interceptor.inbound(&body).and_then(|verdict| decode(verdict, &body))
+        {
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
         let is_final =
             matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
         if discovering
             && !is_final
-            && let Some(message) = self.wire.give_up_discovery()
+            && let Some(message) = self.interceptor.give_up_discovery()
         {
             return Ok(StreamableHttpPostResponse::Json(message, None));
         }
@@ -227,7 +228,13 @@ impl Http {
     fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
         let parser = SseParser::new().with_max_line(self.max_message).with_max_event(self.max_message);
         let bytes = response.bytes_stream().map(|chunk| chunk.map_err(reqwest::Error::without_url));
-        let events = Events { bytes: bytes.boxed(), parser, wire: self.wire.clone(), id: String::new(), retry: None };
+        let events = Events {
+            bytes: bytes.boxed(),
+            parser,
+            interceptor: self.interceptor.clone(),
+            id: String::new(),
+            retry: None,
+        };
         stream::unfold(Some(events), |events| async move {
             let mut events = events?;
             match events.next().await {
@@ -244,7 +251,7 @@ impl Http {
 struct Events<S> {
     bytes: S,
     parser: SseParser,
-    wire: Arc<Wire>,
+    interceptor: Arc<Interceptor>,
     /// What rmcp knows of the last event id and the reconnection time.
     id: String,
     retry: Option<Duration>,
@@ -291,11 +298,11 @@ impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
         if data.trim().is_empty() {
             return None;
         }
-        match self.wire.inbound(&data) {
+        match self.interceptor.inbound(&data) {
             Ok(Verdict::Pass) => Some(data),
             Ok(verdict) => decode(verdict, &data).ok()?.and_then(|message| serde_json::to_string(&message).ok()),
             Err(error) => {
-                tracing::warn!(server = %self.wire.server, bytes = data.len(), %error, "an event that is no message is skipped");
+                tracing::warn!(server = %self.interceptor.server, bytes = data.len(), %error, "an event that is no message is skipped");
                 None
             }
         }
@@ -316,7 +323,7 @@ impl StreamableHttpClient for Http {
         if session_id.is_some() {
             self.opened(&message).await;
         }
-        self.wire.outbound(&mut message);
+        self.interceptor.outbound(&mut message);
         let discovering = matches!(&message, ClientJsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::DiscoverRequest(_)));
         let body = serde_json::to_vec(&message)?;
@@ -340,7 +347,7 @@ impl StreamableHttpClient for Http {
         }
         match tokio::time::timeout(DISCOVERY, answered).await {
             Ok(answered) => answered,
-            Err(_) => match self.wire.give_up_discovery() {
+            Err(_) => match self.interceptor.give_up_discovery() {
                 Some(message) => Ok(StreamableHttpPostResponse::Json(message, None)),
                 None => Err(StreamableHttpError::UnexpectedEndOfStream),
             },
@@ -358,7 +365,7 @@ impl StreamableHttpClient for Http {
         // Whoever ends a connection does not wait for its server.
         let response = soon(END_TIME, sent).await?;
         if !response.status().is_success() {
-            tracing::debug!(server = %self.wire.server, status = response.status().as_u16(), "the session is not ended");
+            tracing::debug!(server = %self.interceptor.server, status = response.status().as_u16(), "the session is not ended");
         }
         Ok(())
     }
@@ -375,9 +382,9 @@ impl StreamableHttpClient for Http {
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
-        let wait = self.pace.lock().unwrap_or_else(PoisonError::into_inner).next(self.wire.pending());
+        let wait = self.pace.lock().unwrap_or_else(PoisonError::into_inner).next(self.interceptor.pending());
         if !wait.is_zero() {
-            tracing::debug!(server = %self.wire.server, ?wait, "the server ends its streams too often");
+            tracing::debug!(server = %self.interceptor.server, ?wait, "the server ends its streams too often");
             tokio::time::sleep(wait).await;
         }
         let response = soon(ACCEPT_TIME, self.send(request, session_id.as_deref(), auth_header, custom_headers)).await;

@@ -17,8 +17,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use super::interceptor::{Answer, Interceptor, RpcError, STATELESS, Slot, cost};
 use super::start::{self, Authorization};
-use super::wire::{Answer, RpcError, STATELESS, Slot, Wire, cost};
 use crate::mcp::ask::Asks;
 use crate::mcp::config::McpServerConfig;
 use crate::{CallError, ErrorCode, ProgressSink};
@@ -44,7 +44,7 @@ pub struct McpServerInfo {
 
 /// One connection to a server.
 pub(super) struct Session {
-    pub(super) wire: Arc<Wire>,
+    pub(super) interceptor: Arc<Interceptor>,
     pub(super) info: McpServerInfo,
     peer: Peer<RoleClient>,
     service: Mutex<Option<RunningService<RoleClient, Host>>>,
@@ -72,11 +72,11 @@ impl Session {
         changed: Arc<Notify>,
         authorization: Option<&Authorization>,
     ) -> Result<Self, CallError> {
-        let wire = Wire::new(server);
-        let host = Host { wire: Arc::downgrade(&wire), asks: config.asks.clone(), changed };
-        let failure = match start::start(config, &wire, &host, authorization).await {
-            Ok(Ok(service)) => return Ok(Self::new(config, wire, service)),
-            Ok(Err(failure)) => failure.told(&wire),
+        let interceptor = Interceptor::new(server);
+        let host = Host { interceptor: Arc::downgrade(&interceptor), asks: config.asks.clone(), changed };
+        let failure = match start::start(config, &interceptor, &host, authorization).await {
+            Ok(Ok(service)) => return Ok(Self::new(config, interceptor, service)),
+            Ok(Err(failure)) => failure.told(&interceptor),
             Err(_) => {
                 let message =
                     format!("it did not answer within {:?}: raise `with_connect_timeout`", config.connect_timeout);
@@ -87,17 +87,17 @@ impl Session {
         let why = failure.message().strip_prefix(&named).map(|why| format!("it {why}"));
         let why = why.unwrap_or_else(|| failure.message().to_owned());
         let mut message = format!("cannot connect to the MCP server `{server}`: {why}");
-        if let Some(reason) = wire.reason().filter(|reason| *reason != failure.message()) {
+        if let Some(reason) = interceptor.reason().filter(|reason| *reason != failure.message()) {
             message = format!("{message}: {reason}");
         }
-        let words = wire.last_words();
+        let words = interceptor.last_words();
         if !words.is_empty() {
             message = format!("{message}; the last lines that it wrote to standard error are:\n{words}");
         }
         Err(CallError::new(failure.code().clone(), message).with_details(failure.details().clone()))
     }
 
-    fn new(config: &McpServerConfig, wire: Arc<Wire>, service: RunningService<RoleClient, Host>) -> Self {
+    fn new(config: &McpServerConfig, interceptor: Arc<Interceptor>, service: RunningService<RoleClient, Host>) -> Self {
         let peer = service.peer().clone();
         let mut info = McpServerInfo::default();
         if let Some(server) = peer.peer_info() {
@@ -110,7 +110,7 @@ impl Session {
             }
         }
         Self {
-            wire,
+            interceptor,
             info,
             peer,
             service: Mutex::new(Some(service)),
@@ -146,7 +146,7 @@ impl Session {
             params.input_responses = Some(self.asks.answer_all(&requests).await?.into_iter().collect());
             params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
         }
-        Err(CallError::execution(format!("the MCP server `{}` asked for more {ROUNDS} times", self.wire.server)))
+        Err(CallError::execution(format!("the MCP server `{}` asked for more {ROUNDS} times", self.interceptor.server)))
     }
 
     /// One page of the list of tools: the result as it came, without the tools that must not be used over HTTP because
@@ -192,15 +192,18 @@ impl Session {
         waiting.over();
         match (slot.take(), received) {
             (Some(Answer::TooLarge), _) => Err(self.too_long()),
-            (Some(Answer::Error(error)), _) => Err(rpc_failure(&self.wire.server, &error)),
+            (Some(Answer::Error(error)), _) => Err(rpc_failure(&self.interceptor.server, &error)),
             (_, Err(error)) => Err(self.failure(error)),
             (Some(Answer::Result(result)), Ok(read)) => match serde_json::from_str(result.get()) {
                 Ok(value) => Ok((value, cost(result.get()), read)),
-                Err(error) => {
-                    Err(CallError::execution(format!("the answer of the MCP server `{}`: {error}", self.wire.server)))
-                }
+                Err(error) => Err(CallError::execution(format!(
+                    "the answer of the MCP server `{}`: {error}",
+                    self.interceptor.server
+                ))),
             },
-            (None, Ok(_)) => Err(CallError::execution(format!("the MCP server `{}` sent no result", self.wire.server))),
+            (None, Ok(_)) => {
+                Err(CallError::execution(format!("the MCP server `{}` sent no result", self.interceptor.server)))
+            }
         }
     }
 
@@ -208,7 +211,7 @@ impl Session {
     pub(super) fn too_long(&self) -> CallError {
         CallError::execution(format!(
             "the list of tools of the MCP server `{}` has more than {} bytes, for which each value counts 32: raise `with_max_list`",
-            self.wire.server, self.max_list
+            self.interceptor.server, self.max_list
         ))
     }
 
@@ -219,7 +222,7 @@ impl Session {
         if self.info.protocol_version != STATELESS || !says {
             return;
         }
-        let (peer, server) = (self.peer.clone(), self.wire.server.clone());
+        let (peer, server) = (self.peer.clone(), self.interceptor.server.clone());
         self.runtime.spawn(async move {
             match peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
                 Ok(mut subscription) => {
@@ -236,17 +239,17 @@ impl Session {
     pub(super) async fn close(&self) {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(service) = service {
-            self.wire.end(format!("the connection to the MCP server `{}` was closed", self.wire.server));
+            self.interceptor.end(format!("the connection to the MCP server `{}` was closed", self.interceptor.server));
             let _ = service.cancel().await;
         }
     }
 
     /// The error of a request that the server did not answer.
     fn failure(&self, error: ServiceError) -> CallError {
-        let server = &self.wire.server;
+        let server = &self.interceptor.server;
         match error {
             ServiceError::TransportClosed => self.interrupted(None),
-            ServiceError::TransportSend(_) if self.wire.reason().is_some() => self.interrupted(None),
+            ServiceError::TransportSend(_) if self.interceptor.reason().is_some() => self.interrupted(None),
             ServiceError::TransportSend(error) => transport_failure(server, &*error.error),
             // What a server answers is taken out before it comes here: rmcp says why there is no answer.
             ServiceError::McpError(error) => self.interrupted(Some(&error.message)),
@@ -256,8 +259,8 @@ impl Session {
 
     /// The error of a call that was interrupted.
     fn interrupted(&self, why: Option<&str>) -> CallError {
-        let server = &self.wire.server;
-        let why = match (self.wire.reason(), why) {
+        let server = &self.interceptor.server;
+        let why = match (self.interceptor.reason(), why) {
             (Some(reason), _) => reason.to_owned(),
             (None, Some(why)) => format!("the MCP server `{server}` did not answer: {why}"),
             (None, None) => format!("the connection to the MCP server `{server}` broke off before the answer"),
@@ -301,7 +304,7 @@ impl Waiting<'_> {
             if let Ok(received) = timeout_at(next, &mut handle.rx).await {
                 return Ok(closed(received));
             }
-            let seen = slot.last_progress().max(self.session.wire.last_asked());
+            let seen = slot.last_progress().max(self.session.interceptor.last_asked());
             match (seen.filter(|last| *last > sign_of_life), until) {
                 (Some(last), until) if until.is_none_or(|until| next < until) => sign_of_life = last,
                 (_, Some(until)) if next >= until => {
@@ -321,7 +324,7 @@ impl Waiting<'_> {
     /// The request is answered, or never will be.
     fn over(&mut self) {
         if let Some(handle) = self.handle.take() {
-            forget(&self.session.wire, &handle);
+            forget(&self.session.interceptor, &handle);
         }
     }
 }
@@ -329,16 +332,16 @@ impl Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take() else { return };
-        forget(&self.session.wire, &handle);
+        forget(&self.session.interceptor, &handle);
         self.session.runtime.spawn(async move {
             let _ = handle.cancel(Some("the caller waits no longer".to_owned())).await;
         });
     }
 }
 
-fn forget(wire: &Wire, handle: &RequestHandle<RoleClient>) {
+fn forget(interceptor: &Interceptor, handle: &RequestHandle<RoleClient>) {
     if let NumberOrString::Number(id) = handle.id {
-        wire.forget(id);
+        interceptor.forget(id);
     }
 }
 
@@ -346,7 +349,7 @@ impl Session {
     fn timed_out(&self, what: &str, limit: Option<Duration>, option: &str) -> CallError {
         let limit = limit.unwrap_or_default();
         let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        let message = format!("the MCP server `{}` {what} within {limit:?}: raise `{option}`", self.wire.server);
+        let message = format!("the MCP server `{}` {what} within {limit:?}: raise `{option}`", self.interceptor.server);
         CallError::new(ErrorCode::Timeout, message).with_details(json!({ "timeout": milliseconds }))
     }
 }
@@ -370,7 +373,7 @@ pub(super) fn rpc_failure(server: &str, error: &RpcError) -> CallError {
 #[derive(Clone)]
 pub(super) struct Host {
     /// The connection, which does not end with this: rmcp keeps it as long as it likes.
-    wire: Weak<Wire>,
+    interceptor: Weak<Interceptor>,
     asks: Asks,
     changed: Arc<Notify>,
 }
@@ -388,12 +391,12 @@ impl Service<RoleClient> for Host {
         };
         let params = request.get_mut("params").map(Value::take).unwrap_or_default();
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
-        let wire = self.wire.upgrade();
-        let asking = wire.as_ref().map(|wire| wire.asks());
+        let interceptor = self.interceptor.upgrade();
+        let asking = interceptor.as_ref().map(|interceptor| interceptor.asks());
         let answer = self.asks.answer(method, params).await;
         drop(asking);
-        if let Some(wire) = &wire {
-            wire.finished(&context.id);
+        if let Some(interceptor) = &interceptor {
+            interceptor.finished(&context.id);
         }
         answer
             .map(|result| ClientResult::CustomResult(CustomResult::new(result)))
@@ -409,7 +412,7 @@ impl Service<RoleClient> for Host {
             ServerNotification::ToolListChangedNotification(_) => self.changed.notify_one(),
             ServerNotification::LoggingMessageNotification(message) => {
                 let message = serde_json::to_value(&message.params).unwrap_or_default();
-                let server = self.wire.upgrade().map(|wire| wire.server.clone());
+                let server = self.interceptor.upgrade().map(|interceptor| interceptor.server.clone());
                 tracing::debug!(target: "ops_runtime::mcp::log", server = server.as_deref(), %message);
             }
             _ => {}

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 
 #[cfg(feature = "mcp-auth")]
 pub(super) use super::auth::Authorization;
+use super::interceptor::{Interceptor, RpcError};
 use super::session::{Host, rpc_failure, transport_failure};
 use super::stdio::Stdio;
-use super::wire::{RpcError, Wire};
 use crate::CallError;
 use crate::mcp::config::{McpServerConfig, Target};
 
@@ -29,9 +29,9 @@ pub(super) enum StartError {
 
 impl StartError {
     /// What the caller is told.
-    pub(super) fn told(self, wire: &Wire) -> CallError {
+    pub(super) fn told(self, interceptor: &Interceptor) -> CallError {
         match self {
-            Self::Protocol(error) => protocol_failure(wire, &error),
+            Self::Protocol(error) => protocol_failure(interceptor, &error),
             Self::Other(error) => error,
         }
     }
@@ -55,28 +55,28 @@ type Started = Result<RunningService<RoleClient, Host>, StartError>;
 /// limit of time.
 pub(super) async fn start(
     config: &McpServerConfig,
-    wire: &Arc<Wire>,
+    interceptor: &Arc<Interceptor>,
     host: &Host,
     authorization: Option<&Authorization>,
 ) -> Result<Started, Elapsed> {
     #[cfg(feature = "mcp-auth")]
     if let Some(authorization) = authorization {
-        return authorized(config, wire, host, authorization).await;
+        return authorized(config, interceptor, host, authorization).await;
     }
-    timeout(config.connect_timeout, once(config, wire, host, authorization)).await
+    timeout(config.connect_timeout, once(config, interceptor, host, authorization)).await
 }
 
 #[cfg(feature = "mcp-auth")]
 async fn authorized(
     config: &McpServerConfig,
-    wire: &Arc<Wire>,
+    interceptor: &Arc<Interceptor>,
     host: &Host,
     authorization: &Authorization,
 ) -> Result<Started, Elapsed> {
     for _ in 0..3 {
         authorization.connected(false);
         let sent_after = authorization.granted();
-        let started = timeout(config.connect_timeout, once(config, wire, host, Some(authorization))).await?;
+        let started = timeout(config.connect_timeout, once(config, interceptor, host, Some(authorization))).await?;
         let challenge = match &started {
             Err(StartError::Protocol(error)) => error.auth_challenge().map(str::to_owned),
             _ => None,
@@ -89,19 +89,19 @@ async fn authorized(
             return Ok(Err(error.into()));
         }
     }
-    timeout(config.connect_timeout, once(config, wire, host, Some(authorization))).await
+    timeout(config.connect_timeout, once(config, interceptor, host, Some(authorization))).await
 }
 
 /// Connects, if nobody has to be asked.
 async fn once(
     config: &McpServerConfig,
-    wire: &Arc<Wire>,
+    interceptor: &Arc<Interceptor>,
     host: &Host,
     #[cfg_attr(not(feature = "mcp-auth"), expect(unused))] authorization: Option<&Authorization>,
 ) -> Started {
     match &config.target {
         Target::Stdio(stdio) => {
-            let transport = Stdio::spawn(stdio, config.max_message, config.max_waiting, wire.clone())
+            let transport = Stdio::spawn(stdio, config.max_message, config.max_waiting, interceptor.clone())
                 .map_err(|error| CallError::execution(format!("`{}` cannot be started: {error}", stdio.shown())))?;
             let lifecycle = ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -111,16 +111,16 @@ async fn once(
         }
         #[cfg(feature = "mcp-http")]
         Target::Http(http) => {
-            let client = super::http::Http::new(config.max_message, wire.clone())?;
+            let client = super::http::Http::new(config.max_message, interceptor.clone())?;
             #[cfg(feature = "mcp-auth")]
             if let Some(authorization) = authorization {
-                return serve(host, http, wire, authorization.client(client)).await;
+                return serve(host, http, interceptor, authorization.client(client)).await;
             }
             if http.oauth {
                 let message = "it asks for OAuth: give it `with_oauth(..)` (feature `mcp-auth`)";
                 return Err(crate::mcp::invalid(message).into());
             }
-            serve(host, http, wire, client).await
+            serve(host, http, interceptor, client).await
         }
         #[cfg(not(feature = "mcp-http"))]
         Target::Http(_) => {
@@ -132,14 +132,14 @@ async fn once(
 
 /// Connects to a server at a URL: by the newest revision, or else from the beginning by `initialize`.
 #[cfg(feature = "mcp-http")]
-async fn serve<C>(host: &Host, http: &crate::mcp::config::Http, wire: &Wire, client: C) -> Started
+async fn serve<C>(host: &Host, http: &crate::mcp::config::Http, interceptor: &Interceptor, client: C) -> Started
 where
     C: rmcp::transport::streamable_http_client::StreamableHttpClient + Sync,
 {
     let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
     let transport = super::http::transport(http, client.clone())?;
     match host.clone().serve_with_lifecycle(transport, lifecycle).await {
-        Err(_) if wire.is_old() => {
+        Err(_) if interceptor.is_old() => {
             let transport = super::http::transport(http, client)?;
             Ok(host.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await?)
         }
@@ -147,8 +147,8 @@ where
     }
 }
 
-fn protocol_failure(wire: &Wire, error: &ClientInitializeError) -> CallError {
-    let server = &*wire.server;
+fn protocol_failure(interceptor: &Interceptor, error: &ClientInitializeError) -> CallError {
+    let server = &*interceptor.server;
     match error {
         ClientInitializeError::JsonRpcError(error) => {
             let error = RpcError {
@@ -158,9 +158,9 @@ fn protocol_failure(wire: &Wire, error: &ClientInitializeError) -> CallError {
             };
             rpc_failure(server, &error)
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_failure(wire, fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_failure(interceptor, fallback),
         ClientInitializeError::ConnectionClosed(what) => {
-            let reason = wire.reason().map(str::to_owned);
+            let reason = interceptor.reason().map(str::to_owned);
             CallError::execution(reason.unwrap_or_else(|| format!("no {what} came")))
         }
         ClientInitializeError::TransportError { error, .. } => transport_failure(server, &*error.error),

@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::wire::{Wire, decode};
+use super::interceptor::{Interceptor, decode};
 use crate::mcp::config::Stdio as Config;
 
 /// How long a server may take to say which revisions it knows; old ones may not answer at all. rmcp itself would wait for
@@ -68,7 +68,7 @@ const INHERITED: [&str; 20] = [
 
 /// The transport of a child process.
 pub(super) struct Stdio {
-    wire: Arc<Wire>,
+    interceptor: Arc<Interceptor>,
     child: Process,
     input: Option<Input>,
     output: Lines<BufReader<ChildStdout>>,
@@ -85,7 +85,12 @@ pub(super) struct Stdio {
 
 impl Stdio {
     /// Starts the process: its lines may have `max_line` bytes, and `max_waiting` bytes may wait for it.
-    pub(super) fn spawn(config: &Config, max_line: usize, max_waiting: usize, wire: Arc<Wire>) -> io::Result<Self> {
+    pub(super) fn spawn(
+        config: &Config,
+        max_line: usize,
+        max_waiting: usize,
+        interceptor: Arc<Interceptor>,
+    ) -> io::Result<Self> {
         let mut command = Command::new(&config.command);
         command.args(&config.args).stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).kill_on_drop(true);
         if !config.inherit_env {
@@ -104,14 +109,14 @@ impl Stdio {
         let input = child.stdin.take().ok_or_else(missing)?;
         let output = child.stdout.take().ok_or_else(missing)?;
         let errors = child.stderr.take().ok_or_else(missing)?;
-        let log = tokio::spawn(log(errors, wire.clone()));
+        let log = tokio::spawn(log(errors, interceptor.clone()));
         let (lines, receiver) = mpsc::unbounded_channel();
         let taken = Arc::new(AtomicU64::new(0));
-        tokio::spawn(write(input, receiver, taken.clone(), wire.clone()));
+        tokio::spawn(write(input, receiver, taken.clone(), interceptor.clone()));
         let max = max_waiting.clamp(1, Semaphore::MAX_PERMITS);
         let input = Input { lines, room: Arc::new(Semaphore::new(max)), max, taken };
         Ok(Self {
-            wire,
+            interceptor,
             child: Process(child),
             input: Some(input),
             output: Lines { inner: BufReader::with_capacity(64 * 1024, output), line: Vec::new(), max: max_line },
@@ -125,13 +130,13 @@ impl Stdio {
 
     /// The next line, or nothing if the server has not said which revisions it knows in time.
     async fn line(&mut self) -> Result<Option<String>, LineError> {
-        if self.wire.is_behind() {
+        if self.interceptor.is_behind() {
             self.drained().await?;
         }
         self.stalled = None;
         let lines = self.input.as_ref().map(|input| &input.lines);
         let line = heard(lines, &mut self.deaf, self.output.next());
-        if !self.wire.discovering() {
+        if !self.interceptor.discovering() {
             return line.await.map(Some);
         }
         let until = *self.discovery.get_or_insert_with(|| Instant::now() + DISCOVERY);
@@ -142,7 +147,7 @@ impl Stdio {
     /// Can be dropped.
     async fn drained(&mut self) -> Result<(), LineError> {
         let Some(input) = &self.input else { return Ok(()) };
-        while self.wire.is_behind() && !input.lines.is_closed() {
+        while self.interceptor.is_behind() && !input.lines.is_closed() {
             let taken = input.taken.load(Ordering::Acquire);
             let (since, _) = *self.stalled.insert(match self.stalled {
                 Some((since, before)) if before == taken => (since, taken),
@@ -151,7 +156,7 @@ impl Stdio {
             if since.elapsed() >= STALLED {
                 return Err(LineError::Stalled);
             }
-            let _ = timeout(STALLED / 10, self.wire.caught_up()).await;
+            let _ = timeout(STALLED / 10, self.interceptor.caught_up()).await;
         }
         Ok(())
     }
@@ -171,11 +176,11 @@ impl Stdio {
 
     /// What becomes of a message.
     fn take(&mut self, text: &str) -> Option<ServerJsonRpcMessage> {
-        match self.wire.inbound(text).and_then(|verdict| decode(verdict, text)) {
+        match self.interceptor.inbound(text).and_then(|verdict| decode(verdict, text)) {
             Ok(message) => message,
             Err(error) => {
                 // What it says is left out: it is not meant for us, and may be anything.
-                tracing::warn!(server = %self.wire.server, bytes = text.len(), %error, "a line that is no message is skipped");
+                tracing::warn!(server = %self.interceptor.server, bytes = text.len(), %error, "a line that is no message is skipped");
                 None
             }
         }
@@ -183,7 +188,7 @@ impl Stdio {
 
     /// Says why there is nothing more to read.
     async fn ended(&mut self, error: &LineError) {
-        let server = &self.wire.server;
+        let server = &self.interceptor.server;
         let reason = match error {
             LineError::TooLong => {
                 // It may still be writing, and would not see that its input ends.
@@ -216,7 +221,7 @@ impl Stdio {
                 _ => format!("the MCP server `{server}` closed its output"),
             },
         };
-        self.wire.end(reason);
+        self.interceptor.end(reason);
     }
 }
 
@@ -225,7 +230,7 @@ impl Transport<RoleClient> for Stdio {
 
     /// Puts the message into the queue at once, so that messages go out in the order of their sending.
     fn send(&mut self, mut message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.wire.outbound(&mut message);
+        self.interceptor.outbound(&mut message);
         let sent = serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
             let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "the connection is closed");
@@ -235,16 +240,16 @@ impl Transport<RoleClient> for Stdio {
         // What is there is room for goes into the queue at once. If the server reads no more, `receive` finds out why.
         let waits = sent.map(|(input, line)| input.put(line).map(|line| (input, line)));
         if let Ok(None) = &waits {
-            self.wire.sent(&message);
+            self.interceptor.sent(&message);
         }
-        let wire = self.wire.clone();
+        let interceptor = self.interceptor.clone();
         async move {
             if let Some((input, line)) = waits?
                 && let Some(permit) = input.wait(line.len()).await
-                && wire.is_wanted(&message)
+                && interceptor.is_wanted(&message)
             {
                 let _ = input.lines.send((line, permit));
-                wire.sent(&message);
+                interceptor.sent(&message);
             }
             Ok(())
         }
@@ -273,7 +278,7 @@ impl Transport<RoleClient> for Stdio {
                     }
                 },
                 Ok(None) => {
-                    if let Some(message) = self.wire.give_up_discovery() {
+                    if let Some(message) = self.interceptor.give_up_discovery() {
                         return Some(message);
                     }
                 }
@@ -431,7 +436,7 @@ async fn write(
     mut input: ChildStdin,
     mut lines: mpsc::UnboundedReceiver<Waiting>,
     taken: Arc<AtomicU64>,
-    wire: Arc<Wire>,
+    interceptor: Arc<Interceptor>,
 ) {
     // The room is given back when the line is written.
     while let Some((line, _room)) = lines.recv().await {
@@ -448,21 +453,21 @@ async fn write(
             input.flush().await
         };
         if let Err(error) = written.await {
-            tracing::debug!(server = %wire.server, %error, "the server reads no more");
+            tracing::debug!(server = %interceptor.server, %error, "the server reads no more");
             return;
         }
     }
 }
 
 /// Hands on what the server writes to standard error.
-async fn log(errors: impl AsyncRead + Unpin, wire: Arc<Wire>) {
+async fn log(errors: impl AsyncRead + Unpin, interceptor: Arc<Interceptor>) {
     let mut lines = Lines { inner: BufReader::new(errors), line: Vec::new(), max: 64 * 1024 };
     loop {
         match lines.next().await {
             Ok(line) => {
                 let line = line.trim_end();
-                tracing::info!(target: "ops_runtime::mcp::stderr", server = %wire.server, "{line}");
-                wire.said(line);
+                tracing::info!(target: "ops_runtime::mcp::stderr", server = %interceptor.server, "{line}");
+                interceptor.said(line);
             }
             // What is too long for a line is left out; the pipe must be read on, or else the server stands still.
             Err(LineError::TooLong) => lines.line.clear(),

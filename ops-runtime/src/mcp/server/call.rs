@@ -14,10 +14,10 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
 
-use super::caller::Caller;
 use super::limits::Held;
 use super::peer::McpPeer;
-use super::tool::{Served, Structure};
+use super::principal::Principal;
+use super::tool::{Served, StructuredContent};
 use super::{McpServerOptions, Shared, result};
 use crate::call::RequestId;
 use crate::model::request_id::Number;
@@ -56,7 +56,7 @@ pub(super) fn run(
 }
 
 /// What the state of a call is bound to: nobody else can use it, nor for anything else.
-fn about(caller: &Caller, params: &CallToolRequestParams) -> Vec<u8> {
+fn about(caller: &Principal, params: &CallToolRequestParams) -> Vec<u8> {
     serde_json::to_vec(&(caller.id(), &params.name, &params.arguments)).unwrap_or_default()
 }
 
@@ -64,7 +64,7 @@ fn about(caller: &Caller, params: &CallToolRequestParams) -> Vec<u8> {
 struct Call<'a> {
     options: &'a McpServerOptions,
     tool: Arc<Served>,
-    structure: Structure,
+    structure: StructuredContent,
     about: Vec<u8>,
     peer: McpPeer,
     request: Number,
@@ -90,8 +90,8 @@ impl<'a> Call<'a> {
         };
         let caller = server.caller(&context.extensions);
         let repeated = params.request_state.is_some() || params.input_responses.is_some();
-        let structure = Structure::of(context.protocol_version().as_ref());
-        let about = if structure == Structure::Any { about(&caller, &params) } else { Vec::new() };
+        let structure = StructuredContent::of(context.protocol_version().as_ref());
+        let about = if structure == StructuredContent::Any { about(&caller, &params) } else { Vec::new() };
         let answers = if repeated { server.states.answers(&mut params, &about)? } else { InputResponses::new() };
         let (options, token) = (&server.options, context.meta.get_progress_token());
         let mut call_options = call_options(options, &context);

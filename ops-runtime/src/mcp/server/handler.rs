@@ -15,9 +15,9 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::caller::Caller;
-use super::catalogue::Catalogue;
-use super::tool::{Served, Structure};
+use super::principal::Principal;
+use super::served::ServedTools;
+use super::tool::{Served, StructuredContent};
 use super::{Shared, call};
 
 /// What a cursor begins with; the rest is the name of the last tool of the page before.
@@ -27,7 +27,7 @@ const CURSOR: &str = "after:";
 pub(super) struct Connection {
     server: Arc<Shared>,
     /// The tools when the connection began, so that no change since is missed.
-    seen: Arc<Catalogue>,
+    seen: Arc<ServedTools>,
     watched: AtomicBool,
     /// Ends what was started for the connection, when it is dropped.
     closed: CancellationToken,
@@ -37,22 +37,22 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(server: Arc<Shared>) -> Self {
         let closed = CancellationToken::new();
-        let (seen, watched) = (server.catalogue(), AtomicBool::new(false));
+        let (seen, watched) = (server.served(), AtomicBool::new(false));
         Self { server, seen, watched, _guard: closed.clone().drop_guard(), closed }
     }
 
     /// A page of the list of tools.
     fn page(&self, cursor: Option<String>, context: &RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
-        let catalogue = self.server.catalogue();
+        let served = self.server.served();
         let rest = match cursor {
-            None => catalogue.tools(),
+            None => served.tools(),
             Some(cursor) => match cursor.strip_prefix(CURSOR) {
-                Some(name) => catalogue.after(name),
+                Some(name) => served.after(name),
                 None => return Err(ErrorData::invalid_params(format!("Unknown cursor: {cursor}"), None)),
             },
         };
         let caller = self.server.caller(&context.extensions);
-        let structure = Structure::of(context.protocol_version().as_ref());
+        let structure = StructuredContent::of(context.protocol_version().as_ref());
         let size = self.server.options.page_size.max(1);
         let mut page: Vec<_> =
             rest.iter().filter(|tool| caller.sees(tool.spec())).take(size.saturating_add(1)).collect();
@@ -63,7 +63,7 @@ impl Connection {
         if more {
             result.next_cursor = page.last().map(|tool| format!("{CURSOR}{}", tool.name));
         }
-        if structure == Structure::Any {
+        if structure == StructuredContent::Any {
             result.ttl_ms = Some(millis(self.server.options.list_ttl));
             result.cache_scope = Some(if caller.is_known() { CacheScope::Private } else { CacheScope::Public });
         }
@@ -89,7 +89,7 @@ impl ServerHandler for Connection {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        Some(self.server.tool(name)?.tool(Structure::Object).clone())
+        Some(self.server.tool(name)?.tool(StructuredContent::Object).clone())
     }
 
     fn call_tool(
@@ -179,9 +179,9 @@ fn millis(duration: Duration) -> u64 {
 /// The changes of the tools that somebody sees.
 struct Changes {
     server: Arc<Shared>,
-    caller: Caller,
+    caller: Principal,
     /// What was there at the last look.
-    seen: Arc<Catalogue>,
+    seen: Arc<ServedTools>,
 }
 
 impl Changes {
@@ -189,7 +189,7 @@ impl Changes {
     async fn next(&mut self) {
         loop {
             self.server.registry.changed(self.seen.version()).await;
-            let now = self.server.catalogue();
+            let now = self.server.served();
             let before = std::mem::replace(&mut self.seen, now);
             if !self.visible(&before).eq(self.visible(&self.seen)) {
                 return;
@@ -197,8 +197,8 @@ impl Changes {
         }
     }
 
-    fn visible<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Tool> {
+    fn visible<'a>(&'a self, served: &'a ServedTools) -> impl Iterator<Item = &'a Tool> {
         let seen = |tool: &&Arc<Served>| self.caller.sees(tool.spec());
-        catalogue.tools().iter().filter(seen).map(|tool| tool.tool(Structure::Any))
+        served.tools().iter().filter(seen).map(|tool| tool.tool(StructuredContent::Any))
     }
 }

@@ -15,9 +15,9 @@ use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::caller::Caller;
 use super::handler::Connection;
 use super::limits::{Held, Limits, busy};
+use super::principal::Principal;
 use super::sessions::{Refused, Sessions};
 use super::{McpServerOptions, Shared};
 use crate::{BoxFuture, CancelToken, Identity};
@@ -169,7 +169,7 @@ impl McpService {
         let caller = match &self.authenticator {
             None => self.server.remote_caller(),
             Some(authenticate) => match authenticate(&parts).await {
-                Ok(identity) => Caller::Checked(Some(Arc::new(identity))),
+                Ok(identity) => Principal::Checked(Some(Arc::new(identity))),
                 Err(Unauthorized { challenge }) => return unauthorized(challenge),
             },
         };
@@ -181,7 +181,7 @@ impl McpService {
         self,
         mut parts: Parts,
         body: B,
-        caller: Caller,
+        caller: Principal,
     ) -> Result<Response<McpBody>, Response<McpBody>>
     where
         B: http_body::Body + Send + 'static,

@@ -22,7 +22,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_core::Deserialize;
 use serde_json::{Value, json};
 
-use super::tool::Structure;
+use super::tool::StructuredContent;
 use crate::{CallError, Context, ErrorCode};
 
 /// How long a client may take to answer.
@@ -102,7 +102,7 @@ impl McpPeer {
         let request = InputRequest::deserialize(json!({ "method": method, "params": params })).map_err(|error| {
             CallError::execution(format!("the parameters of `{method}` are not what the protocol asks for: {error}"))
         })?;
-        let repeats = Structure::of(self.0.request.protocol_version().as_ref()) == Structure::Any;
+        let repeats = StructuredContent::of(self.0.request.protocol_version().as_ref()) == StructuredContent::Any;
         if !self.supports(capability) && !repeats {
             return Err(CallError::new("UNSUPPORTED", format!("the client does not support {capability}")));
         }

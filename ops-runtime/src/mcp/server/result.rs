@@ -5,13 +5,17 @@ use serde_core::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::call::Items;
-use super::tool::{Output, Served, Structure};
+use super::tool::{Output, Served, StructuredContent};
 use crate::call::RequestId;
 use crate::run::shown;
 use crate::{CallError, ContentBlock, ErrorCode, OperationSpec, ResponseEnvelope, ResponseMeta, Warning};
 
 /// The result of a call that succeeded.
-pub(super) fn success(tool: &Served, structure: Structure, envelope: ResponseEnvelope<Value>) -> CallToolResult {
+pub(super) fn success(
+    tool: &Served,
+    structure: StructuredContent,
+    envelope: ResponseEnvelope<Value>,
+) -> CallToolResult {
     let ResponseEnvelope { data, meta, warnings } = envelope;
     let mut result = match meta {
         // Another server's answer, or one that a handler made: its blocks are the answer.
@@ -20,7 +24,7 @@ pub(super) fn success(tool: &Served, structure: Structure, envelope: ResponseEnv
             result.is_error = Some(meta.is_error);
             result.structured_content = match tool.output {
                 Output::Object | Output::Other if !meta.is_error => tool.structured(data, structure),
-                _ => meta.structured_content.filter(|value| structure == Structure::Any || value.is_object()),
+                _ => meta.structured_content.filter(|value| structure == StructuredContent::Any || value.is_object()),
             };
             result.meta = meta.meta.map(MetaObject);
             result
@@ -42,7 +46,7 @@ pub(super) fn success(tool: &Served, structure: Structure, envelope: ResponseEnv
 ///
 /// If any failed, the result is an error that has the text of each failure and that of the items.
 /// `ops/errors` in its `_meta` holds the failures, each with its `index` among all items.
-pub(super) fn collected(tool: &Served, structure: Structure, all: Items) -> CallToolResult {
+pub(super) fn collected(tool: &Served, structure: StructuredContent, all: Items) -> CallToolResult {
     let Items { items, text, errors, complete } = all;
     let count = items.len();
     let mut result = match errors.split_first() {

@@ -15,8 +15,8 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::McpServerOptions;
-use super::caller::Caller;
 use super::limits::Held;
+use super::principal::Principal;
 
 /// How long a session that is not used must have been so, before it may be ended for a new one.
 const SPARE: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub(super) struct Sessions {
 
 /// One session.
 pub(super) struct Session {
-    owner: OnceLock<Caller>,
+    owner: OnceLock<Principal>,
     /// The requests that it may have in work.
     requests: Arc<Semaphore>,
     max_requests: usize,
@@ -88,7 +88,7 @@ impl Sessions {
     pub(super) fn enter(
         &self,
         id: &str,
-        caller: &Caller,
+        caller: &Principal,
     ) -> Result<Option<(Arc<Session>, OwnedSemaphorePermit)>, Refused> {
         let Some(session) = lock(&self.all).get(id).cloned() else { return Ok(None) };
         if session.owner.get().is_some_and(|owner| !owner.is(caller)) {
@@ -172,7 +172,7 @@ impl SessionManager for Sessions {
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
         if let ClientJsonRpcMessage::Request(request) = &message
             && let Some(parts) = request.request.extensions().get::<Parts>()
-            && let Some(caller) = parts.extensions.get::<Caller>()
+            && let Some(caller) = parts.extensions.get::<Principal>()
             && let Some(session) = lock(&self.all).get(id)
         {
             let _ = session.owner.set(caller.clone());

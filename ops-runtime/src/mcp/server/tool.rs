@@ -13,14 +13,14 @@ use crate::{CallError, Definitions, ErrorCode, McpOutput, OperationKind, Operati
 
 /// What a revision of the protocol allows as structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Structure {
+pub(super) enum StructuredContent {
     /// An object: before 2026-07-28.
     Object,
     /// Any JSON.
     Any,
 }
 
-impl Structure {
+impl StructuredContent {
     pub(super) fn of(revision: Option<&ProtocolVersion>) -> Self {
         // Revisions are dates, so their text is in order.
         match revision {
@@ -60,7 +60,7 @@ pub(super) struct Served {
     pub(super) name: String,
     pub(super) output: Output,
     input: Input,
-    /// For the two values of [`Structure`].
+    /// For the two values of [`StructuredContent`].
     object: Tool,
     any: Tool,
 }
@@ -88,10 +88,10 @@ impl Served {
     }
 
     /// The tool as that revision knows it.
-    pub(super) fn tool(&self, structure: Structure) -> &Tool {
+    pub(super) fn tool(&self, structure: StructuredContent) -> &Tool {
         match structure {
-            Structure::Object => &self.object,
-            Structure::Any => &self.any,
+            StructuredContent::Object => &self.object,
+            StructuredContent::Any => &self.any,
         }
     }
 
@@ -114,12 +114,12 @@ impl Served {
     }
 
     /// The structured content that stands for a result, if the revision allows it.
-    pub(super) fn structured(&self, data: Value, structure: Structure) -> Option<Value> {
+    pub(super) fn structured(&self, data: Value, structure: StructuredContent) -> Option<Value> {
         match (self.output, structure) {
             (Output::Blocks, _) => None,
-            (Output::Other, Structure::Object) => Some(json!({ "result": data })),
-            (_, Structure::Object) => data.is_object().then_some(data),
-            (_, Structure::Any) => Some(data),
+            (Output::Other, StructuredContent::Object) => Some(json!({ "result": data })),
+            (_, StructuredContent::Object) => data.is_object().then_some(data),
+            (_, StructuredContent::Any) => Some(data),
         }
     }
 }

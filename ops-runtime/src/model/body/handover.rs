@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Body;
 
 thread_local! {
-    static ASIDE: RefCell<Option<Parcels>> = const { RefCell::new(None) };
+    static ASIDE: RefCell<Option<Attachments>> = const { RefCell::new(None) };
 }
 
 /// Bodies that were put aside, by the placeholders that stand for them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Parcels(Vec<(String, Body)>);
+pub(crate) struct Attachments(Vec<(String, Body)>);
 
-impl Parcels {
+impl Attachments {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -33,27 +33,27 @@ impl Parcels {
 }
 
 /// Runs a serialisation whose bodies are put aside; gives what it gave, and the bodies.
-pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Parcels) {
+pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Attachments) {
     /// Puts back what was there before, even if the serialisation panics.
-    struct Restore(Option<Parcels>);
+    struct Restore(Option<Attachments>);
     impl Drop for Restore {
         fn drop(&mut self) {
             ASIDE.set(self.0.take());
         }
     }
-    let outer = Restore(ASIDE.replace(Some(Parcels::default())));
+    let outer = Restore(ASIDE.replace(Some(Attachments::default())));
     let result = serialise();
-    let parcels = ASIDE.take().unwrap_or_default();
+    let attachments = ASIDE.take().unwrap_or_default();
     drop(outer);
-    (result, parcels)
+    (result, attachments)
 }
 
 /// Puts a body aside, if somebody wants that, and gives the placeholder that stands for it.
 pub(super) fn put_aside(body: &Body) -> Option<String> {
     ASIDE.with_borrow_mut(|aside| {
-        let Parcels(parcels) = aside.as_mut()?;
+        let Attachments(attachments) = aside.as_mut()?;
         let placeholder = placeholder();
-        parcels.push((placeholder.clone(), body.clone()));
+        attachments.push((placeholder.clone(), body.clone()));
         Some(placeholder)
     })
 }

@@ -66,12 +66,12 @@ mod streams {
     #[test]
     fn bodies_are_put_aside_in_a_scope_only() {
         let bodies = vec![Body::from("x"), streamed()];
-        let (value, parcels) = handover::scoped(|| to_value(&bodies).unwrap());
+        let (value, attachments) = handover::scoped(|| to_value(&bodies).unwrap());
         let placeholders: Vec<_> = value.as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
         assert_ne!(placeholders[0], placeholders[1]);
-        assert_eq!(parcels.get(placeholders[0]), Some(&bodies[0]));
-        assert_eq!(parcels.get(placeholders[1]), Some(&bodies[1]));
-        assert_eq!(parcels.get("eA=="), None);
+        assert_eq!(attachments.get(placeholders[0]), Some(&bodies[0]));
+        assert_eq!(attachments.get(placeholders[1]), Some(&bodies[1]));
+        assert_eq!(attachments.get("eA=="), None);
         assert_eq!(to_value(&bodies[0]).unwrap(), "eA==");
         assert!(to_value(&bodies[1]).is_err());
         let panicked = std::panic::catch_unwind(|| handover::scoped(|| panic!("in a scope")));

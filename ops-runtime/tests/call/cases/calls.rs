@@ -184,13 +184,13 @@ pub(crate) async fn a_thousand_at_once<H: Harness>() {
 pub(crate) async fn big_payloads<H: Harness>() {
     let set = Set::<H>::start().await;
     // What is around the value has room, too.
-    let limit = set.remote.facts().max_message.unwrap_or(8 << 20);
+    let limit = set.remote.info().max_message.unwrap_or(8 << 20);
     for size in [0, 100_000, limit - 4_000] {
         let text = "x".repeat(size);
         let data = set.remote.call("test.echo", json!({ "value": &text })).await.unwrap().data;
         assert!(data == text, "{size} bytes");
     }
-    if let Some(limit) = set.remote.facts().max_message {
+    if let Some(limit) = set.remote.info().max_message {
         let text = "x".repeat(limit + 1);
         let error = set.remote.call("test.echo", json!({ "value": text })).await.unwrap_err();
         assert_eq!(*error.code(), ErrorCode::ExecutionError, "{error}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
-use ops_runtime::call::{CallHandler, Origin};
+use ops_runtime::call::{CallHandler, PeerAuth};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -27,7 +27,7 @@ impl Target for FloodedHub {
 
     async fn serve() -> Result<SocketAddr, String> {
         let hub = Hub::new(CallHandler::new(registry())).with_authentication(|request| async move {
-            Ok(Origin::anonymous().serving(request.headers.contains_key("x-serves")))
+            Ok(PeerAuth::anonymous().serving(request.headers.contains_key("x-serves")))
         });
         let server = hub.listen("127.0.0.1:0").await.map_err(|error| error.to_string())?;
         let address = server.address();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
-use ops_runtime::call::{CallHandler, Origin};
+use ops_runtime::call::{CallHandler, PeerAuth};
 use ops_runtime::{Handler, OperationSpec, Registration, Registry};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ impl Served {
     /// the header `x-serves`.
     pub(super) async fn start() -> Result<Self, String> {
         let hub = Hub::new(CallHandler::new(registry())).with_authentication(|request| async move {
-            Ok(Origin::anonymous().serving(request.headers.contains_key("x-serves")))
+            Ok(PeerAuth::anonymous().serving(request.headers.contains_key("x-serves")))
         });
         Self::of(hub).await
     }

@@ -7,14 +7,14 @@ use crate::{CallOptions, Context, Identity, OperationSpec, Registry};
 
 /// Who calls a tool, as far as the transport knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Caller {
+pub(super) enum Principal {
     /// The owner of the registry, who may call everything.
     Owner,
     /// Somebody whose every call is checked; without an identity, somebody unknown.
     Checked(Option<Arc<Identity>>),
 }
 
-impl Caller {
+impl Principal {
     /// Whether the caller may call an operation; what they may not is not listed.
     pub(super) fn sees(&self, spec: &OperationSpec) -> bool {
         match self {

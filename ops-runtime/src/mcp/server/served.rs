@@ -12,12 +12,12 @@ use crate::{OperationSpec, Registry};
 pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
 
 /// All tools, in the order of their names.
-pub(super) struct Catalogue {
+pub(super) struct ServedTools {
     version: u64,
     tools: Vec<Arc<Served>>,
 }
 
-impl Catalogue {
+impl ServedTools {
     fn of(registry: &Registry, filters: &[Filter]) -> Self {
         let table = registry.table();
         let mut names = Names::default();
@@ -52,21 +52,21 @@ impl Catalogue {
     }
 }
 
-/// The catalogue of a registry, kept until the registry changes.
+/// The served tools of a registry, kept until the registry changes.
 #[derive(Default)]
-pub(super) struct Cache(ArcSwapOption<Catalogue>);
+pub(super) struct Cache(ArcSwapOption<ServedTools>);
 
 impl Cache {
-    /// Looks something up in the catalogue as it is now.
-    pub(super) fn with<T>(&self, registry: &Registry, filters: &[Filter], look: impl Fn(&Arc<Catalogue>) -> T) -> T {
-        if let Some(catalogue) = &*self.0.load()
-            && catalogue.version == registry.version()
+    /// Looks something up among the served tools as they are now.
+    pub(super) fn with<T>(&self, registry: &Registry, filters: &[Filter], look: impl Fn(&Arc<ServedTools>) -> T) -> T {
+        if let Some(served) = &*self.0.load()
+            && served.version == registry.version()
         {
-            return look(catalogue);
+            return look(served);
         }
         // Two threads may both make one; they are alike.
-        let catalogue = Arc::new(Catalogue::of(registry, filters));
-        self.0.store(Some(catalogue.clone()));
-        look(&catalogue)
+        let served = Arc::new(ServedTools::of(registry, filters));
+        self.0.store(Some(served.clone()));
+        look(&served)
     }
 }

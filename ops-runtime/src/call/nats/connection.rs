@@ -29,7 +29,7 @@ struct Message {
 }
 
 /// A connection.
-pub(super) struct Wire {
+pub(super) struct Connection {
     pub(super) client: Client,
     pub(super) prefix: String,
     pub(super) pace: Pace,
@@ -41,7 +41,7 @@ pub(super) struct Wire {
     _writer: AbortOnDropHandle<()>,
 }
 
-impl Wire {
+impl Connection {
     pub(super) async fn connect(url: &str, config: &NatsConfig) -> Result<Self, CallError> {
         let pace = config.pace();
         let (is_up, up) = watch::channel(true);

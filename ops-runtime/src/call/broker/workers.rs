@@ -17,7 +17,7 @@ const MAX_WORKERS: usize = 10_000;
 const ALL: usize = 4;
 
 /// The workers that are there.
-pub(crate) struct Roster {
+pub(crate) struct Workers {
     /// How much memory the specs of one worker may take.
     limit: usize,
     workers: Mutex<HashMap<Arc<str>, Worker>>,
@@ -30,8 +30,8 @@ struct Worker {
     heard: Instant,
 }
 
-impl Roster {
-    /// Makes a roster without workers; the specs of each worker may take `limit` bytes.
+impl Workers {
+    /// Makes the table, without workers; the specs of each worker may take `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, workers: Mutex::default(), served: ArcSwap::default() }
     }

@@ -19,7 +19,7 @@ pub(super) const BLOCK: Duration = Duration::from_millis(500);
 
 /// A connection, made when it is needed. A clone is the same.
 #[derive(Clone)]
-pub(super) struct Line(Arc<Inner>);
+pub(super) struct Connection(Arc<Inner>);
 
 struct Inner {
     client: Client,
@@ -27,7 +27,7 @@ struct Inner {
     connection: Mutex<Option<MultiplexedConnection>>,
 }
 
-impl Line {
+impl Connection {
     /// A connection that is given up when an answer takes longer than the patience, beyond what a read waits.
     pub(super) fn new(client: &Client, patience: Duration) -> Self {
         Self(Arc::new(Inner { client: client.clone(), patience, connection: Mutex::default() }))
@@ -145,7 +145,7 @@ pub(super) fn push(outbox: &Outbox<Message>, message: Message) {
 
 /// Writes what is queued, all that there is in one go.
 pub(super) async fn write(
-    line: Line,
+    line: Connection,
     outbox: Arc<Outbox<Message>>,
     from: Arc<str>,
     max_waiting: usize,

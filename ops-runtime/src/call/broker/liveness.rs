@@ -10,7 +10,7 @@ use crate::model::request_id::Number;
 
 /// What is known of requests that are not answered at once.
 #[derive(Default)]
-pub(crate) struct Vigil(Mutex<ByNumber<Seen>>);
+pub(crate) struct Liveness(Mutex<ByNumber<Seen>>);
 
 struct Seen {
     /// When somebody last said that it runs, or the request was first seen.
@@ -20,7 +20,7 @@ struct Seen {
     next: u64,
 }
 
-impl Vigil {
+impl Liveness {
     fn seen(&self) -> MutexGuard<'_, ByNumber<Seen>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -44,7 +44,7 @@ const VALUE: usize = 32;
 const MAX_ERROR: usize = 1024 * 1024;
 
 /// The connection to one server, as its transport sees it.
-pub(super) struct Wire {
+pub(super) struct Interceptor {
     /// The server, as errors and logs call it.
     pub(super) server: Arc<str>,
     pending: Mutex<HashMap<i64, Pending>>,
@@ -186,7 +186,7 @@ pub(super) enum Verdict {
     Drop,
 }
 
-impl Wire {
+impl Interceptor {
     pub(super) fn new(server: impl Into<Arc<str>>) -> Arc<Self> {
         Arc::new(Self {
             server: server.into(),
@@ -225,7 +225,7 @@ impl Wire {
 
     /// The server asks the user something: until that is answered, no call is waited for in vain.
     pub(super) fn asks(&self) -> impl Drop + use<'_> {
-        struct Answered<'w>(&'w Wire);
+        struct Answered<'w>(&'w Interceptor);
         impl Drop for Answered<'_> {
             fn drop(&mut self) {
                 let mut asking = lock(&self.0.asking);
