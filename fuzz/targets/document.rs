@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use ops_runtime::mcp;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::{Api, Diagnostic, OperationSpec};
+use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     ops_fuzz::mutate_json(data, size, max_size, seed)

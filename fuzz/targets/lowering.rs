@@ -7,7 +7,7 @@
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use ops_codegen::Generator;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::{Api, Definition, Definitions, OperationSpec};
+use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec};
 use serde_json::{Map, Value, json};
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use ops_runtime::mcp::McpServer;
-use ops_runtime::{Handler, OperationSpec, Progress, ProgressSink, Registration, Registry};
+use ops_runtime::Registry;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::registry::{Progress, ProgressSink};
+use ops_runtime::spec::OperationSpec;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, GetExtensions, RequestId};
 use serde_json::{Value, json};
 

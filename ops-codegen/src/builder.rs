@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ops_runtime::source::FileSource;
-use ops_runtime::{Api, Diagnostic, OperationSpec, Severity};
+use ops_runtime::openapi::FileSource;
+use ops_runtime::spec::{Api, Diagnostic, OperationSpec, Severity};
 
 use self::run::{Run, check_namespace};
 use crate::directory::stem;

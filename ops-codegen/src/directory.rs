@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ops_runtime::mcp;
 use ops_runtime::openapi::{self, FileNamespace, dir_namespaces};
-use ops_runtime::{Api, Definition, Definitions, Diagnostic, OperationSpec, Schema, mcp};
+use ops_runtime::spec::{Api, Definition, Definitions, Diagnostic, OperationSpec, Schema};
 use serde_json::Value;
 
 use crate::Error;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ops_runtime::Diagnostic;
+use ops_runtime::spec::Diagnostic;
 
 use crate::report::{Renderer, SHOWN, more};
 

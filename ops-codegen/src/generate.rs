@@ -1,6 +1,6 @@
 //! The one engine behind `build.rs` : an API in, source out.
 
-use ops_runtime::{Api, Diagnostic};
+use ops_runtime::spec::{Api, Diagnostic};
 
 use crate::Error;
 use crate::module::module;
@@ -83,7 +83,7 @@ impl Generator {
     ///
     /// ```
     /// use ops_codegen::Generator;
-    /// use ops_runtime::{Api, Definitions, OperationSpec, Schema};
+    /// use ops_runtime::spec::{Api, Definitions, OperationSpec, Schema};
     ///
     /// let schema = Schema::text(r#"{"type":"object","properties":{"owner":{"type":["string","null"]}}}"#);
     /// let api = Api::new(Definitions::EMPTY, vec![OperationSpec::mutation("zoo.edit").with_input(schema)]);

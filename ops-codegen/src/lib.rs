@@ -20,11 +20,11 @@
 //! `operations()`, the list of all specs. It is a plain module body that compiles without a warning wherever it is
 //! included, and its bytes depend on nothing but the document and this crate.
 //!
-//! Anything that can be read into an [`Api`](ops_runtime::Api) can be rendered:
+//! Anything that can be read into an [`Api`](ops_runtime::spec::Api) can be rendered:
 //!
 //! ```
 //! use ops_codegen::Generator;
-//! use ops_runtime::{Api, Definitions, OperationSpec, Schema};
+//! use ops_runtime::spec::{Api, Definitions, OperationSpec, Schema};
 //!
 //! let show = OperationSpec::query("zoo.show").with_output(Schema::text(r#"{"type":"array","items":{"type":"string"}}"#));
 //! let generated = Generator::new().generate(&Api::new(Definitions::EMPTY, vec![show]));
@@ -46,7 +46,7 @@
 //! | `oneOf`, `anyOf`, `type: [..]` | `Option<_>` for `null`, an enum by tag, or an enum by shape |
 //! | `allOf` | one type that satisfies all |
 //! | `$ref` | the type of the definition, boxed where it would hold itself |
-//! | anything else | any JSON: `ops_runtime::Value` |
+//! | anything else | any JSON: `serde_json::Value` |
 //!
 //! A property that need not be there is an `Option`. Where requests hold it, `None` is not sent, and a default stands in
 //! the documentation: the server applies it. In types that only answers have, a default that fits its type takes the
@@ -60,7 +60,7 @@
 //!
 //! Names that are taken get a number, in the order in which the operations reach their types: what is added to the end
 //! of a document changes no name before it. What is left out, made less precise or renamed is named in a
-//! [diagnostic](ops_runtime::Diagnostic).
+//! [diagnostic](ops_runtime::spec::Diagnostic).
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;

@@ -19,7 +19,7 @@ mod view;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use ops_runtime::Diagnostic;
+use ops_runtime::spec::Diagnostic;
 use serde_json::{Map, Value};
 
 use crate::names::upper_camel;

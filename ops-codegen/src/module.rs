@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ops_runtime::{Api, Binding, Diagnostic, McpOutput, OperationSpec};
+use ops_runtime::binding::{Binding, McpOutput};
+use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::Value;
 
 use crate::generate::Settings;

@@ -41,7 +41,7 @@ struct Renderer<'a> {
 
 impl Renderer<'_> {
     fn header(&mut self, runtime: &str) {
-        self.out.push_str(&format!("{HEAD}\n\nuse {runtime} as ops;\n"));
+        self.out.push_str(&format!("{HEAD}\n\nuse {runtime}::__generated as ops;\n"));
     }
 
     /// Adds an item behind an empty line.

@@ -15,7 +15,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ops_runtime::{Diagnostic, Severity};
+use ops_runtime::spec::{Diagnostic, Severity};
 
 /// So many diagnostics are shown of a list; a line says how many there are more.
 pub const SHOWN: usize = 20;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ops_runtime::{Api, Diagnostic, OperationKind, OperationSpec};
+use ops_runtime::spec::{Api, Diagnostic, OperationKind, OperationSpec};
 
 use crate::Error;
 
@@ -228,7 +228,8 @@ fn glob(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ops_runtime::{Definitions, HttpBinding};
+    use ops_runtime::binding::HttpBinding;
+    use ops_runtime::spec::Definitions;
 
     use super::*;
 

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use ops_codegen::Builder;
-use ops_runtime::Diagnostic;
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{ReadOptions, load};
-use ops_runtime::source::FileSource;
+use ops_runtime::spec::Diagnostic;
 
 fn documents() -> Vec<PathBuf> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/openapi");

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use ops_codegen::{Builder, Format, Generator};
-use ops_runtime::OperationSpec;
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 #[deny(missing_docs)]
@@ -284,7 +284,7 @@ fn bases_are_part_of_their_heirs() {
 
 #[test]
 fn specs_are_those_that_were_read() {
-    use ops_runtime::source::FileSource;
+    use ops_runtime::openapi::FileSource;
     use ops_runtime::{mcp, openapi};
     type Operations = fn() -> &'static [&'static OperationSpec];
     let modules: [(&str, Operations); 5] = [
@@ -344,7 +344,10 @@ fn formats_have_types_of_their_own() {
 #[test]
 fn tools_have_types_like_endpoints() {
     use golden::tools::{Count, FilterKind, FindItems, FindItemsInput, Item, Levels, MoveItem, Photo};
-    use ops_runtime::{ContentBlock, McpOutput, Operation, OperationKind};
+    use ops_runtime::Operation;
+    use ops_runtime::binding::McpOutput;
+    use ops_runtime::content::ContentBlock;
+    use ops_runtime::spec::OperationKind;
     fn output<Op: Operation<Output = T>, T>() -> (&'static str, OperationKind, McpOutput) {
         let tool = Op::SPEC.mcp().unwrap();
         (tool.tool.as_ref(), Op::SPEC.kind, tool.output)

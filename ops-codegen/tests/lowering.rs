@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ops_codegen::{Generated, Generator};
-use ops_runtime::{Api, Definition, Definitions, OperationSpec};
+use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec};
 use serde_json::{Value, json};
 
 fn generate(definitions: Vec<(&str, Value)>, output: Value) -> Generated {

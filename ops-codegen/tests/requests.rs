@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ops_codegen::{Builder, Generator};
+use ops_runtime::binding::{Binding, McpBinding, McpOutput};
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{ReadOptions, load, read};
-use ops_runtime::source::FileSource;
-use ops_runtime::{Api, Binding, Definitions, McpBinding, McpOutput, OperationSpec};
+use ops_runtime::spec::{Api, Definitions, OperationSpec};
 use serde_json::{Value, json};
 use syn::{GenericArgument, Item, PathArguments, Type};
 

@@ -68,7 +68,7 @@ fn two_processes_print_the_same() {
 fn output_names_the_runtime_as_it_is_told() {
     let (api, _) = read(&document(), &ReadOptions::new()).unwrap();
     let source = Generator::new().with_runtime("crate::facade::ops").unwrap().generate(&api).source;
-    assert!(source.contains("use crate::facade::ops as ops;") && !source.contains("ops_runtime"));
+    assert!(source.contains("use crate::facade::ops::__generated as ops;") && !source.contains("ops_runtime"));
     for bad in ["", "a b", "x; fn main() {}", "Vec<u8>", "::"] {
         assert!(Generator::new().with_runtime(bad).is_err(), "{bad}");
     }

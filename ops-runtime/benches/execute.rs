@@ -9,7 +9,9 @@ use std::pin::pin;
 use std::task::{Context as Task, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use ops_runtime::{Call, CallError, Operation, OperationSpec, Registration, Registry, Reply, Schema};
+use ops_runtime::adapter::{Registration, Reply};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Call, CallError, Operation, Registry};
 use serde_json::json;
 
 struct Add;

@@ -4,8 +4,10 @@
 
 use std::time::{Duration, Instant};
 
+use ops_runtime::binding::{McpBinding, McpOutput};
 use ops_runtime::mcp::{McpClient, McpServerConfig};
-use ops_runtime::{Call, McpBinding, McpOutput, Operation, OperationSpec};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{Call, Operation};
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleClient, ServiceExt};

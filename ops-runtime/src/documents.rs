@@ -1,7 +1,7 @@
 //! Reading descriptions of operations: OpenAPI documents, lists of MCP tools, and the files that they are made of.
 
 pub(crate) mod dir;
-pub mod openapi;
-pub mod source;
+pub(crate) mod openapi;
+pub(crate) mod source;
 #[cfg(feature = "mcp-schema")]
 pub(crate) mod tools;

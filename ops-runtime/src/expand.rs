@@ -2,6 +2,7 @@
 
 #[cfg(feature = "discover")]
 pub(crate) mod discover;
+pub(crate) mod generated;
 #[cfg(feature = "macros")]
 pub mod json_schema;
 #[cfg(all(feature = "macros", feature = "registry"))]

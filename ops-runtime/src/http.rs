@@ -5,7 +5,9 @@
 //!
 //! ```
 //! use ops_runtime::http::{Auth, HttpClient, HttpConfig};
-//! use ops_runtime::{HttpBinding, HttpParameter, OperationSpec, Registry};
+//! use ops_runtime::Registry;
+//! use ops_runtime::binding::{HttpBinding, HttpParameter};
+//! use ops_runtime::spec::OperationSpec;
 //! use serde_json::json;
 //!
 //! static SHOW: OperationSpec = OperationSpec::query("pets.show").with_http(
@@ -105,7 +107,7 @@ mod fake;
 #[cfg(feature = "openapi")]
 mod fetch;
 #[cfg(feature = "openapi")]
-mod import;
+pub(crate) mod import;
 mod lines;
 mod media;
 mod outgoing;
@@ -132,8 +134,6 @@ pub(crate) use destinations::{Home, Resolver, is_local};
 #[cfg(feature = "mcp-http")]
 pub(crate) use engine::builder;
 pub use engine::{HttpEngine, ResponseBody};
-#[cfg(feature = "openapi")]
-pub use import::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
 pub use outgoing::RequestBody;
 pub use response::{error_body, error_status};
 pub use retry::{Reconnect, Retry};

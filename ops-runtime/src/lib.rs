@@ -29,6 +29,9 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 "#
 )]
 //!
+//! Three things are called alike: [`Call`] marks an operation that gives one result, [`Caller::call`] runs one by its id, and
+//! the module [`call`](mod@call) is the protocol between processes.
+//!
 //! # Features
 //!
 //! Without any, the crate is the model alone, with the serde that generated types use.
@@ -58,50 +61,67 @@ pub mod mcp;
 mod model;
 #[cfg(feature = "registry")]
 pub mod normalise;
+#[doc(hidden)]
 pub mod record;
 #[cfg(feature = "registry")]
 mod run;
 
-pub use model::access::{AccessControl, Identity};
-pub use model::binding::{
-    Binding, HttpBinding, HttpBody, HttpField, HttpFixed, HttpParameter, HttpResponse, Literal, McpBinding, McpOutput,
-    ParameterLocation, ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable, StatusRange,
-};
 pub use model::body::Body;
-#[cfg(feature = "registry")]
-pub use model::body::BodyStream;
-pub use model::content::{
-    Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent,
-};
-pub use model::diagnostic::{Diagnostic, Severity};
-pub use model::envelope::{
-    EventMeta, HttpMeta, LocalMeta, McpMeta, ResponseEnvelope, ResponseMeta, Warning, is_response_envelope,
-};
-pub use model::error::{CallError, ErrorCode, ErrorDefinition};
+pub use model::envelope::ResponseEnvelope;
+pub use model::error::{CallError, ErrorCode};
 pub use model::operation::{Call, Operation, Subscribe};
-pub use model::schema::{Definition, Definitions, Schema};
-pub use model::spec::{Api, InvalidId, OperationKind, OperationSpec};
-pub use model::text::{List, Text};
-pub use model::{formats, wire};
-
+pub use model::{access, binding, content, envelope, wire};
 #[cfg(feature = "registry")]
-pub use model::futures::{BoxFuture, BoxStream};
+pub use run::caller::Caller;
 #[cfg(feature = "registry")]
-pub use run::caller::{Caller, Env, Scoped};
-#[cfg(feature = "registry")]
-pub use run::context::{CallOptions, CancelToken, Context, OutputPolicy};
-#[cfg(feature = "registry")]
-pub use run::extensions::Extensions;
-#[cfg(feature = "registry")]
-pub use run::handler::{Endpoint, Handler, Payload, PayloadStream, Registration, Reply, SpecRef};
+pub use run::context::{CallOptions, Context};
 #[cfg(feature = "registry")]
 pub use run::mock;
 #[cfg(feature = "registry")]
-pub use run::pipeline::EnvelopeStream;
+pub use run::registry::Registry;
+
+#[cfg(feature = "http")]
+pub use self::http::{HttpClient, HttpConfig};
+
+/// Operations as data: their specs, the schemas of what they take and give, and what reading them told.
+pub mod spec {
+    pub use crate::model::diagnostic::{Diagnostic, Severity};
+    pub use crate::model::error::ErrorDefinition;
+    pub use crate::model::schema::{Definition, Definitions, Schema};
+    pub use crate::model::spec::{Api, InvalidId, OperationKind, OperationSpec};
+    pub use crate::model::text::{List, Text};
+    #[cfg(feature = "registry")]
+    pub use crate::run::handler::SpecRef;
+}
+
+/// What a registry is made with, and what its calls take and give beside data.
 #[cfg(feature = "registry")]
-pub use run::progress::{Progress, ProgressSink, ProgressStream};
+pub mod registry {
+    pub use crate::run::caller::{Env, Scoped};
+    pub use crate::run::context::{CancelToken, OutputPolicy};
+    pub use crate::run::pipeline::EnvelopeStream;
+    pub use crate::run::progress::{Progress, ProgressSink, ProgressStream};
+    pub use crate::run::registry::{RegistryBuilder, RegistryError};
+}
+
+/// For who runs operations in a way of their own: handlers, endpoints, and what they get and give.
 #[cfg(feature = "registry")]
-pub use run::registry::{Registry, RegistryBuilder, RegistryError};
+pub mod adapter {
+    pub use crate::model::body::BodyStream;
+    pub use crate::model::futures::{BoxFuture, BoxStream};
+    pub use crate::run::extensions::Extensions;
+    pub use crate::run::handler::{Endpoint, Handler, Payload, PayloadStream, Registration, Reply};
+}
+
+/// OpenAPI documents at run time: reading them, and calling what they describe without generated code.
+#[cfg(feature = "openapi")]
+pub mod openapi {
+    #[doc(inline)]
+    pub use crate::documents::openapi::*;
+    pub use crate::documents::source::{FileSource, Source, SourceError};
+    #[cfg(feature = "http")]
+    pub use crate::http::import::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
+}
 
 #[cfg(all(feature = "macros", feature = "registry"))]
 #[doc = include_str!("expand/operation.md")]
@@ -112,21 +132,35 @@ pub use ops_macros::operation;
 pub mod __private {
     pub use crate::expand::private::*;
 }
-#[cfg(feature = "openapi")]
-pub use documents::{openapi, source};
-#[cfg(feature = "macros")]
-#[doc(hidden)]
-pub use expand::json_schema;
-#[cfg(feature = "http")]
-#[doc(no_inline)]
-pub use http::sse;
-/// Any JSON, as generated types hold it.
-pub use serde_json::Value;
 
-#[cfg(feature = "http")]
-pub use self::http::{Auth, HttpClient, HttpConfig};
-#[cfg(all(feature = "http", feature = "openapi"))]
-pub use self::http::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
+#[doc(hidden)]
+pub mod __generated {
+    pub use crate::expand::generated::*;
+}
+
+// The crate names what the model and the runs define from its root, wherever the public face shows them.
+use names::*;
+
+#[allow(unused_imports, reason = "each combination of features names some of them")]
+mod names {
+    pub(crate) use crate::access::{AccessControl, Identity};
+    pub(crate) use crate::binding::{
+        Binding, HttpBinding, HttpBody, HttpField, HttpFixed, HttpParameter, HttpResponse, Literal, McpBinding,
+        McpOutput, ParameterLocation, ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme,
+        ServerVariable, StatusRange,
+    };
+    pub(crate) use crate::content::{
+        Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent,
+    };
+    pub(crate) use crate::envelope::{
+        EventMeta, HttpMeta, LocalMeta, McpMeta, ResponseMeta, Warning, is_response_envelope,
+    };
+    pub(crate) use crate::model::formats;
+    pub(crate) use crate::spec::*;
+    #[cfg(feature = "registry")]
+    pub(crate) use crate::{adapter::*, registry::*};
+    pub(crate) use serde_json::Value;
+}
 
 /// Includes the operations that `ops-codegen` generated in `build.rs`, by their namespace.
 ///
@@ -140,29 +174,4 @@ macro_rules! include_operations {
     ($namespace:literal) => {
         include!(concat!(env!("OUT_DIR"), "/", $namespace, ".rs"));
     };
-}
-
-/// Gives types of generated code the JSON Schemas of their definitions, for local operations that take or return them.
-///
-/// Does nothing without the feature `macros`.
-#[cfg(feature = "macros")]
-#[macro_export]
-macro_rules! json_schemas {
-    ($namespace:literal, $definitions:path { $($type:ty = $name:literal,)* }) => {$(
-        impl $crate::json_schema::JsonSchema for $type {
-            fn schema_name() -> ::std::borrow::Cow<'static, str> {
-                $crate::json_schema::schema_name($namespace, $name)
-            }
-            fn json_schema(generator: &mut $crate::json_schema::SchemaGenerator) -> $crate::json_schema::Schema {
-                $crate::json_schema::json_schema(generator, $namespace, $name, $definitions)
-            }
-        }
-    )*};
-}
-
-/// Does nothing without the feature `macros`.
-#[cfg(not(feature = "macros"))]
-#[macro_export]
-macro_rules! json_schemas {
-    ($namespace:literal, $definitions:path { $($type:ty = $name:literal,)* }) => {};
 }

@@ -3,12 +3,12 @@
 //! Beside a type are its JSON (`json.rs` in the type's folder, made with the tables of [`json`]) and, in [`wire`], the
 //! JSON Schemas of that JSON.
 
-pub(crate) mod access;
-pub(crate) mod binding;
+pub mod access;
+pub mod binding;
 pub(crate) mod body;
-pub(crate) mod content;
+pub mod content;
 pub(crate) mod diagnostic;
-pub(crate) mod envelope;
+pub mod envelope;
 pub(crate) mod error;
 pub mod formats;
 #[cfg(feature = "registry")]

@@ -96,7 +96,7 @@
 //!             (&self.id, &self.owner, &self.tag, &self.weight, &self.limit, &self.status, &self.parent)
 //!         }
 //!     }
-//!     ::ops_runtime::table!(super::Pet);
+//!     ::ops_runtime::__generated::table!(super::Pet);
 //!
 //!     impl Record for super::Tag {
 //!         const NAME: &'static str = "Tag";
@@ -110,19 +110,19 @@
 //!             (&self.name, &self.extra)
 //!         }
 //!     }
-//!     ::ops_runtime::table!(super::Tag);
+//!     ::ops_runtime::__generated::table!(super::Tag);
 //!
-//!     ::ops_runtime::names!(super::Status { "new" => New, "sold" => Sold, _ => Other });
-//!     ::ops_runtime::values!(super::Level { 1 => One, "auto" => Auto, false => Off, _ => Other });
-//!     ::ops_runtime::tagged!(super::Event["kind"] { "pet" => Pet, "tag" => Tag, "prices" => Prices, _ => Other });
-//!     ::ops_runtime::untagged!(super::Target {
+//!     ::ops_runtime::__generated::names!(super::Status { "new" => New, "sold" => Sold, _ => Other });
+//!     ::ops_runtime::__generated::values!(super::Level { 1 => One, "auto" => Auto, false => Off, _ => Other });
+//!     ::ops_runtime::__generated::tagged!(super::Event["kind"] { "pet" => Pet, "tag" => Tag, "prices" => Prices, _ => Other });
+//!     ::ops_runtime::__generated::untagged!(super::Target {
 //!         Integer => Id,
 //!         String => Name,
 //!         Object["id", "owner"; "tag", "weight", "limit", "status", "parent"] => Pet,
 //!         Object["name"] => Tag,
 //!         Null => All
 //!     });
-//!     ::ops_runtime::newtype!(super::Tree);
+//!     ::ops_runtime::__generated::newtype!(super::Tree);
 //! }
 //! ```
 //!
@@ -184,8 +184,8 @@ pub mod prelude {
 /// A type whose JSON is an object with named properties.
 ///
 /// An impl is a table: the names, how each is read, and two functions that move the fields.
-/// [`table!`](crate::table!) makes a type of it; a type that reads and writes itself has what is provided here replaced,
-/// and [`record!`](crate::record!) makes a serde type of it.
+/// [`table!`](crate::__generated::table!) makes a type of it; a type that reads and writes itself has what is provided here replaced,
+/// and [`record!`](crate::__generated::record!) makes a serde type of it.
 pub trait Record: Sized {
     /// The name of the type in error messages.
     const NAME: &'static str;

@@ -6,7 +6,9 @@ use std::pin::pin;
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
-use ops_runtime::{Call, Operation, OperationSpec, Registration, Registry, Reply, Schema};
+use ops_runtime::adapter::{Registration, Reply};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Call, Operation, Registry};
 
 struct Add;
 

@@ -2,10 +2,9 @@
 #![cfg(feature = "registry")]
 
 use futures_util::StreamExt;
-use ops_runtime::{
-    Call, CallError, Context, ErrorCode, ErrorDefinition, Handler, Operation, OperationKind, OperationSpec,
-    Registration, Registry, Reply, Schema, Subscribe,
-};
+use ops_runtime::adapter::{Handler, Registration, Reply};
+use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema};
+use ops_runtime::{Call, CallError, Context, ErrorCode, Operation, Registry, Subscribe};
 use serde_json::{Value, json};
 
 struct Order;

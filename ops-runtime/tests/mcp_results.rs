@@ -1,10 +1,12 @@
 //! Results of tools as callers get them, by type and by id.
 #![cfg(all(feature = "registry", feature = "mcp-schema"))]
 
-use ops_runtime::{
-    BoxFuture, Call, CallError, ContentBlock, Context, Endpoint, ErrorCode, Handler, McpBinding, McpOutput, Operation,
-    OperationSpec, OutputPolicy, Payload, Registration, Registry, ResponseEnvelope, Schema, mcp,
-};
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::binding::{McpBinding, McpOutput};
+use ops_runtime::content::ContentBlock;
+use ops_runtime::registry::OutputPolicy;
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Call, CallError, Context, ErrorCode, Operation, Registry, ResponseEnvelope, mcp};
 use serde_json::{Value, json};
 
 /// A server that always answers the same.

@@ -1,8 +1,9 @@
 //! Lists of tools, and what becomes of them.
 #![cfg(feature = "mcp-schema")]
 
+use ops_runtime::binding::McpOutput;
 use ops_runtime::mcp::{self, ReadOptions};
-use ops_runtime::{Api, McpOutput, OperationKind, OperationSpec, Severity};
+use ops_runtime::spec::{Api, OperationKind, OperationSpec, Severity};
 use serde_json::{Value, json};
 
 fn read(list: &Value) -> (Api, Vec<String>) {

@@ -129,6 +129,22 @@ fn what_would_lose_or_guess_stays() {
 }
 
 #[test]
+fn what_conforms_stays_without_a_fault() {
+    // Properties that are not declared count, where they are counted.
+    let counted = json!({ "properties": { "a": {} }, "minProperties": 2 });
+    stays(counted.clone(), json!({ "a": 0, "b": null }), &[]);
+    stays(json!({ "allOf": [counted] }), json!({ "a": 0, "b": null }), &[]);
+    stays(
+        json!({ "allOf": [{ "properties": { "a": {} } }, { "minProperties": 2 }] }),
+        json!({ "a": 0, "b": null }),
+        &[],
+    );
+    // A default that does not fit is none.
+    let default = json!({ "properties": { "a": { "default": {} } }, "patternProperties": { "a": { "const": null } } });
+    stays(default, json!({}), &[]);
+}
+
+#[test]
 fn the_whole_value_changes_its_kind_as_a_scalar_only() {
     becomes(json!({ "type": "integer" }), json!("7"), json!(7), &["converted : string for integer"]);
     stays(json!({ "type": "array", "items": {} }), json!({ "a": 1 }), &["kept : object for array"]);

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ops_runtime::binding::{HttpBinding, ParameterStyle, StatusRange};
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::source::FileSource;
-use ops_runtime::{Api, Diagnostic, HttpBinding, OperationKind, OperationSpec, ParameterStyle, Severity, StatusRange};
+use ops_runtime::spec::{Api, Diagnostic, OperationKind, OperationSpec, Severity};
 use serde_json::{Value, json};
 
 fn read(document: &Value) -> (Api, Vec<Diagnostic>) {
@@ -151,7 +152,7 @@ fn parameters() {
     let (api, diagnostics) = read(&document);
     let operation = &api.operations[0];
     let parameters: Vec<_> = http(operation).parameters.iter().collect();
-    let row = |p: &&ops_runtime::HttpParameter| {
+    let row = |p: &&ops_runtime::binding::HttpParameter| {
         (p.property.to_string(), p.name.to_string(), p.style, p.explode, p.allow_reserved)
     };
     use ParameterStyle::{DeepObject, Form, Json, Matrix, PipeDelimited, Simple};

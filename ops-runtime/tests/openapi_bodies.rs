@@ -1,8 +1,9 @@
 //! Request bodies and answers: content types, forms, parts and streams.
 #![cfg(feature = "openapi")]
 
+use ops_runtime::binding::{HttpBinding, ParameterStyle};
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::{Api, HttpBinding, OperationKind, OperationSpec, ParameterStyle, Severity};
+use ops_runtime::spec::{Api, OperationKind, OperationSpec, Severity};
 use serde_json::{Value, json};
 
 fn read(version: &str, operation: &Value, schemas: &Value) -> (Api, Vec<String>) {
@@ -255,8 +256,8 @@ fn additions_of_3_2() {
     let found: Vec<_> = api.operations.iter().map(|o| (o.id.as_ref(), http(o).method.as_ref(), o.kind)).collect();
     assert_eq!(found, [("api.search", "QUERY", OperationKind::Query), ("api.copy", "COPY", OperationKind::Mutation)]);
     let parameters = &http(&api.operations[0]).parameters;
-    let row = |p: &ops_runtime::HttpParameter| (p.location, p.style, p.allow_reserved);
-    use ops_runtime::ParameterLocation::{Cookie, QueryString};
+    let row = |p: &ops_runtime::binding::HttpParameter| (p.location, p.style, p.allow_reserved);
+    use ops_runtime::binding::ParameterLocation::{Cookie, QueryString};
     assert_eq!(row(&parameters[0]), (QueryString, ParameterStyle::Form, false));
     assert_eq!(row(&parameters[1]), (Cookie, ParameterStyle::Form, true));
     let input = api.operations[1].input.to_value().unwrap();

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use ops_runtime::binding::HttpBinding;
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::source::FileSource;
-use ops_runtime::{Api, Diagnostic, HttpBinding, Severity};
+use ops_runtime::spec::{Api, Diagnostic, Severity};
 use serde_json::Value;
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];

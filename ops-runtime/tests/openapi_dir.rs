@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::{OperationKind, OperationSpec, Severity};
+use ops_runtime::spec::{OperationKind, OperationSpec, Severity};
 
 /// A folder that goes away with it.
 struct Folder(PathBuf);

@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use ops_runtime::binding::SecurityKind;
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::source::FileSource;
-use ops_runtime::{OperationSpec, SecurityKind, wire};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::wire;
 use serde_json::Value;
 
 #[test]

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use ops_runtime::binding::{HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement};
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::{Api, Diagnostic, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement};
+use ops_runtime::spec::{Api, Diagnostic};
 use serde_json::{Value, json};
 
 fn load(location: &str, document: &Value) -> (Api, Vec<Diagnostic>) {

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use ops_runtime::binding::{HttpBinding, ParameterLocation, ParameterStyle, SecurityKind};
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::source::FileSource;
-use ops_runtime::{Api, Diagnostic, HttpBinding, OperationSpec, ParameterLocation, ParameterStyle, SecurityKind};
+use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::{Value, json};
 
 fn load() -> (Api, Vec<Diagnostic>) {
@@ -48,7 +49,7 @@ fn parameters_and_servers() {
     let (list, http, input) = operation(&api, "listPets");
     assert_eq!(http.server.as_deref(), Some("https://pets.example.com/v2"));
     assert_eq!(operation(&api, "exportPets").1.server.as_deref(), Some("http://pets.example.com/v2"));
-    let row = |p: &ops_runtime::HttpParameter| (p.name.to_string(), p.location, p.style, p.explode);
+    let row = |p: &ops_runtime::binding::HttpParameter| (p.name.to_string(), p.location, p.style, p.explode);
     use ParameterLocation::{Header, Query};
     use ParameterStyle::{Form, PipeDelimited, Simple, SpaceDelimited};
     let expected = [

@@ -1,8 +1,9 @@
 //! Booleans that choose between one result and a stream: the operations set them, and no input has them.
 #![cfg(feature = "openapi")]
 
+use ops_runtime::binding::{HttpFixed, Literal};
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::{Api, HttpFixed, Literal, OperationSpec};
+use ops_runtime::spec::{Api, OperationSpec};
 use serde_json::{Value, json};
 
 fn read_as(version: &str, operation: &Value, schemas: &Value, more: &Value) -> (Api, Vec<String>) {
@@ -227,7 +228,7 @@ fn forms_parts_and_queries() {
     }
 }
 
-fn operation_bodies(api: &Api, name: &str) -> Vec<ops_runtime::HttpBody> {
+fn operation_bodies(api: &Api, name: &str) -> Vec<ops_runtime::binding::HttpBody> {
     operation(api, name).http().unwrap().bodies.to_vec()
 }
 

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use ops_runtime::{
-    AccessControl, BoxFuture, Call, CallError, CallOptions, CancelToken, Context, Endpoint, ErrorCode, ErrorDefinition,
-    Handler, HttpBinding, Identity, Operation, OperationSpec, OutputPolicy, Payload, PayloadStream, Registration,
-    Registry, RegistryError, Reply, ResponseEnvelope, ResponseMeta, Schema, Subscribe, Text,
-};
+use ops_runtime::access::{AccessControl, Identity};
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, PayloadStream, Registration, Reply};
+use ops_runtime::binding::HttpBinding;
+use ops_runtime::envelope::ResponseMeta;
+use ops_runtime::registry::{CancelToken, OutputPolicy, RegistryError};
+use ops_runtime::spec::{ErrorDefinition, OperationSpec, Schema, Text};
+use ops_runtime::{Call, CallError, CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope, Subscribe};
 use serde_json::{Value, json};
 
 macro_rules! operation {
@@ -73,7 +75,7 @@ async fn unit_is_null() {
 #[tokio::test]
 async fn an_envelope_of_the_handler_passes() {
     let registry = Registry::new();
-    let own = || ResponseEnvelope::http(3, ops_runtime::HttpMeta::new(201, "application/json"));
+    let own = || ResponseEnvelope::http(3, ops_runtime::envelope::HttpMeta::new(201, "application/json"));
     registry
         .register(Registration::call::<Double, _, _>(move |_, _| async move { Ok(Reply::Envelope(own())) }))
         .unwrap();
@@ -589,7 +591,7 @@ async fn a_spec_met_at_run_time_stands_for_a_type_that_means_the_same() {
     assert_eq!(registry.execute::<v1::GetPet>(json!({})).await.unwrap().data, "/v1/pets/{id}");
     assert!(registry.execute::<v2::GetPet>(json!({})).await.is_err());
     // Code that takes any JSON and says nothing of it runs no spec.
-    let spec = OperationSpec::new(ops_runtime::OperationKind::Mutation, "pets", "add").unwrap();
+    let spec = OperationSpec::new(ops_runtime::spec::OperationKind::Mutation, "pets", "add").unwrap();
     registry.register(Registration::new(spec, Handler::dynamic(|v, _| async { Ok(v) }))).unwrap();
     assert_eq!(registry.execute::<v2::Add>("x".to_owned()).await.unwrap().data, "x");
 }

@@ -1,6 +1,6 @@
 //! A toy adapter: descriptions such as `add(a: number, b: number) -> number`, one a line, become operations.
 
-use ops_runtime::{Api, Definition, Definitions, Diagnostic, OperationKind, OperationSpec};
+use ops_runtime::spec::{Api, Definition, Definitions, Diagnostic, OperationKind, OperationSpec};
 use serde_json::{Map, Value, json};
 
 /// Reads a description. A line that is none is left out, and a diagnostic says so.

@@ -10,9 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::source::FileSource;
-use ops_runtime::{CallError, Diagnostic, HttpClient, HttpConfig, OperationKind, OperationSpec, Registry};
+use ops_runtime::spec::{Diagnostic, OperationKind, OperationSpec};
+use ops_runtime::{CallError, HttpClient, HttpConfig, Registry};
 use serde_json::Value;
 use tokio::time::timeout;
 

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ops_runtime::{
-    CallError, CallOptions, ErrorCode, OperationKind, OperationSpec, OutputPolicy, Registry, ResponseMeta, SpecRef,
-    from_openapi_file,
-};
+use ops_runtime::envelope::ResponseMeta;
+use ops_runtime::openapi::from_openapi_file;
+use ops_runtime::registry::OutputPolicy;
+use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
+use ops_runtime::{CallError, CallOptions, ErrorCode, Registry};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 

@@ -1,8 +1,8 @@
 //! The toy adapter of `ARCHITECTURE.md`: one description, called as it is met at run time and as generated code.
 
-use ops_runtime::{
-    BoxFuture, CallError, Context, Endpoint, Handler, OperationSpec, Payload, Registration, Registry, ResponseEnvelope,
-};
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, Context, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
 #[path = "../adapter/mod.rs"]

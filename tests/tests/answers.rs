@@ -11,7 +11,8 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use futures_util::StreamExt;
 use ops_runtime::http::{HttpClient, HttpConfig};
-use ops_runtime::{CallError, CallOptions, ErrorCode, OutputPolicy, Registry, ResponseEnvelope};
+use ops_runtime::registry::OutputPolicy;
+use ops_runtime::{CallError, CallOptions, ErrorCode, Registry, ResponseEnvelope};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -2,7 +2,9 @@
 
 use axum::Router;
 use axum::routing::get;
-use ops_runtime::{HttpConfig, Registry, ResponseMeta, from_openapi, from_openapi_file, from_openapi_url};
+use ops_runtime::envelope::ResponseMeta;
+use ops_runtime::openapi::{from_openapi, from_openapi_file, from_openapi_url};
+use ops_runtime::{HttpConfig, Registry};
 use ops_tests::corpus;
 use serde_json::json;
 

@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use openapiv3::{OpenAPI, Operation, Parameter, ReferenceOr, RequestBody};
+use ops_runtime::binding::{ParameterLocation, StatusRange};
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{ReadOptions, load};
-use ops_runtime::source::FileSource;
-use ops_runtime::{Api, OperationKind, OperationSpec, ParameterLocation, StatusRange};
+use ops_runtime::spec::{Api, OperationKind, OperationSpec};
 use ops_tests::corpus;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -2,10 +2,10 @@
 //! the dynamic one warns; where a value does not fit at all, the typed one fails.
 
 use bytes::Bytes;
-use ops_runtime::{
-    BoxFuture, CallError, Context, Endpoint, ErrorCode, Handler, HttpMeta, OperationSpec, Payload, PayloadStream,
-    Registration, Registry, ResponseEnvelope,
-};
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, PayloadStream, Registration};
+use ops_runtime::envelope::HttpMeta;
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, Context, ErrorCode, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
 /// The operations of our own pet shop.
@@ -133,7 +133,7 @@ fn normal(value: &Value) -> Value {
 async fn what_is_met_at_run_time_is_what_was_generated() {
     let mut options = ops_runtime::openapi::ReadOptions::new();
     options.namespace = Some("petshop".to_owned());
-    let source = ops_runtime::source::FileSource::default();
+    let source = ops_runtime::openapi::FileSource::default();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openapi/petshop.yaml");
     let (api, _) = ops_runtime::openapi::load(path, &source, &options).unwrap();
     let registry = Registry::new();
@@ -144,7 +144,7 @@ async fn what_is_met_at_run_time_is_what_was_generated() {
     assert_eq!(petshop::operations().len(), count);
     for spec in petshop::operations() {
         let error = registry.register(Registration::new(*spec, handler.clone())).unwrap_err();
-        assert_eq!(error, ops_runtime::RegistryError::Duplicate { id: spec.id.clone().into_owned() });
+        assert_eq!(error, ops_runtime::registry::RegistryError::Duplicate { id: spec.id.clone().into_owned() });
     }
     let typed = registry.execute::<petshop::ShowPetById>(petshop::ShowPetByIdInput { pet_id: 7 }).await.unwrap();
     assert_eq!(typed.data.name, "Rex");

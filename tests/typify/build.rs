@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use ops_codegen::Generator;
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{ReadOptions, load};
-use ops_runtime::source::FileSource;
-use ops_runtime::{Api, Definition, Definitions, OperationSpec};
+use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec};
 use serde_json::{Value, json};
 use typify::{TypeSpace, TypeSpaceSettings};
 

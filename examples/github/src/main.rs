@@ -6,9 +6,10 @@ use std::error::Error;
 use std::pin::pin;
 
 use futures_util::StreamExt;
+use ops_runtime::http::Auth;
 use ops_runtime::http::pages::{link_parameter, pages};
 use ops_runtime::http::{Retry, error_body, error_status};
-use ops_runtime::{Auth, CallError, HttpClient, HttpConfig, ResponseEnvelope};
+use ops_runtime::{CallError, HttpClient, HttpConfig, ResponseEnvelope};
 use serde_json::json;
 
 /// The operations that `build.rs` chose.

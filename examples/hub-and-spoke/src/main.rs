@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use futures_util::{Stream, StreamExt, stream};
+use ops_runtime::access::Identity;
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{CallHandler, PeerAuth};
-use ops_runtime::{CallError, CallOptions, Context, Identity, Registry, operation};
+use ops_runtime::{CallError, CallOptions, Context, Registry, operation};
 use tokio::process::{Child, Command};
 
 /// Says who is who; a real hub would look into its tokens.
@@ -50,7 +51,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         [url, "artist"] => serve(url, "t-artist", |registry| registry.register(Draw)).await,
         [url, "clerk"] => {
             serve(url, "t-clerk", |registry| {
-                registry.register_all([ops_runtime::Registration::from(Words), Ponder.into()])
+                registry.register_all([ops_runtime::adapter::Registration::from(Words), Ponder.into()])
             })
             .await
         }

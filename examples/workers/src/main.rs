@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::{Stream, StreamExt, stream};
+use ops_runtime::adapter::Registration;
 use ops_runtime::call::nats::{Nats, NatsConfig};
 use ops_runtime::call::redis::{Redis, RedisConfig};
 use ops_runtime::call::{CallHandler, Remote};
-use ops_runtime::{ErrorCode, Registration, Registry, operation};
+use ops_runtime::{ErrorCode, Registry, operation};
 use tokio::process::{Child, Command};
 
 /// Resizes a picture, which takes a while; says which process did it.

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use ops_runtime::binding::McpOutput;
 use ops_runtime::openapi::{self, locate};
-use ops_runtime::{Diagnostic, McpOutput, OperationSpec};
+use ops_runtime::spec::{Diagnostic, OperationSpec};
 use serde_json::{Map, Value};
 
 /// Gives the generator's diagnostics the document, and pointer, line and column in it where the document has the place.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ops_runtime::mcp;
+use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::source::FileSource;
-use ops_runtime::{Api, Diagnostic, Severity};
+use ops_runtime::spec::{Api, Diagnostic, Severity};
 
 use super::place::place;
 use super::{Builder, Form, Module};

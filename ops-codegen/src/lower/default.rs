@@ -1,6 +1,6 @@
 //! Defaults: which are values of their properties' types, and as which values they are printed.
 
-use ops_runtime::Diagnostic;
+use ops_runtime::spec::Diagnostic;
 use serde_json::Value;
 
 use super::direction::without_null;

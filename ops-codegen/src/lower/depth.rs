@@ -3,7 +3,7 @@
 //! rustc proves that a type is `Send` field by field and stops 128 types deep. This walks as it does: depth first, in the
 //! order of the fields, through what it has not proved yet.
 
-use ops_runtime::Diagnostic;
+use ops_runtime::spec::Diagnostic;
 
 use super::Roots;
 use crate::types::{ItemId, Shape, Type, Types};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ops_runtime::Diagnostic;
+use ops_runtime::spec::Diagnostic;
 use serde_json::Value;
 
 use super::default::{drop_misfits, fit_defaults};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ops_runtime::{Definitions, Diagnostic, Schema};
+use ops_runtime::spec::{Definitions, Diagnostic, Schema};
 use serde_json::Value;
 
 /// JSON nested deeper is not looked at: whoever prints or drops it would need as much stack.

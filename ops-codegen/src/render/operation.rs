@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ops_runtime::{
-    Binding, ErrorDefinition, HttpBinding, HttpField, HttpFixed, HttpParameter, Literal, McpBinding, McpOutput,
-    OperationKind, OperationSpec, ParameterLocation, ParameterStyle, Schema, SecurityKind, SecurityScheme, StatusRange,
-    Text,
+use ops_runtime::binding::{
+    Binding, HttpBinding, HttpField, HttpFixed, HttpParameter, Literal, McpBinding, McpOutput, ParameterLocation,
+    ParameterStyle, SecurityKind, SecurityScheme, StatusRange,
 };
+use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema, Text};
 use serde_json::Value;
 
 use super::layout::fill;

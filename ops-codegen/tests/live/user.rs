@@ -2,7 +2,10 @@
 
 use futures_util::StreamExt;
 use ops_runtime::mcp::{McpClient, McpServerConfig};
-use ops_runtime::{CallError, CallOptions, ContentBlock, ErrorCode, OperationSpec, Progress, Registry};
+use ops_runtime::{CallError, CallOptions, ErrorCode, Registry};
+use ops_runtime::content::ContentBlock;
+use ops_runtime::registry::Progress;
+use ops_runtime::spec::OperationSpec;
 
 pub mod everything {
     ops_runtime::include_operations!("everything");

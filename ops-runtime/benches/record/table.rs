@@ -234,7 +234,7 @@ mod impls {
             )
         }
     }
-    ops_runtime::table!(super::Account);
+    ops_runtime::__generated::table!(super::Account);
 
     impl Record for super::Plan {
         const NAME: &'static str = "Plan";
@@ -247,9 +247,9 @@ mod impls {
             (&self.name, &self.space, &self.private_repos)
         }
     }
-    ops_runtime::table!(super::Plan);
+    ops_runtime::__generated::table!(super::Plan);
 
-    ops_runtime::names!(super::AccountType { "User" => User, "Organization" => Organization, "Bot" => Bot, _ => Other });
+    ops_runtime::__generated::names!(super::AccountType { "User" => User, "Organization" => Organization, "Bot" => Bot, _ => Other });
 
     impl Record for super::Reading {
         const NAME: &'static str = "Reading";
@@ -262,7 +262,7 @@ mod impls {
             (&self.id, &self.sensor, &self.value, &self.valid)
         }
     }
-    ops_runtime::table!(super::Reading);
+    ops_runtime::__generated::table!(super::Reading);
 
     impl Record for super::Order {
         const NAME: &'static str = "Order";
@@ -285,7 +285,7 @@ mod impls {
             (&self.id, &self.customer, &self.lines, &self.status, &self.note, &self.total, &self.currency, &self.tags)
         }
     }
-    ops_runtime::table!(super::Order);
+    ops_runtime::__generated::table!(super::Order);
 
     impl Record for super::Customer {
         const NAME: &'static str = "Customer";
@@ -298,7 +298,7 @@ mod impls {
             (&self.id, &self.first_name, &self.last_name, &self.email, &self.address)
         }
     }
-    ops_runtime::table!(super::Customer);
+    ops_runtime::__generated::table!(super::Customer);
 
     impl Record for super::Address {
         const NAME: &'static str = "Address";
@@ -311,7 +311,7 @@ mod impls {
             (&self.street, &self.city, &self.zip, &self.country)
         }
     }
-    ops_runtime::table!(super::Address);
+    ops_runtime::__generated::table!(super::Address);
 
     impl Record for super::Line {
         const NAME: &'static str = "Line";
@@ -324,11 +324,11 @@ mod impls {
             (&self.sku, &self.quantity, &self.price, &self.discount)
         }
     }
-    ops_runtime::table!(super::Line);
+    ops_runtime::__generated::table!(super::Line);
 
-    ops_runtime::names!(super::Status { "new" => New, "paid" => Paid, "shipped" => Shipped, "returned" => Returned, "cancelled" => Cancelled, _ => Other });
+    ops_runtime::__generated::names!(super::Status { "new" => New, "paid" => Paid, "shipped" => Shipped, "returned" => Returned, "cancelled" => Cancelled, _ => Other });
 
-    ops_runtime::names!(super::Currency { "eur" => Eur, "usd" => Usd, "chf" => Chf, _ => Other });
+    ops_runtime::__generated::names!(super::Currency { "eur" => Eur, "usd" => Usd, "chf" => Chf, _ => Other });
 
     impl Record for super::Push {
         const NAME: &'static str = "Push";
@@ -341,7 +341,7 @@ mod impls {
             (&self.id, &self.actor, &self.commits)
         }
     }
-    ops_runtime::table!(super::Push);
+    ops_runtime::__generated::table!(super::Push);
 
     impl Record for super::Commit {
         const NAME: &'static str = "Commit";
@@ -354,7 +354,7 @@ mod impls {
             (&self.sha, &self.message)
         }
     }
-    ops_runtime::table!(super::Commit);
+    ops_runtime::__generated::table!(super::Commit);
 
     impl Record for super::Issue {
         const NAME: &'static str = "Issue";
@@ -367,7 +367,7 @@ mod impls {
             (&self.id, &self.actor, &self.title, &self.body, &self.labels)
         }
     }
-    ops_runtime::table!(super::Issue);
+    ops_runtime::__generated::table!(super::Issue);
 
     impl Record for super::Star {
         const NAME: &'static str = "Star";
@@ -380,7 +380,7 @@ mod impls {
             (&self.id, &self.actor, &self.at)
         }
     }
-    ops_runtime::table!(super::Star);
+    ops_runtime::__generated::table!(super::Star);
 
-    ops_runtime::tagged!(super::Event["kind"] { "push" => Push, "issue" => Issue, "star" => Star, _ => Other });
+    ops_runtime::__generated::tagged!(super::Event["kind"] { "push" => Push, "issue" => Issue, "star" => Star, _ => Other });
 }

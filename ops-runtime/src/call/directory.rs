@@ -18,7 +18,7 @@ use crate::{CallError, ErrorCode, SpecRef, Text};
 /// ```
 /// use std::sync::Arc;
 /// use ops_runtime::call::{Announcement, Directory, Frame, Link, PendingRequests, Unsent};
-/// use ops_runtime::OperationSpec;
+/// use ops_runtime::spec::OperationSpec;
 ///
 /// struct Nowhere;
 /// impl Link for Nowhere {

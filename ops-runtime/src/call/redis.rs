@@ -3,7 +3,9 @@
 //! ```no_run
 //! use ops_runtime::call::redis::{Redis, RedisConfig};
 //! use ops_runtime::call::CallHandler;
-//! use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+//! use ops_runtime::Registry;
+//! use ops_runtime::adapter::{Handler, Registration};
+//! use ops_runtime::spec::OperationSpec;
 //! use serde_json::{Value, json};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

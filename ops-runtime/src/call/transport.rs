@@ -9,7 +9,9 @@
 //! ```
 //! use std::sync::Arc;
 //! use ops_runtime::call::{CallEvent, Frame, Link, PeerAuth, PendingRequests, CallHandler, CallRequest, Session, Unsent};
-//! use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+//! use ops_runtime::Registry;
+//! use ops_runtime::adapter::{Handler, Registration};
+//! use ops_runtime::spec::OperationSpec;
 //! use serde_json::{Value, json};
 //!
 //! /// From the caller to the worker.

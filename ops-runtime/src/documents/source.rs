@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use ops_runtime::source::Source;
+//! use ops_runtime::openapi::Source;
 //!
 //! let documents = BTreeMap::from([("api/common.yaml".to_owned(), "components: {}".to_owned())]);
 //! let location = documents.resolve("api/petstore.yaml", "./common.yaml");

@@ -86,7 +86,7 @@ mod tests {
 
     struct Pet;
 
-    crate::json_schemas!("shop", DEFINITIONS { Pet = "Pet", });
+    crate::__json_schemas!("shop", DEFINITIONS { Pet = "Pet", });
 
     #[test]
     fn a_generated_type_brings_what_it_refers_to() {

@@ -8,8 +8,11 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+pub use crate::access::AccessControl;
+pub use crate::adapter::Registration;
+pub use crate::spec::{ErrorDefinition, OperationSpec};
 pub use crate::{__submit as submit, __texts as texts};
-pub use crate::{AccessControl, Call, ErrorDefinition, Operation, OperationSpec, Registration, Subscribe};
+pub use crate::{Call, Operation, Subscribe};
 pub use generate::{Sink, generate};
 #[cfg(feature = "discover")]
 pub use inventory;
@@ -127,7 +130,7 @@ impl<T: Debug + Clone + serde::Serialize + serde::de::DeserializeOwned + JsonSch
 #[macro_export]
 macro_rules! __texts {
     ($($text:literal),*) => {
-        const { &[$($crate::Text::Borrowed($text)),*] }
+        const { &[$($crate::spec::Text::Borrowed($text)),*] }
     };
 }
 

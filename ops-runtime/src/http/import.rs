@@ -36,7 +36,8 @@ impl IntoIterator for Imported {
 /// Makes operations of an OpenAPI document, given as JSON or YAML text.
 ///
 /// ```
-/// use ops_runtime::{HttpConfig, Registry, from_openapi};
+/// use ops_runtime::{HttpConfig, Registry};
+/// use ops_runtime::openapi::from_openapi;
 ///
 /// let document = r#"{
 ///     "openapi": "3.1.0",

@@ -6,7 +6,8 @@
 //! ```
 //! use futures_util::{StreamExt, TryStreamExt};
 //! use ops_runtime::http::pages::{link_parameter, pages};
-//! use ops_runtime::{Call, CallError, Caller, Operation, OperationSpec};
+//! use ops_runtime::{Call, CallError, Caller, Operation};
+//! use ops_runtime::spec::OperationSpec;
 //! use serde_json::{Value, json};
 //!
 //! struct ListPets;

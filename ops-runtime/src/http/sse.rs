@@ -3,7 +3,7 @@
 //! The parser takes a stream in pieces of any size: a piece may end inside a character, a line ending or an event.
 //!
 //! ```
-//! use ops_runtime::sse::SseParser;
+//! use ops_runtime::http::sse::SseParser;
 //!
 //! let mut parser = SseParser::new();
 //! parser.push(b"event: price\nda")?;
@@ -11,7 +11,7 @@
 //! parser.push(b"ta: 12\n\n")?;
 //! let event = parser.next_event().unwrap();
 //! assert_eq!((event.kind.as_str(), event.data.as_str()), ("price", "12"));
-//! # Ok::<(), ops_runtime::sse::SseError>(())
+//! # Ok::<(), ops_runtime::http::sse::SseError>(())
 //! ```
 
 use std::collections::VecDeque;

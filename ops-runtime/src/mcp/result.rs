@@ -9,7 +9,10 @@ use crate::{CallError, ContentBlock, McpMeta, McpOutput, OperationSpec, Payload,
 /// The envelope of a tool's result, of any revision of the protocol, for endpoints that speak it.
 ///
 /// ```
-/// use ops_runtime::{McpBinding, McpOutput, OperationSpec, Payload, mcp};
+/// use ops_runtime::mcp;
+/// use ops_runtime::adapter::Payload;
+/// use ops_runtime::binding::{McpBinding, McpOutput};
+/// use ops_runtime::spec::OperationSpec;
 /// use serde_json::json;
 ///
 /// let add = OperationSpec::query("calculator.add").with_mcp(McpBinding::new("add", McpOutput::Wrapped));

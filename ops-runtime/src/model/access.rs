@@ -1,7 +1,7 @@
 //! Who may call what: the identity of a caller and the access rules of an operation.
 //!
 //! ```
-//! use ops_runtime::{AccessControl, Identity};
+//! use ops_runtime::access::{AccessControl, Identity};
 //!
 //! let rules = AccessControl::NONE.with_scopes(const { &[std::borrow::Cow::Borrowed("pets:write")] });
 //! assert!(rules.allows(&Identity::new("ann").with_scope("pets:write")));

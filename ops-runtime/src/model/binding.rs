@@ -1,7 +1,7 @@
 //! How an operation is reached: in this process, over HTTP, or as a tool of an MCP server.
 //!
 //! ```
-//! use ops_runtime::{HttpBinding, HttpParameter};
+//! use ops_runtime::binding::{HttpBinding, HttpParameter};
 //!
 //! const SHOW: HttpBinding = HttpBinding::new("GET", "/pets/{petId}")
 //!     .with_parameters(const { &[HttpParameter::path("petId")] });

@@ -1,7 +1,7 @@
 //! The content blocks of MCP results, as types of our own.
 //!
 //! ```
-//! use ops_runtime::ContentBlock;
+//! use ops_runtime::content::ContentBlock;
 //! use serde_json::json;
 //!
 //! let block: ContentBlock = serde_json::from_value(json!({ "type": "text", "text": "hello" })).unwrap();

@@ -1,7 +1,7 @@
 //! What a reader of documents has to say: where, what, and what was done instead.
 //!
 //! ```
-//! use ops_runtime::{Diagnostic, Severity};
+//! use ops_runtime::spec::{Diagnostic, Severity};
 //!
 //! let diagnostic = Diagnostic::warning("/paths/~1pets/get", "no `operationId`").with_help("called `get_pets`");
 //! assert_eq!(diagnostic.to_string(), "warning: no `operationId`\n  at /paths/~1pets/get\n  = called `get_pets`");

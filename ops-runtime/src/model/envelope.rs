@@ -1,7 +1,8 @@
 //! The envelope of every result: the data, and where it came from.
 //!
 //! ```
-//! use ops_runtime::{ResponseEnvelope, ResponseMeta};
+//! use ops_runtime::ResponseEnvelope;
+//! use ops_runtime::envelope::ResponseMeta;
 //!
 //! let envelope = ResponseEnvelope::local(7, "math.double");
 //! assert!(matches!(envelope.meta, ResponseMeta::Local(_)));
@@ -240,7 +241,7 @@ impl Warning {
 /// as absent.
 ///
 /// ```
-/// use ops_runtime::is_response_envelope;
+/// use ops_runtime::envelope::is_response_envelope;
 /// use serde_json::json;
 ///
 /// let meta = json!({ "source": "local", "operationId": "a.b", "timestamp": 1 });

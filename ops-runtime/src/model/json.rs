@@ -80,7 +80,7 @@ macro_rules! fields {
                 Ok(())
             }
         }
-        $crate::record!($t);
+        $crate::__record!($t);
     };
     (@absent required $slot:ident) => { $slot.is_none() };
     (@absent number $slot:ident) => { $slot.is_none() };

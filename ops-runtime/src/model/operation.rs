@@ -3,7 +3,8 @@
 //! `#[operation]` and the generator write these impls. By hand:
 //!
 //! ```
-//! use ops_runtime::{Call, Operation, OperationSpec};
+//! use ops_runtime::{Call, Operation};
+//! use ops_runtime::spec::OperationSpec;
 //!
 //! struct Double;
 //! impl Operation for Double {

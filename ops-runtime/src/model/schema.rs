@@ -1,7 +1,7 @@
 //! JSON Schemas as specs hold them: text that is parsed on first use, a function that is run once, or a value.
 //!
 //! ```
-//! use ops_runtime::{Definition, Definitions, Schema};
+//! use ops_runtime::spec::{Definition, Definitions, Schema};
 //!
 //! static DEFINITIONS: &[Definition] = &[Definition::new("Pet", r#"{"type":"object"}"#)];
 //! let schema = Schema::text(r##"{"$ref":"#/$defs/Pet"}"##);

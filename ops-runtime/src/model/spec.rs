@@ -3,7 +3,7 @@
 //! A spec is written in a `static` by generated code, and owned when it is met at run time:
 //!
 //! ```
-//! use ops_runtime::{OperationKind, OperationSpec, Schema};
+//! use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 //!
 //! static SHOW: OperationSpec = OperationSpec::query("petstore.showPetById")
 //!     .with_description("Info for a specific pet")

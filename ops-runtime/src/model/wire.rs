@@ -10,7 +10,8 @@
 //! details.
 //!
 //! ```
-//! use ops_runtime::{ResponseEnvelope, Schema, wire};
+//! use ops_runtime::{ResponseEnvelope, wire};
+//! use ops_runtime::spec::Schema;
 //!
 //! let schema = Schema::text(wire::RESPONSE_ENVELOPE_SCHEMA).to_value().unwrap().into_owned();
 //! assert_eq!(schema["$ref"], "#/$defs/ResponseEnvelope");

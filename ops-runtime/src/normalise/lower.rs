@@ -421,7 +421,9 @@ impl<'s> Lowering<'s, '_> {
         ObjectRules {
             properties,
             patterns: patterns.collect(),
+            // Where properties are counted, those that are not declared count too.
             keeps_undeclared: unknown
+                || draft.min.is_some_and(|min| min > 0) && !matches!(draft.additional, Extra::Never)
                 || matches!(draft.additional, Extra::Any | Extra::Each(_))
                 || !declares && matches!(draft.additional, Extra::Unspecified),
             declares,

@@ -59,6 +59,8 @@ pub(super) struct Fixer<'c, 'a> {
     endless: Option<*const Property>,
     /// The places where undeclared properties were removed; `None` if they go without a word.
     told: Option<Told>,
+    /// The schemas that combine others whose members are being fixed, by their addresses and that of the value.
+    combining: Vec<(usize, usize)>,
     /// How many unions are being tried inside each other.
     trials: u32,
     /// The value was looked at before, so that its nodes are counted already.
@@ -75,6 +77,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
             filling: Vec::new(),
             endless: None,
             told: None,
+            combining: Vec::new(),
             trials: 0,
             is_again: false,
         }
@@ -111,8 +114,12 @@ impl<'c, 'a> Fixer<'c, 'a> {
                 self.checker.is_one_of(values, value) || self.misfit(at, value, path, strip, depth)
             }
             Kind::Union(_) | Kind::Intersect(_) if !self.checker.enter(depth) => self.too_deep(path, value),
-            Kind::Union(union) => self.union(at, union, value, path, strip, depth),
-            Kind::Intersect(all) => self.intersect(at, all, value, path, strip, depth),
+            Kind::Union(union) => {
+                self.combined(at, value, |fixer, value| fixer.union(at, union, value, path, strip, depth))
+            }
+            Kind::Intersect(all) => {
+                self.combined(at, value, |fixer, value| fixer.intersect(at, all, value, path, strip, depth))
+            }
             Kind::Ref(_) => match self.checker.follow(at) {
                 // A default beside the reference comes before one behind it.
                 Some(target) if at.node.default.is_some() && !self.compat() => {
@@ -123,6 +130,23 @@ impl<'c, 'a> Fixer<'c, 'a> {
                 None => true,
             },
         }
+    }
+
+    /// Fixes a value by a schema that combines others. An intersection that comes back to itself without a step into the
+    /// value asks for nothing that is not looked at already, as when values are checked.
+    fn combined(&mut self, at: At<'a>, value: &mut Value, fix: impl FnOnce(&mut Self, &mut Value) -> bool) -> bool {
+        let this = (std::ptr::from_ref(at.node).addr(), std::ptr::from_ref(value).addr());
+        let of_value = self.combining.iter().rev().take_while(|(_, value)| *value == this.1);
+        if matches!(at.node.kind, Kind::Intersect(_))
+            && !self.compat()
+            && of_value.into_iter().any(|open| *open == this)
+        {
+            return true;
+        }
+        self.combining.push(this);
+        let conforms = fix(self, value);
+        self.combining.pop();
+        conforms
     }
 
     fn typed(

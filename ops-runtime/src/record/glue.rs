@@ -15,8 +15,9 @@ pub use super::untagged::{no_variant, read_untagged, write_untagged};
 /// Makes a serde type of a type that implements [`Record`](crate::record::Record).
 ///
 /// The [module](mod@crate::record) shows the impl.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! record {
+macro_rules! __record {
     ($t:ty) => {
         $crate::__serde!($t, |d| $crate::record::glue::read_record(d), |value, s| {
             $crate::record::glue::write_record(value, s)
@@ -28,15 +29,16 @@ macro_rules! record {
 /// `PartialEq`; and `Default`, if that is asked for and no property has to be there.
 ///
 /// The [module](mod@crate::record) shows the impl.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! table {
+macro_rules! __table {
     ($t:ty, Default) => {
         impl ::std::default::Default for $t {
             fn default() -> Self {
                 $crate::record::glue::nothing()
             }
         }
-        $crate::table!($t);
+        $crate::__table!($t);
     };
     ($t:ty) => {
         impl ::std::fmt::Debug for $t {
@@ -54,7 +56,7 @@ macro_rules! table {
                 $crate::record::glue::equal(self, other)
             }
         }
-        $crate::record!($t);
+        $crate::__record!($t);
     };
 }
 
@@ -65,13 +67,14 @@ macro_rules! table {
 /// ```
 /// #[derive(Debug, PartialEq)]
 /// enum Status { New, Paid, Other(String) }
-/// ops_runtime::names!(Status { "new" => New, "paid" | "settled" => Paid, _ => Other });
+/// ops_runtime::__generated::names!(Status { "new" => New, "paid" | "settled" => Paid, _ => Other });
 ///
 /// assert_eq!(serde_json::from_str::<Status>(r#""settled""#).unwrap(), Status::Paid);
 /// assert_eq!(Status::from("lost").as_str(), "lost");
 /// ```
+#[doc(hidden)]
 #[macro_export]
-macro_rules! names {
+macro_rules! __names {
     ($t:ty { $($first:literal $(| $more:literal)* => $variant:ident,)* _ => $other:ident $(,)? }) => {
         impl $crate::record::Names for $t {
             fn known(text: &str) -> ::std::option::Option<Self> {
@@ -116,12 +119,13 @@ macro_rules! names {
 /// ```
 /// #[derive(Debug, PartialEq)]
 /// enum Level { One, Auto, Off, Other(serde_json::Value) }
-/// ops_runtime::values!(Level { 1 => One, "auto" => Auto, false => Off, _ => Other });
+/// ops_runtime::__generated::values!(Level { 1 => One, "auto" => Auto, false => Off, _ => Other });
 ///
 /// assert_eq!(serde_json::from_str::<Vec<Level>>(r#"[1, "auto"]"#).unwrap(), [Level::One, Level::Auto]);
 /// ```
+#[doc(hidden)]
 #[macro_export]
-macro_rules! values {
+macro_rules! __values {
     ($t:ty { $($literal:literal => $variant:ident,)* _ => $other:ident $(,)? }) => {
         impl $crate::record::Values for $t {
             fn of(value: $crate::record::glue::Value) -> Self {
@@ -146,8 +150,9 @@ macro_rules! values {
 ///
 /// Each other variant holds a `Record`, which may declare the tag as one of its own properties. Tags are strings,
 /// integers or booleans, and may come anywhere in the object: only what precedes them is buffered.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! tagged {
+macro_rules! __tagged {
     ($t:ty [$tag:literal] { $($first:literal $(| $more:literal)* => $variant:ident,)* _ => $other:ident $(,)? }) => {
         impl $crate::record::Record for $t {
             const NAME: &'static str = ::std::stringify!($t);
@@ -172,7 +177,7 @@ macro_rules! tagged {
                 }
             }
         }
-        $crate::record!($t);
+        $crate::__record!($t);
     };
 }
 
@@ -188,12 +193,13 @@ macro_rules! tagged {
 /// ```
 /// #[derive(Debug, PartialEq)]
 /// enum Id { Number(i64), Text(String) }
-/// ops_runtime::untagged!(Id { Integer => Number, String => Text });
+/// ops_runtime::__generated::untagged!(Id { Integer => Number, String => Text });
 ///
 /// assert_eq!(serde_json::from_str::<Id>("7").unwrap(), Id::Number(7));
 /// ```
+#[doc(hidden)]
 #[macro_export]
-macro_rules! untagged {
+macro_rules! __untagged {
     ($t:ty { $(
         $($kind:ident $([$($needs:literal),* $(; $($knows:literal),*)?])?)|+ => $variant:ident
     ),+ $(,)? }) => {
@@ -233,12 +239,13 @@ macro_rules! untagged {
 /// ```
 /// #[derive(Debug, PartialEq)]
 /// struct Tree(Vec<Tree>);
-/// ops_runtime::newtype!(Tree);
+/// ops_runtime::__generated::newtype!(Tree);
 ///
 /// assert_eq!(serde_json::from_str::<Tree>("[[], []]").unwrap(), Tree(vec![Tree(vec![]), Tree(vec![])]));
 /// ```
+#[doc(hidden)]
 #[macro_export]
-macro_rules! newtype {
+macro_rules! __newtype {
     ($t:ty) => {
         $crate::__serde!($t, |d| $crate::record::glue::Deserialize::deserialize(d).map(Self), |value, s| {
             $crate::record::glue::Serialize::serialize(&value.0, s)

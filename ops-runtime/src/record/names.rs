@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// An enum whose JSON is one of several strings, with a variant that keeps any other.
 ///
-/// Implemented by [`names!`](crate::names!).
+/// Implemented by [`names!`](crate::__generated::names!).
 pub trait Names: Sized {
     /// Returns the variant of one of the known strings.
     fn known(text: &str) -> Option<Self>;
@@ -27,7 +27,7 @@ pub fn from_str<T: Names>(text: &str) -> T {
     T::known(text).unwrap_or_else(|| T::other(text.to_owned()))
 }
 
-/// Reads a string enum; the body of the `Deserialize` that [`names!`](crate::names!) writes.
+/// Reads a string enum; the body of the `Deserialize` that [`names!`](crate::__generated::names!) writes.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn read_name<'de, T: Names, D: Deserializer<'de>>(d: D) -> Result<T, D::Erro
     d.deserialize_str(NameVisitor(PhantomData))
 }
 
-/// Writes a string enum; the body of the `Serialize` that [`names!`](crate::names!) writes.
+/// Writes a string enum; the body of the `Serialize` that [`names!`](crate::__generated::names!) writes.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ impl<T: Names> Visitor<'_> for NameVisitor<T> {
 
 /// An enum whose JSON is one of several scalars, with a variant that keeps any other value.
 ///
-/// Implemented by [`values!`](crate::values!).
+/// Implemented by [`values!`](crate::__generated::values!).
 pub trait Values: Sized {
     /// Returns the variant of a value.
     fn of(value: Value) -> Self;
@@ -81,7 +81,7 @@ pub trait Values: Sized {
     fn write<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error>;
 }
 
-/// Reads an enum of scalars; the body of the `Deserialize` that [`values!`](crate::values!) writes.
+/// Reads an enum of scalars; the body of the `Deserialize` that [`values!`](crate::__generated::values!) writes.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub fn read_value<'de, T: Values, D: Deserializer<'de>>(d: D) -> Result<T, D::Er
     Value::deserialize(d).map(T::of)
 }
 
-/// Writes an enum of scalars; the body of the `Serialize` that [`values!`](crate::values!) writes.
+/// Writes an enum of scalars; the body of the `Serialize` that [`values!`](crate::__generated::values!) writes.
 ///
 /// # Errors
 ///
@@ -138,7 +138,7 @@ impl Serialize for Literal<'_> {
     }
 }
 
-/// The Rust literals that [`values!`](crate::values!) and [`tagged!`](crate::tagged!) take.
+/// The Rust literals that [`values!`](crate::__generated::values!) and [`tagged!`](crate::__generated::tagged!) take.
 pub trait Scalar: Copy + Serialize {
     /// Returns the scalar.
     fn literal(&self) -> Literal<'_>;

@@ -150,7 +150,7 @@ pub fn put_some<M: SerializeMap, V: Serialize>(
     }
 }
 
-/// Reads a record; the body of the `Deserialize` that [`record!`](crate::record!) writes.
+/// Reads a record; the body of the `Deserialize` that [`record!`](crate::__generated::record!) writes.
 ///
 /// # Errors
 ///
@@ -160,7 +160,7 @@ pub fn read_record<'de, T: Record, D: Deserializer<'de>>(d: D) -> Result<T, D::E
     d.deserialize_map(RecordVisitor(PhantomData))
 }
 
-/// Writes a record; the body of the `Serialize` that [`record!`](crate::record!) writes.
+/// Writes a record; the body of the `Serialize` that [`record!`](crate::__generated::record!) writes.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ use super::variant;
 
 /// A union whose variants are told apart by the shape of the value.
 ///
-/// Implemented by [`untagged!`](crate::untagged!).
+/// Implemented by [`untagged!`](crate::__generated::untagged!).
 pub trait Untagged: Sized {
     /// The name of the type in error messages.
     const NAME: &'static str;
@@ -117,7 +117,7 @@ pub(super) fn candidates<U: Untagged>(kind: Kind, value: &Buffer<'_>) -> Vec<usi
     scored.into_iter().map(|(_, variant)| variant).collect()
 }
 
-/// Reads an untagged union; the body of the `Deserialize` that [`untagged!`](crate::untagged!) writes.
+/// Reads an untagged union; the body of the `Deserialize` that [`untagged!`](crate::__generated::untagged!) writes.
 ///
 /// # Errors
 ///
@@ -135,7 +135,7 @@ fn read_told<'de, U: Untagged, D: Deserializer<'de>>(variant: usize, d: D) -> Re
     U::read(variant, value.reader()).or_else(|_: D::Error| value.reader().deserialize_any(UntaggedVisitor(PhantomData)))
 }
 
-/// Writes an untagged union; the body of the `Serialize` that [`untagged!`](crate::untagged!) writes.
+/// Writes an untagged union; the body of the `Serialize` that [`untagged!`](crate::__generated::untagged!) writes.
 ///
 /// # Errors
 ///

@@ -103,7 +103,9 @@ impl CallOptions {
     ///
     /// ```
     /// use std::net::IpAddr;
-    /// use ops_runtime::{CallOptions, Context, Handler, OperationSpec, Registration, Registry};
+    /// use ops_runtime::{CallOptions, Context, Registry};
+    /// use ops_runtime::adapter::{Handler, Registration};
+    /// use ops_runtime::spec::OperationSpec;
     /// use serde_json::{Value, json};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

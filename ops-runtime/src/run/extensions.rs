@@ -9,7 +9,7 @@ type Value = Arc<dyn Any + Send + Sync>;
 /// Values by their types: what an adapter tells handlers of a call beside what [`Context`](crate::Context) knows.
 ///
 /// ```
-/// use ops_runtime::Extensions;
+/// use ops_runtime::adapter::Extensions;
 ///
 /// let mut extensions = Extensions::default();
 /// extensions.insert(7_u8);

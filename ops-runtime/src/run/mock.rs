@@ -2,7 +2,8 @@
 //!
 //! ```
 //! use ops_runtime::mock::MockCaller;
-//! use ops_runtime::{Call, CallError, Caller, Operation, OperationSpec};
+//! use ops_runtime::{Call, CallError, Caller, Operation};
+//! use ops_runtime::spec::OperationSpec;
 //! use serde_json::json;
 //!
 //! struct ShowPet;

@@ -2,7 +2,10 @@
 //!
 //! ```
 //! use futures_util::StreamExt;
-//! use ops_runtime::{CallOptions, Handler, OperationSpec, Progress, Registration, Registry};
+//! use ops_runtime::{CallOptions, Registry};
+//! use ops_runtime::adapter::{Handler, Registration};
+//! use ops_runtime::registry::Progress;
+//! use ops_runtime::spec::OperationSpec;
 //! use serde_json::{Value, json};
 //!
 //! static COPY: OperationSpec = OperationSpec::mutation("files.copy");

@@ -1,7 +1,9 @@
 //! The registry: which operations there are, and the code that runs them.
 //!
 //! ```
-//! use ops_runtime::{Call, Operation, OperationSpec, Registration, Registry, Reply};
+//! use ops_runtime::{Call, Operation, Registry};
+//! use ops_runtime::adapter::{Registration, Reply};
+//! use ops_runtime::spec::OperationSpec;
 //!
 //! struct Double;
 //! impl Operation for Double {
@@ -203,7 +205,8 @@ impl Registry {
     /// Waits until the table is another than at that version, and gives the version of then.
     ///
     /// ```
-    /// # use ops_runtime::{OperationSpec, Registry};
+    /// # use ops_runtime::Registry;
+    /// # use ops_runtime::spec::OperationSpec;
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = Registry::new();
     /// let version = registry.version();

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ops_runtime::Identity;
+use ops_runtime::access::Identity;
 use ops_runtime::call::{CallHandler, Remote};
 
 use crate::operations::Probe;

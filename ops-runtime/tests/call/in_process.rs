@@ -1,10 +1,11 @@
 //! The suite within the process.
 
+use ops_runtime::access::Identity;
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::binding::HttpBinding;
 use ops_runtime::call::{CallHandler, InProcess, Remote, Worker};
-use ops_runtime::{
-    BoxFuture, Call, CallError, Context, Endpoint, ErrorCode, Handler, HttpBinding, Identity, Operation, OperationSpec,
-    Payload, Registration, Registry, ResponseEnvelope, Schema,
-};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Call, CallError, Context, ErrorCode, Operation, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Working};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ops_runtime::Identity;
+use ops_runtime::access::Identity;
 use ops_runtime::call::nats::{Nats, NatsConfig, NatsWorker};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
 use serde_json::{Value, json};

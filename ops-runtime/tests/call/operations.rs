@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
-use ops_runtime::{
-    CallError, ContentBlock, Context, Handler, McpMeta, OperationKind, OperationSpec, Registration, Registry,
-    ResponseEnvelope, Schema, operation,
-};
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::content::ContentBlock;
+use ops_runtime::envelope::McpMeta;
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+use ops_runtime::{CallError, Context, Registry, ResponseEnvelope, operation};
 use serde_json::{Value, json};
 
 /// How many operations [`registry`] has.
@@ -214,7 +215,7 @@ fn spec(kind: OperationKind, name: &str) -> OperationSpec {
 /// Fails with a text that names a code that the operation declares.
 fn declares() -> Registration {
     let mut spec = spec(OperationKind::Mutation, "declares");
-    spec.errors = vec![ops_runtime::ErrorDefinition::new("OUT_OF_STOCK")].into();
+    spec.errors = vec![ops_runtime::spec::ErrorDefinition::new("OUT_OF_STOCK")].into();
     Registration::new(spec, Handler::dynamic(|_, _| async { Err("OUT_OF_STOCK: no pets left".into()) }))
 }
 

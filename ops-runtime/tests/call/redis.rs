@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ops_runtime::Identity;
+use ops_runtime::access::Identity;
 use ops_runtime::call::redis::{Redis, RedisConfig, RedisWorker};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
 use serde_json::{Value, json};

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use ops_runtime::Registry;
+use ops_runtime::access::Identity;
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{CallHandler, PeerAuth, Remote};
-use ops_runtime::{Identity, Registry};
 
 use crate::harness::{Harness, Working, ann};
 use crate::proxy::Proxy;

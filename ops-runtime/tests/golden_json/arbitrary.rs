@@ -3,13 +3,16 @@
 use std::fmt::Debug;
 use std::fs;
 
-use ops_runtime::record::{from_slice, from_str, from_value, to_value};
-use ops_runtime::{
-    AccessControl, Annotations, Binding, CallError, ContentBlock, ErrorCode, ErrorDefinition, EventMeta, HttpBinding,
-    HttpBody, HttpMeta, HttpParameter, HttpResponse, Identity, LocalMeta, McpBinding, McpMeta, McpOutput,
-    OperationKind, OperationSpec, ParameterLocation, ParameterStyle, ResourceContent, ResponseEnvelope, ResponseMeta,
-    Schema, StatusRange, Warning, is_response_envelope,
+use ops_runtime::access::{AccessControl, Identity};
+use ops_runtime::binding::{
+    Binding, HttpBinding, HttpBody, HttpParameter, HttpResponse, McpBinding, McpOutput, ParameterLocation,
+    ParameterStyle, StatusRange,
 };
+use ops_runtime::content::{Annotations, ContentBlock, ResourceContent};
+use ops_runtime::envelope::{EventMeta, HttpMeta, LocalMeta, McpMeta, ResponseMeta, Warning, is_response_envelope};
+use ops_runtime::record::{from_slice, from_str, from_value, to_value};
+use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema};
+use ops_runtime::{CallError, ErrorCode, ResponseEnvelope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use ops_runtime::record::{from_value, to_value};
-use ops_runtime::{
-    AccessControl, Binding, Definition, ErrorDefinition, HttpBinding, HttpBody, HttpFixed, HttpParameter, HttpResponse,
-    Literal, McpBinding, McpOutput, OperationKind, OperationSpec, ParameterStyle, Schema, StatusRange, wire,
+use ops_runtime::access::AccessControl;
+use ops_runtime::binding::{
+    Binding, HttpBinding, HttpBody, HttpFixed, HttpParameter, HttpResponse, Literal, McpBinding, McpOutput,
+    ParameterStyle, StatusRange,
 };
+use ops_runtime::record::{from_value, to_value};
+use ops_runtime::spec::{Definition, ErrorDefinition, OperationKind, OperationSpec, Schema};
+use ops_runtime::wire;
 use serde_json::json;
 
 use super::golden::{check, refused};

@@ -1,10 +1,10 @@
 //! Envelopes, metas, content blocks and errors.
 
-use ops_runtime::{
-    AccessControl, Annotations, CallError, ContentBlock, EmbeddedResource, ErrorCode, ErrorDefinition, EventMeta,
-    HttpMeta, Identity, LocalMeta, McpMeta, ResourceContent, ResourceLink, ResponseEnvelope, ResponseMeta, Schema,
-    TextContent, Warning, wire,
-};
+use ops_runtime::access::{AccessControl, Identity};
+use ops_runtime::content::{Annotations, ContentBlock, EmbeddedResource, ResourceContent, ResourceLink, TextContent};
+use ops_runtime::envelope::{EventMeta, HttpMeta, LocalMeta, McpMeta, ResponseMeta, Warning};
+use ops_runtime::spec::{ErrorDefinition, Schema};
+use ops_runtime::{CallError, ErrorCode, ResponseEnvelope, wire};
 use serde_json::{Map, Value, json};
 
 use super::golden::{check, refused};

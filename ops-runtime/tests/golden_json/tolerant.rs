@@ -2,11 +2,12 @@
 
 use std::fmt::Debug;
 
+use ops_runtime::access::{AccessControl, Identity};
+use ops_runtime::content::{Annotations, ContentBlock, ResourceContent};
+use ops_runtime::envelope::{HttpMeta, LocalMeta, McpMeta, ResponseMeta, is_response_envelope};
 use ops_runtime::record::{from_str, from_value, to_value};
-use ops_runtime::{
-    AccessControl, Annotations, CallError, ContentBlock, HttpMeta, Identity, LocalMeta, McpMeta, OperationSpec,
-    ResourceContent, ResponseEnvelope, ResponseMeta, is_response_envelope,
-};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, ResponseEnvelope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

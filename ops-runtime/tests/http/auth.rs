@@ -9,10 +9,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
 use axum::{Json, Router};
-use ops_runtime::http::{Auth, ClientCredentials, HttpClient, HttpConfig, TokenRequest};
-use ops_runtime::{
-    HttpBinding, HttpParameter, OperationKind, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme,
+use ops_runtime::binding::{
+    HttpBinding, HttpParameter, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme,
 };
+use ops_runtime::http::{Auth, ClientCredentials, HttpClient, HttpConfig, TokenRequest};
+use ops_runtime::spec::OperationKind;
 use serde_json::{Value, json};
 
 use crate::server::{Server, serve, spec};

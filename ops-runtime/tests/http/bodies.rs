@@ -10,11 +10,10 @@ use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter, HttpResponse, StatusRange};
 use ops_runtime::http::{HttpClient, HttpConfig};
-use ops_runtime::{
-    Body, Call, HttpBinding, HttpBody, HttpParameter, HttpResponse, Operation, OperationSpec, Registry, Schema,
-    StatusRange,
-};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Body, Call, Operation, Registry};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -244,8 +243,8 @@ impl Call for Echo {}
 #[tokio::test]
 async fn a_stream_needs_a_binding_that_streams() {
     let registry = Registry::new();
-    let handler = ops_runtime::Handler::dynamic(|input: Value, _| async move { Ok(input["body"].clone()) });
-    registry.register(ops_runtime::Registration::new(Echo::SPEC, handler)).unwrap();
+    let handler = ops_runtime::adapter::Handler::dynamic(|input: Value, _| async move { Ok(input["body"].clone()) });
+    registry.register(ops_runtime::adapter::Registration::new(Echo::SPEC, handler)).unwrap();
     let body = registry.execute::<Echo>(Upload { body: "hi".into() }).await.unwrap().data;
     assert_eq!(body, Body::from("hi"));
     let error = registry.execute::<Echo>(Upload { body: Pieces::new().body(1) }).await.unwrap_err();

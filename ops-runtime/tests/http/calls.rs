@@ -1,10 +1,9 @@
 //! What a server sees, and what becomes of its answers.
 
+use ops_runtime::binding::{HttpBinding, HttpBody, HttpParameter, HttpResponse, ParameterStyle, StatusRange};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, RequestBody};
-use ops_runtime::{
-    Call, Caller, HttpBinding, HttpBody, HttpParameter, HttpResponse, Operation, OperationKind, OperationSpec,
-    ParameterStyle, Registry, ResponseEnvelope, StatusRange,
-};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{Call, Caller, Operation, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use crate::server::{Server, get_of, spec};

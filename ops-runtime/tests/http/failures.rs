@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use ops_runtime::http::{Auth, HttpClient, HttpConfig, error_body, error_status};
-use ops_runtime::{CallError, CallOptions, OperationKind};
+use ops_runtime::spec::OperationKind;
+use ops_runtime::{CallError, CallOptions};
 use serde_json::{Value, json};
 
 use crate::server::{Server, get_of, spec};
 
-fn get(name: &str) -> ops_runtime::OperationSpec {
+fn get(name: &str) -> ops_runtime::spec::OperationSpec {
     spec(OperationKind::Query, name, get_of(format!("/{name}")))
 }
 

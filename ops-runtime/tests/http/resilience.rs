@@ -12,12 +12,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use ops_runtime::binding::{HttpBinding, HttpParameter, HttpResponse, StatusRange};
 use ops_runtime::http::pages::{link_parameter, pages, pages_up_to};
 use ops_runtime::http::{HttpClient, HttpConfig, Reconnect, Retry};
-use ops_runtime::{
-    Call, CallOptions, HttpBinding, HttpParameter, HttpResponse, Operation, OperationKind, OperationSpec,
-    ResponseEnvelope, Schema, StatusRange,
-};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+use ops_runtime::{Call, CallOptions, Operation, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use crate::server::{get_of, serve, spec};

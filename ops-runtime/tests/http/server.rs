@@ -12,7 +12,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use futures_util::{StreamExt, stream};
-use ops_runtime::{HttpBinding, OperationKind, OperationSpec, Text};
+use ops_runtime::binding::HttpBinding;
+use ops_runtime::spec::{OperationKind, OperationSpec, Text};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -73,7 +74,7 @@ pub(crate) async fn serve(app: Router) -> String {
 /// An operation `t.name` that is bound to a path of the server.
 pub(crate) fn spec(kind: OperationKind, name: &str, binding: HttpBinding) -> OperationSpec {
     let mut spec = OperationSpec::new(kind, "t", name).unwrap();
-    spec.binding = ops_runtime::Binding::Http(binding);
+    spec.binding = ops_runtime::binding::Binding::Http(binding);
     spec
 }
 

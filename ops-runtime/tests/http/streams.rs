@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use ops_runtime::binding::HttpBinding;
 use ops_runtime::http::{HttpClient, HttpConfig};
-use ops_runtime::{HttpBinding, Operation, OperationKind, OperationSpec, Schema, Subscribe};
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
+use ops_runtime::{Operation, Subscribe};
 use serde_json::{Value, json};
 
 use crate::server::{Server, get_of, spec};

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use ops_runtime::binding::{McpBinding, McpOutput};
 use ops_runtime::mcp::{ElicitationAnswer, McpClient, McpServerConfig};
-use ops_runtime::{Call, CallOptions, ErrorCode, McpBinding, McpOutput, Operation, OperationSpec, Progress, Registry};
+use ops_runtime::registry::Progress;
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{Call, CallOptions, ErrorCode, Operation, Registry};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::process::Child;

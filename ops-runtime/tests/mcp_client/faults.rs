@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
+use ops_runtime::binding::{McpBinding, McpOutput};
 use ops_runtime::mcp::{ElicitationAnswer, ElicitationMode, McpClient, McpServerConfig};
-use ops_runtime::{
-    CallError, CallOptions, CancelToken, ErrorCode, McpBinding, McpOutput, OperationSpec, OutputPolicy, Progress,
-    Registry, Schema,
-};
+use ops_runtime::registry::{CancelToken, OutputPolicy, Progress};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{CallError, CallOptions, ErrorCode, Registry};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

@@ -7,9 +7,10 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use ops_runtime::CallError;
+use ops_runtime::adapter::BoxFuture;
 use ops_runtime::http::{HttpEngine, RequestBody, Secret};
 use ops_runtime::mcp::{McpClient, McpOAuth, McpServerConfig, TokenStore};
-use ops_runtime::{BoxFuture, CallError};
 use serde_json::{Value, json};
 use tower_service::Service;
 

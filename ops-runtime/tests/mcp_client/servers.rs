@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ops_runtime::binding::{McpBinding, McpOutput};
 use ops_runtime::mcp::{McpClients, McpConfig, McpServerConfig};
-use ops_runtime::{Call, ErrorCode, McpBinding, McpOutput, Operation, OperationSpec, Registry};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{Call, ErrorCode, Operation, Registry};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::mcp::{McpPeer, McpServer};
-use ops_runtime::{CallError, Context, Handler, Identity, OperationKind, OperationSpec, Registration, Registry};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, Context, Registry};
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};

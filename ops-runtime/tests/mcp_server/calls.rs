@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::mcp::{self, McpServer, McpServerOptions};
-use ops_runtime::{
-    BoxFuture, CallError, Context, Endpoint, Handler, OperationKind, OperationSpec, Payload, Registration, Registry,
-    ResponseEnvelope,
-};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, Context, Registry, ResponseEnvelope};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};
@@ -188,7 +187,7 @@ async fn messages_are_shown_on_request() {
 async fn of_an_http_error_the_status_is_shown() {
     let registry = Registry::new();
     let mut spec = OperationSpec::new(OperationKind::Query, "web", "get").unwrap();
-    spec.errors = vec![ops_runtime::ErrorDefinition::new("HTTP_404")].into();
+    spec.errors = vec![ops_runtime::spec::ErrorDefinition::new("HTTP_404")].into();
     let fail = |input: Value, _| async move {
         let status = &input["status"];
         let details = json!({ "statusCode": status, "headers": { "x-internal": "10.0.0.7" }, "body": { "why": "?" } });

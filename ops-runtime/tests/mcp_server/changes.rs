@@ -1,6 +1,6 @@
 //! Clients are told when the tools change.
 
-use ops_runtime::Identity;
+use ops_runtime::access::Identity;
 use ops_runtime::mcp::McpServer;
 use serde_json::json;
 

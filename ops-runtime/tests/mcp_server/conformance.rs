@@ -6,11 +6,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use axum::Router;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::content::{ContentBlock, EmbeddedResource, ResourceContent};
 use ops_runtime::mcp::{McpPeer, McpServer, McpServerOptions};
-use ops_runtime::{
-    CallError, ContentBlock, Context, EmbeddedResource, Handler, OperationKind, OperationSpec, Progress, Registration,
-    Registry, ResourceContent, operation,
-};
+use ops_runtime::registry::Progress;
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, Context, Registry, operation};
 use serde_json::{Value, json};
 
 use crate::fixture::echo;

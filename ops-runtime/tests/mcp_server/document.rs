@@ -6,7 +6,8 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use ops_runtime::mcp::McpServer;
-use ops_runtime::{HttpConfig, Registry, from_openapi};
+use ops_runtime::openapi::from_openapi;
+use ops_runtime::{HttpConfig, Registry};
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};

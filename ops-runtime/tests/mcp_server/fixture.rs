@@ -1,11 +1,12 @@
 //! The operations that are served.
 
 use futures_util::{Stream, stream};
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::content::ContentBlock;
+use ops_runtime::envelope::McpMeta;
 use ops_runtime::mcp::McpServer;
-use ops_runtime::{
-    CallError, ContentBlock, Context, Handler, McpMeta, OperationKind, OperationSpec, Registration, Registry,
-    ResponseEnvelope, operation,
-};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, Context, Registry, ResponseEnvelope, operation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,13 +1,15 @@
 //! One input, sent by type, by id, as an MCP tool and through the call protocol: the server gets the same bytes.
 
 use futures_util::StreamExt;
+use ops_runtime::binding::{
+    HttpBinding, HttpBody, HttpField, HttpFixed, HttpParameter, HttpResponse, Literal, StatusRange,
+};
 use ops_runtime::call::{CallHandler, InProcess};
 use ops_runtime::http::{HttpClient, HttpConfig};
 use ops_runtime::mcp::McpServer;
-use ops_runtime::{
-    Body, Call, Definition, HttpBinding, HttpBody, HttpField, HttpFixed, HttpParameter, HttpResponse, Literal,
-    Operation, OperationSpec, Registry, Schema, StatusRange, Subscribe, from_openapi,
-};
+use ops_runtime::openapi::from_openapi;
+use ops_runtime::spec::{Definition, OperationSpec, Schema};
+use ops_runtime::{Body, Call, Operation, Registry, Subscribe};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::mcp::{McpServer, McpServerOptions};
-use ops_runtime::{CallError, Context, Handler, OperationKind, OperationSpec, Progress, Registration, Registry};
+use ops_runtime::registry::Progress;
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, Context, Registry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

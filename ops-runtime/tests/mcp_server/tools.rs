@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use ops_runtime::Registry;
+use ops_runtime::access::Identity;
 use ops_runtime::mcp::{McpServer, McpServerOptions};
-use ops_runtime::{Identity, Registry};
 use serde_json::{Value, json};
 
 use crate::client::{Client, REVISIONS};

@@ -37,7 +37,7 @@ mod impls {
             (&self.next, &self.stop)
         }
     }
-    ops_runtime::table!(super::Left);
+    ops_runtime::__generated::table!(super::Left);
 
     impl Record for super::Right {
         const NAME: &'static str = "Right";
@@ -50,10 +50,10 @@ mod impls {
             (&self.next,)
         }
     }
-    ops_runtime::table!(super::Right);
+    ops_runtime::__generated::table!(super::Right);
 
     // Without the required properties, so that nothing but trying tells the variants apart.
-    ops_runtime::untagged!(super::Node { Object => Left, Object => Right });
+    ops_runtime::__generated::untagged!(super::Node { Object => Left, Object => Right });
 }
 
 fn quick(run: impl FnOnce()) {

@@ -71,7 +71,7 @@ mod impls {
             (&self.ok, &self.some, &self.record)
         }
     }
-    ::ops_runtime::table!(super::Result);
+    ::ops_runtime::__generated::table!(super::Result);
 
     impl Record for super::Record {
         const NAME: &'static str = "Record";
@@ -84,14 +84,14 @@ mod impls {
             (&self.vec, &self.extra)
         }
     }
-    ::ops_runtime::table!(super::Record);
+    ::ops_runtime::__generated::table!(super::Record);
 }
 
 // The macros stand the company of these names even beside them.
-::ops_runtime::names!(Some { "none" => None, "err" => Err, _ => Other });
-::ops_runtime::values!(Ok { "self" => Self_, 1 => Value, _ => Other });
-::ops_runtime::tagged!(Option["type"] { "result" => Result, "record" => Record, _ => Other });
-::ops_runtime::untagged!(String { Array => Vec, Object => Option, String => String, Boolean => Box });
+::ops_runtime::__generated::names!(Some { "none" => None, "err" => Err, _ => Other });
+::ops_runtime::__generated::values!(Ok { "self" => Self_, 1 => Value, _ => Other });
+::ops_runtime::__generated::tagged!(Option["type"] { "result" => Result, "record" => Record, _ => Other });
+::ops_runtime::__generated::untagged!(String { Array => Vec, Object => Option, String => String, Boolean => Box });
 
 #[test]
 fn names_of_the_prelude_are_free() {

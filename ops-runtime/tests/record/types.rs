@@ -166,7 +166,7 @@ mod impls {
             (&self.id, &self.owner, &self.tag, &self.weight, &self.limit, &self.status, &self.parent, &self.type_)
         }
     }
-    ops_runtime::table!(super::Pet);
+    ops_runtime::__generated::table!(super::Pet);
 
     impl Record for super::Labels {
         const NAME: &'static str = "Labels";
@@ -179,7 +179,7 @@ mod impls {
             (&self.name, &self.extra)
         }
     }
-    ops_runtime::table!(super::Labels, Default);
+    ops_runtime::__generated::table!(super::Labels, Default);
 
     impl Record for super::Push {
         const NAME: &'static str = "Push";
@@ -192,7 +192,7 @@ mod impls {
             (&self.kind, &self.commits)
         }
     }
-    ops_runtime::table!(super::Push);
+    ops_runtime::__generated::table!(super::Push);
 
     impl Record for super::Issue {
         const NAME: &'static str = "Issue";
@@ -205,7 +205,7 @@ mod impls {
             (&self.title, &self.pet)
         }
     }
-    ops_runtime::table!(super::Issue);
+    ops_runtime::__generated::table!(super::Issue);
 
     impl Record for super::Circle {
         const NAME: &'static str = "Circle";
@@ -218,7 +218,7 @@ mod impls {
             (&self.radius, &self.name)
         }
     }
-    ops_runtime::table!(super::Circle);
+    ops_runtime::__generated::table!(super::Circle);
 
     impl Record for super::Square {
         const NAME: &'static str = "Square";
@@ -231,7 +231,7 @@ mod impls {
             (&self.side, &self.inner)
         }
     }
-    ops_runtime::table!(super::Square);
+    ops_runtime::__generated::table!(super::Square);
 
     impl Record for super::Open {
         const NAME: &'static str = "Open";
@@ -244,7 +244,7 @@ mod impls {
             (&self.extra,)
         }
     }
-    ops_runtime::table!(super::Open);
+    ops_runtime::__generated::table!(super::Open);
 
     impl Record for super::Empty {
         const NAME: &'static str = "Empty";
@@ -255,20 +255,20 @@ mod impls {
         }
         fn fields(&self) -> Fields<'_, Self> {}
     }
-    ops_runtime::table!(super::Empty);
+    ops_runtime::__generated::table!(super::Empty);
 
-    ops_runtime::newtype!(super::Tree);
-    ops_runtime::tagged!(super::Outer["kind"] {
+    ops_runtime::__generated::newtype!(super::Tree);
+    ops_runtime::__generated::tagged!(super::Outer["kind"] {
         "push" | "map" | "issue" => Event,
         "answer" => Answer,
         "empty" => Empty,
         _ => Other
     });
-    ops_runtime::untagged!(super::Any { Object["kind"] => Outer, String | Number | Boolean => Scalar, Any => Rest });
+    ops_runtime::__generated::untagged!(super::Any { Object["kind"] => Outer, String | Number | Boolean => Scalar, Any => Rest });
 
-    ops_runtime::names!(super::Status { "new" => New, "paid" | "settled" => Paid, _ => Other });
-    ops_runtime::values!(super::Level { 1 => One, "auto" => Auto, false => Off, 0.5 => Half, _ => Other });
-    ops_runtime::tagged!(super::Event["kind"] {
+    ops_runtime::__generated::names!(super::Status { "new" => New, "paid" | "settled" => Paid, _ => Other });
+    ops_runtime::__generated::values!(super::Level { 1 => One, "auto" => Auto, false => Off, 0.5 => Half, _ => Other });
+    ops_runtime::__generated::tagged!(super::Event["kind"] {
         "push" | "force-push" => Push,
         "issue" => Issue,
         "map" => Map,
@@ -276,9 +276,9 @@ mod impls {
         "raw" => Raw,
         _ => Other
     });
-    ops_runtime::tagged!(super::Answer["ok"] { true => Yes, false => No, -3 => Third, _ => Other });
-    ops_runtime::untagged!(super::Id { Integer => Number, String => Text, Object["kind"; "commits"] => Push, Array => List });
-    ops_runtime::untagged!(super::Shape {
+    ops_runtime::__generated::tagged!(super::Answer["ok"] { true => Yes, false => No, -3 => Third, _ => Other });
+    ops_runtime::__generated::untagged!(super::Id { Integer => Number, String => Text, Object["kind"; "commits"] => Push, Array => List });
+    ops_runtime::__generated::untagged!(super::Shape {
         Object["radius"; "name"] => Circle,
         Object["side"; "inner"] => Square,
         Array => Group,

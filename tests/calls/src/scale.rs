@@ -9,7 +9,9 @@ use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{
     CallHandler, CallRequest, TransportInfo, Frame, InProcess, Link, PendingRequests, Remote, Route, Transport, Unsent,
 };
-use ops_runtime::{CallError, Handler, OperationKind, OperationSpec, Registration, Registry, SpecRef};
+use ops_runtime::{CallError, Registry};
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
 use serde_json::{Value, json};
 
 use crate::ours::{Add, AddInput};

@@ -9,11 +9,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
+use ops_runtime::binding::McpOutput;
+use ops_runtime::envelope::McpMeta;
 use ops_runtime::record::{from_value, to_value};
-use ops_runtime::{
-    BoxFuture, Call, CallError, Context, Endpoint, ErrorCode, Handler, McpMeta, McpOutput, OperationSpec, OutputPolicy,
-    Payload, Registration, Registry, ResponseEnvelope, mcp,
-};
+use ops_runtime::registry::OutputPolicy;
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{Call, CallError, Context, ErrorCode, Registry, ResponseEnvelope, mcp};
 use ops_tests::sample;
 use serde_json::{Map, Value, json};
 

@@ -2,7 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ops_runtime::{HttpBinding, OperationKind, OperationSpec, ParameterLocation};
+use ops_runtime::binding::{HttpBinding, ParameterLocation};
+use ops_runtime::spec::{OperationKind, OperationSpec};
 use serde_json::{Map, Value, json};
 
 use super::document::{Content, Document, Operation, Parameter, Place, is_same};

@@ -1,8 +1,8 @@
 //! What the comparison must notice: requests written by hand, right and wrong.
 
 use bytes::Bytes;
-use ops_runtime::OperationSpec;
 use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use super::compare::{self, Difference};

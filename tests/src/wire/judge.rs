@@ -1,7 +1,7 @@
 //! Whether an answer is what its document says, in the judgement of a library that knows nothing of the project.
 
 use jsonschema::Draft;
-use ops_runtime::OperationSpec;
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 /// What the document's own schema of a success says of a body.

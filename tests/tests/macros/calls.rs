@@ -1,8 +1,8 @@
 //! Queries and mutations.
 
-use ops_runtime::{
-    CallOptions, Context, ErrorCode, HttpMeta, Identity, Operation, Registry, ResponseEnvelope, operation,
-};
+use ops_runtime::access::Identity;
+use ops_runtime::envelope::HttpMeta;
+use ops_runtime::{CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope, operation};
 use serde_json::json;
 
 use crate::{Pet, ShopError, refusal, registry};

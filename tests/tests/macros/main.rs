@@ -7,7 +7,9 @@ mod schemas;
 mod specs;
 mod streams;
 
-use ops_runtime::{CallError, Registration, Registry, RegistryError};
+use ops_runtime::adapter::Registration;
+use ops_runtime::registry::RegistryError;
+use ops_runtime::{CallError, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

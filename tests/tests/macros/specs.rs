@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ops_runtime::{Call, Handler, Operation, OperationKind, OperationSpec, Registration, Reply, Subscribe, operation};
+use ops_runtime::adapter::{Handler, Registration, Reply};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{Call, Operation, Subscribe, operation};
 
 use crate::{Pet, registry};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use ops_runtime::{CallError, Context, ErrorCode, HttpMeta, Registry, ResponseEnvelope, operation};
+use ops_runtime::envelope::HttpMeta;
+use ops_runtime::{CallError, Context, ErrorCode, Registry, ResponseEnvelope, operation};
 use serde_json::json;
 
 use crate::{Pet, ShopError, registry};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use ops_runtime::OutputPolicy;
+use ops_runtime::registry::OutputPolicy;
 
 const EXIT: &str = "\
 Exit status:

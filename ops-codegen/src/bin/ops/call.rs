@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ops_codegen::nearest::{nearest, question};
-use ops_runtime::{
-    CallOptions, HttpConfig, OperationKind, OperationSpec, Registration, Registry, ResponseEnvelope, SpecRef,
-};
+use ops_runtime::adapter::Registration;
+use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
+use ops_runtime::{CallOptions, HttpConfig, Registry, ResponseEnvelope};
 use serde_json::Value;
 use url::Url;
 

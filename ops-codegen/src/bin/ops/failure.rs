@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ops_codegen::Error;
-use ops_runtime::{CallError, Diagnostic, ErrorCode};
+use ops_runtime::spec::Diagnostic;
+use ops_runtime::{CallError, ErrorCode};
 
 use crate::report::{Reporter, clean};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ops_codegen::report::SHOWN;
 use ops_codegen::{Module, is_generated, write_if_changed};
 use ops_runtime::openapi::dir_namespaces;
-use ops_runtime::{Diagnostic, Severity};
+use ops_runtime::spec::{Diagnostic, Severity};
 
 use crate::arguments::GenerateArguments;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ops_codegen::Module;
 use ops_runtime::mcp::ReadOptions;
-use ops_runtime::{Diagnostic, OperationSpec, Severity};
+use ops_runtime::spec::{Diagnostic, OperationSpec, Severity};
 use serde_json::{Value, json};
 
 use crate::arguments::InspectArguments;

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use ops_codegen::{Builder, Module};
-use ops_runtime::http::{Imported, from_openapi_source, from_openapi_url};
-use ops_runtime::{Api, Diagnostic, HttpConfig, Severity, mcp, openapi};
+use ops_runtime::openapi::{Imported, from_openapi_source, from_openapi_url};
+use ops_runtime::spec::{Api, Diagnostic, Severity};
+use ops_runtime::{HttpConfig, mcp, openapi};
 use serde_json::Value;
 
 use crate::arguments::Choice;
@@ -131,7 +132,7 @@ pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure
         return Ok(imported);
     }
     if spec != "-" {
-        let imported = ops_runtime::from_openapi_file(spec, config);
+        let imported = ops_runtime::openapi::from_openapi_file(spec, config);
         return imported.map_err(|error| Failure::importing(&error, spec));
     }
     import_text(read_stdin()?, config)

@@ -6,7 +6,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use ops_codegen::report::{Paint, Renderer};
 pub(crate) use ops_codegen::report::{clean, json, line};
-use ops_runtime::{Diagnostic, Severity};
+use ops_runtime::spec::{Diagnostic, Severity};
 
 /// Prints diagnostics, with the lines of the documents that they speak of.
 pub(crate) struct Reporter {

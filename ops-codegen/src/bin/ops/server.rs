@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ops_runtime::Auth;
+use ops_runtime::http::Auth;
 use ops_runtime::mcp::{McpClient, McpConfig, McpServerConfig, Snapshot, is_tool_list};
 use serde_json::Value;
 

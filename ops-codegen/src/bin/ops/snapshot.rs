@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ops_codegen::write_if_changed;
 use ops_runtime::mcp::{self, ReadOptions, Snapshot};
-use ops_runtime::{Api, Diagnostic, openapi};
+use ops_runtime::openapi;
+use ops_runtime::spec::{Api, Diagnostic};
 use serde_json::Value;
 
 use crate::arguments::SnapshotArguments;

@@ -1,6 +1,7 @@
 //! Schemas in a few words.
 
-use ops_runtime::{McpOutput, OperationKind, OperationSpec, Schema};
+use ops_runtime::binding::McpOutput;
+use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use serde_json::Value;
 
 /// No summary is longer than this many characters.

@@ -119,7 +119,8 @@ impl Hub {
     /// use axum::http::StatusCode;
     /// use ops_runtime::call::websocket::Hub;
     /// use ops_runtime::call::{CallHandler, PeerAuth};
-    /// use ops_runtime::{Identity, Registry};
+    /// use ops_runtime::Registry;
+    /// use ops_runtime::access::Identity;
     ///
     /// let hub = Hub::new(CallHandler::new(Registry::new())).with_authentication(|request| async move {
     ///     match request.headers.get("authorization").and_then(|value| value.to_str().ok()) {

@@ -16,7 +16,7 @@ use crate::{Api, Diagnostic};
 /// let snapshot = Snapshot::of(&json!({ "tools": [tool("b"), tool("a")], "ttlMs": 5 }))?;
 /// assert_eq!(snapshot.tools()[0]["name"], "a");
 /// assert!(snapshot.to_string().ends_with("}\n"));
-/// # Ok::<(), ops_runtime::Diagnostic>(())
+/// # Ok::<(), ops_runtime::spec::Diagnostic>(())
 /// ```
 ///
 /// Its text holds the tools, sorted by name and otherwise untouched, and what the server calls itself: nothing that

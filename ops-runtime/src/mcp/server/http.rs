@@ -91,7 +91,9 @@ impl McpService {
     /// Has every request authenticated: by a future that finds out who sends it, from its head.
     ///
     /// ```
-    /// # use ops_runtime::{Identity, Registry, mcp::{McpServer, Unauthorized}};
+    /// # use ops_runtime::Registry;
+    /// # use ops_runtime::access::Identity;
+    /// # use ops_runtime::mcp::{McpServer, Unauthorized};
     /// let service = McpServer::new(Registry::new()).into_service().with_authenticator(|request| {
     ///     let token = request.headers.get("authorization").cloned();
     ///     async move {

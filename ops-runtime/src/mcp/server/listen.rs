@@ -31,7 +31,8 @@ impl McpService {
     ///
     /// ```no_run
     /// # async fn run() -> std::io::Result<()> {
-    /// use ops_runtime::{Registry, mcp::McpServer};
+    /// use ops_runtime::Registry;
+    /// use ops_runtime::mcp::McpServer;
     ///
     /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
     /// McpServer::new(Registry::new()).into_service().serve(listener).await

@@ -51,7 +51,7 @@ impl Record for Binding {
         }
     }
 }
-crate::record!(Binding);
+crate::__record!(Binding);
 
 fields!(HttpBinding {
     "method" => method: required,

@@ -7,7 +7,7 @@ use crate::model::text::Text;
 /// The tool of an MCP server that an operation calls, and where in its answer the output stands.
 ///
 /// ```
-/// use ops_runtime::{McpBinding, McpOutput};
+/// use ops_runtime::binding::{McpBinding, McpOutput};
 ///
 /// const ADD: McpBinding = McpBinding::new("add", McpOutput::Wrapped);
 /// assert_eq!((ADD.tool.as_ref(), ADD.output.as_str()), ("add", "wrapped"));

@@ -122,7 +122,7 @@ impl Record for ResponseMeta {
         }
     }
 }
-crate::record!(ResponseMeta);
+crate::__record!(ResponseMeta);
 
 fields!(LocalMeta {
     "operationId" => operation_id: required,

@@ -62,7 +62,7 @@ impl Record for CallError {
         Ok(())
     }
 }
-crate::record!(CallError);
+crate::__record!(CallError);
 
 fields!(ErrorDefinition {
     "code" => code: required,

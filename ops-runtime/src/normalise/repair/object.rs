@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::told::Mark;
 use super::union::Depth;
 use super::{Fixer, Mode, Strip, kind};
 use crate::normalise::Change;
 use crate::normalise::check::{Checker, MAX_COMBINED};
-use crate::normalise::equal::discard;
+use crate::normalise::equal::{copy, discard};
 use crate::normalise::node::{Additional, At, Kind, Node, OBJECT, ObjectRules, Property};
 use crate::normalise::path::Path;
 
@@ -31,18 +32,26 @@ impl<'a> Fixer<'_, 'a> {
         let count = map.len();
         for (name, value) in map.iter_mut() {
             let property = rules.find(name, &mut cursor);
+            let mark = self.mark();
+            let budget = &self.checker.budget;
+            let is_listed = rules.patterns.iter().any(|(pattern, _)| pattern.is_in(name, budget));
+            let is_scalar = !value.is_array() && !value.is_object();
+            let received = if is_listed && is_scalar && self.mode == Mode::Repair { copy(value) } else { None };
             if let Some(property) = property {
                 wanted += usize::from(property.wanted());
-                let strip = strip_inside(strip, name, self);
+                // Fixed by its patterns, too, so one schema must not strip what the other declares.
+                let strip = if is_listed { Strip::None } else { strip_inside(strip, name, self) };
                 ok &= self.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
             }
             let mut listed = property.is_some();
             for (_, node) in rules.patterns.iter().filter(|(pattern, _)| pattern.is_in(name, &self.checker.budget)) {
-                // Fixed twice if it is also a property, so one schema must not strip what the other declares.
                 let strip = if listed { Strip::None } else { strip_inside(strip, name, self) };
                 let is_again = std::mem::replace(&mut listed, true);
                 let mut fix = |fixer: &mut Self| fixer.fix(at.to(node), value, &path.key(name), strip, depth + 1);
                 ok &= if is_again { self.again(fix) } else { fix(self) };
+            }
+            if is_listed && self.mode == Mode::Repair {
+                ok &= self.agree(at, rules, property, (name, value), received, path, mark, depth);
             }
             if !listed {
                 undeclared += 1;
@@ -79,6 +88,35 @@ impl<'a> Fixer<'_, 'a> {
             self.report_count(rules, map, path);
         }
         ok
+    }
+
+    /// Whether what a property's own schema and those of its patterns have made of it suits all of them: a scalar that
+    /// cannot be stays as it came.
+    #[expect(clippy::too_many_arguments, reason = "what the caller's loop knows of one property")]
+    fn agree(
+        &mut self,
+        at: At<'a>,
+        rules: &'a ObjectRules,
+        property: Option<&'a Property>,
+        (name, value): (&str, &mut Value),
+        received: Option<Value>,
+        path: &Path<'_>,
+        mark: Mark,
+        depth: u32,
+    ) -> bool {
+        let checker = self.checker;
+        let listed = rules.patterns.iter().filter(|(pattern, _)| pattern.is_in(name, &checker.budget));
+        let mut all = property.map(|property| &property.node).into_iter().chain(listed.map(|(_, node)| node));
+        let Some(refusing) = all.find(|node| !checker.check(at.to(node), value, depth + 1)) else { return true };
+        if let Some(received) = received {
+            discard(std::mem::replace(value, received));
+            self.rollback(mark);
+        }
+        if self.repairs.mark().since(mark.repairs).kept == 0 {
+            let expected = checker.expectation(at.to(refusing), Some(value));
+            self.keep(&path.key(name), &expected, Some(value));
+        }
+        false
     }
 
     /// Takes a `null` for absence where a property may be absent but not `null`: a zero in its place would be made up.
@@ -172,7 +210,9 @@ impl<'a> Fixer<'_, 'a> {
                 continue;
             }
             let node = at.to(&property.node);
+            let has_room = self.compat() || rules.max.is_none_or(|max| (map.len() as u64) < max);
             if self.mode != Mode::Cast
+                && has_room
                 && let Some((value, conforms)) = self.filled(at, rules, property, path, strip, depth)
             {
                 ok &= conforms;
@@ -227,17 +267,23 @@ impl<'a> Fixer<'_, 'a> {
         let mut value = self.checker.default_of(node).and_then(|default| self.checker.filling(default))?;
         let path = path.key(&property.name);
         let listed = rules.patterns.iter().filter(|(pattern, _)| pattern.matches(&property.name));
+        let mark = self.mark();
         self.filling.push(this);
         let mut ok = self.fix(node, &mut value, &path, strip_inside(strip, &property.name, self), depth + 1);
         for (_, node) in listed {
             ok &= self.fix(at.to(node), &mut value, &path, Strip::None, depth + 1);
         }
         self.filling.pop();
-        if self.endless == Some(this) {
+        let is_endless = self.endless == Some(this);
+        if is_endless {
             self.endless = None;
-            return None;
         }
-        Some((value, ok))
+        // What is stripped from a default was never in the value, so it is not told; and in a repair a default that does
+        // not fit is none, for the value had no fault before it came.
+        if ok || is_endless || self.mode == Mode::Repair {
+            self.rollback(mark);
+        }
+        (!is_endless && (ok || self.mode != Mode::Repair)).then_some((value, ok))
     }
 
     /// The objects by which the properties of a value are declared; `false` if they cannot be known.
@@ -262,15 +308,14 @@ impl<'a> Fixer<'_, 'a> {
     }
 
     /// Removes what no member of an intersection declares.
-    pub(super) fn strip_members(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, depth: u32) {
+    pub(super) fn strip_members(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, conforms: bool, depth: u32) {
         let mut rules = Vec::new();
         let known = self.declaring(at, value, &mut rules, Depth::new(depth));
-        let conforms = self.mode != Mode::Repair || self.checker.check(at, value, depth);
         let Value::Object(map) = value else { return };
         let closed = |rules: &&ObjectRules| matches!(rules.additional, Additional::False);
         let allows = |rules: &&ObjectRules| {
             matches!(rules.additional, Additional::True | Additional::Each(_) | Additional::Broken)
-                || rules.declares && rules.keeps_undeclared
+                || rules.keeps_undeclared && (rules.declares || !self.compat() && rules.min.is_some_and(|min| min > 0))
         };
         let declares = rules.iter().any(|rules| rules.declares) || rules.iter().any(closed);
         if known

@@ -89,6 +89,14 @@ impl Repairs {
         }
     }
 
+    /// Takes back what was told since a mark to be wrong still.
+    pub(super) fn forgive(&mut self, mark: Counts) {
+        let told = self.take_since(mark);
+        self.list.extend(told.into_iter().filter(|repair| repair.change != Change::Kept));
+        self.counts.all -= self.counts.kept - mark.kept;
+        self.counts.kept = mark.kept;
+    }
+
     /// Adds what a trial found: what it listed, as far as there is room, and what it counted beyond that.
     pub(super) fn adopt(&mut self, repairs: Vec<Repair>, counts: Counts) {
         let room = MAX_TOLD.saturating_sub(self.list.len());

@@ -250,11 +250,11 @@ impl<'a> Fixer<'_, 'a> {
                 None => self.keep(path, "a schema", Some(value)),
             };
         }
-        if let Strip::All = strip {
-            self.strip_members(at, value, path, depth);
-        }
         if self.mode == Mode::Repair {
             return self.repair_members(at, all, value, path, strip, depth);
+        }
+        if let Strip::All = strip {
+            self.strip_members(at, value, path, true, depth);
         }
         let clean = self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth));
         if clean || self.mode == Mode::Clean {

@@ -139,9 +139,38 @@ impl<'a> Fixer<'_, 'a> {
         strip: Strip<'a>,
         depth: u32,
     ) -> bool {
+        let conforms = self.checker.check(at, value, depth);
+        let is_scalar = !value.is_array() && !value.is_object();
+        let received = if conforms || is_scalar { copy(value) } else { None };
         let mark = self.mark();
+        if let Strip::All = strip {
+            self.strip_members(at, value, path, conforms, depth);
+        }
         self.members(at, all, value, path, strip, depth);
         self.repairs.tell_once(mark.repairs);
-        self.checker.check(at, value, depth)
+        let repaired = self.checker.check(at, value, depth);
+        match received {
+            // What one member removes or fills in, another may forbid: then it stays as it came.
+            Some(received) if !repaired => {
+                discard(std::mem::replace(value, received));
+                self.rollback(mark);
+                conforms || {
+                    let expected = self.checker.expectation(at, Some(value));
+                    self.keep(path, &expected, Some(value))
+                }
+            }
+            _ if repaired => {
+                // What one member found wrong, another has put right.
+                self.repairs.forgive(mark.repairs);
+                true
+            }
+            _ => {
+                if self.repairs.mark().since(mark.repairs).kept == 0 {
+                    let expected = self.checker.expectation(at, Some(value));
+                    self.keep(path, &expected, Some(value));
+                }
+                false
+            }
+        }
     }
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use ops_runtime::access::Identity;
 use ops_runtime::call::CallHandler;
-use ops_runtime::{CallError, CallOptions, ErrorCode, Identity, ResponseMeta};
+use ops_runtime::envelope::ResponseMeta;
+use ops_runtime::{CallError, CallOptions, ErrorCode};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Set, ann, eventually};

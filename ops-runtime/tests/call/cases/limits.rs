@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ops_runtime::{CallOptions, CancelToken, ErrorCode};
+use ops_runtime::registry::CancelToken;
+use ops_runtime::{CallOptions, ErrorCode};
 
 use crate::harness::{Harness, Set, Working, eventually};
 use crate::operations::{About, AboutInput, Outer, OuterInput, Wait, WaitInput};

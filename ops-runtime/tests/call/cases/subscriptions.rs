@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use ops_runtime::{CallError, CallOptions, CancelToken, EnvelopeStream, ErrorCode, ResponseEnvelope};
+use ops_runtime::registry::{CancelToken, EnvelopeStream};
+use ops_runtime::{CallError, CallOptions, ErrorCode, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Set, Working, eventually};

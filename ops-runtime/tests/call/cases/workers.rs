@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use ops_runtime::ErrorCode;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::CallHandler;
-use ops_runtime::{ErrorCode, Handler, OperationSpec, Registration};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Set, Working, another, eventually};
@@ -83,7 +85,7 @@ pub(crate) async fn announced_later<H: Harness>() {
     let registry = ops_runtime::Registry::new();
     let worker = harness.worker(CallHandler::new(registry.clone())).await;
     let remote = harness.caller().await;
-    let spec = || OperationSpec::new(ops_runtime::OperationKind::Query, "late", "operation").unwrap();
+    let spec = || OperationSpec::new(ops_runtime::spec::OperationKind::Query, "late", "operation").unwrap();
     let handler = |value: Value| {
         Handler::dynamic(move |_: Value, _| {
             let value = value.clone();
@@ -96,7 +98,7 @@ pub(crate) async fn announced_later<H: Harness>() {
     assert_eq!(remote.call("late.operation", json!(null)).await.unwrap().data, 1);
     // Another of the same name: what is called by its id follows.
     let mut changed = spec();
-    changed.output = ops_runtime::Schema::text(r#"{"type":"string"}"#);
+    changed.output = ops_runtime::spec::Schema::text(r#"{"type":"string"}"#);
     registry.replace(Registration::new(changed, handler(json!("two")))).unwrap();
     worker.announce().await;
     eventually("the change is announced", || !remote.list()[0].output.is_any()).await;

@@ -8,8 +8,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::mcp::{McpClient, McpServer, McpServerConfig};
-use ops_runtime::{CallError, Handler, OperationSpec, Registration, Registry};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, Registry};
 use ops_tests_hostile::block_on;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

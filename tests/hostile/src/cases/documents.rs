@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use ops_codegen::Generator;
 use ops_runtime::openapi::{self, ReadOptions};
-use ops_runtime::{Api, Diagnostic, HttpConfig, mcp};
+use ops_runtime::spec::{Api, Diagnostic};
+use ops_runtime::{HttpConfig, mcp};
 
 use crate::{Case, Outcome};
 
@@ -57,7 +58,7 @@ pub(super) const CASES: &[Case] = &[
 
 /// A document of nothing but opened lists.
 fn nested(size: usize) -> Outcome {
-    match ops_runtime::from_openapi(&"[".repeat(size), HttpConfig::new()) {
+    match ops_runtime::openapi::from_openapi(&"[".repeat(size), HttpConfig::new()) {
         Err(error) => Ok(error.to_string()),
         Ok(_) => Err("was read".to_owned()),
     }

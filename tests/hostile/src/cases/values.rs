@@ -1,9 +1,9 @@
 //! Values and schemas whose checking, listing or repair could cost more than they do.
 
-use ops_runtime::{
-    Call, CallOptions, Handler, Operation, OperationSpec, OutputPolicy, Registration, Registry, ResponseEnvelope,
-    Schema, operation,
-};
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::registry::OutputPolicy;
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Call, CallOptions, Operation, Registry, ResponseEnvelope, operation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use ops_runtime::Registry;
+use ops_runtime::adapter::Registration;
 use ops_runtime::mcp::McpClient;
-use ops_runtime::{Registration, Registry};
 use serde_json::Value;
 
 use super::{find, input, once, tell};

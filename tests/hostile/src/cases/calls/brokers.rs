@@ -3,10 +3,12 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use ops_runtime::Registry;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::CallHandler;
 use ops_runtime::call::nats::{Nats, NatsConfig};
 use ops_runtime::call::redis::{Redis, RedisConfig, RedisWorker};
-use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use crate::{Case, Outcome, block_on, raw};

@@ -1,11 +1,11 @@
 //! Who gets in, and what is told to whom.
 
+use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, Registration};
 use ops_runtime::call::websocket::{Hub, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{CallHandler, Remote};
-use ops_runtime::{
-    BoxFuture, CallError, Context, Endpoint, Handler, HttpMeta, OperationSpec, Payload, Registration, Registry,
-    ResponseEnvelope,
-};
+use ops_runtime::envelope::HttpMeta;
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, Context, Registry, ResponseEnvelope};
 use serde_json::{Value, json};
 
 use super::serving::{Served, registry};

@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ops_runtime::Registry;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::call::websocket::{Hub, Listening, WebSocketClient, WebSocketConfig};
 use ops_runtime::call::{CallHandler, PeerAuth};
-use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use crate::Outcome;

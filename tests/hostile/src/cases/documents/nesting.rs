@@ -4,7 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use futures_util::StreamExt as _;
-use ops_runtime::{HttpConfig, Registry, from_openapi};
+use ops_runtime::openapi::from_openapi;
+use ops_runtime::{HttpConfig, Registry};
 use serde_json::json;
 
 use super::{document, gives, joined, made, made_of_tools};

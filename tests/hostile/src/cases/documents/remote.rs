@@ -5,7 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ops_runtime::{HttpConfig, from_openapi_url};
+use ops_runtime::HttpConfig;
+use ops_runtime::openapi::from_openapi_url;
 
 use super::{document, joined};
 use crate::{Outcome, block_on};

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ops_runtime::CallError;
+use ops_runtime::binding::{HttpBinding, HttpBody};
 use ops_runtime::http::{HttpClient, HttpConfig};
 use ops_runtime::mcp::{McpClient, McpConfig, McpOAuth, McpServerConfig};
-use ops_runtime::{CallError, HttpBinding, HttpBody, OperationSpec};
+use ops_runtime::spec::OperationSpec;
 use serde_json::json;
 
 use crate::peer::{Asked, close, respond, serve};

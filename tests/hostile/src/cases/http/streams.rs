@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use ops_runtime::ErrorCode;
+use ops_runtime::binding::HttpBinding;
 use ops_runtime::http::{HttpClient, HttpConfig, Reconnect};
-use ops_runtime::{ErrorCode, HttpBinding, OperationKind, OperationSpec};
+use ops_runtime::spec::{OperationKind, OperationSpec};
 use serde_json::{Value, json};
 
 use crate::peer::{Asked, close, events, respond, serve};

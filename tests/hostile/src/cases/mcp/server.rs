@@ -3,8 +3,10 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use ops_runtime::Registry;
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::mcp::{McpServer, McpServerOptions};
-use ops_runtime::{Handler, OperationSpec, Registration, Registry};
+use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
