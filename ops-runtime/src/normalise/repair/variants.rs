@@ -151,7 +151,7 @@ impl<'a> Fixer<'_, 'a> {
         let repaired = self.checker.check(at, value, depth);
         match received {
             // What one member removes or fills in, another may forbid: then it stays as it came.
-            Some(received) if !repaired => {
+            Some(received) if !repaired && (conforms || !self.is_settled(at, all, value, path, strip, depth)) => {
                 discard(std::mem::replace(value, received));
                 self.rollback(mark);
                 conforms || {
@@ -172,5 +172,23 @@ impl<'a> Fixer<'_, 'a> {
                 false
             }
         }
+    }
+
+    /// Whether the members of an intersection, asked again, leave a scalar as they have made it.
+    fn is_settled(
+        &mut self,
+        at: At<'a>,
+        all: &'a Intersect,
+        value: &Value,
+        path: &Path<'_>,
+        strip: Strip<'a>,
+        depth: u32,
+    ) -> bool {
+        let Some(mut again) = copy(value) else { return false };
+        let mark = self.mark();
+        self.again(|fixer| fixer.members(at, all, &mut again, path, strip, depth));
+        let converted = self.repairs.mark().since(mark.repairs).converted;
+        self.rollback(mark);
+        converted == 0
     }
 }
