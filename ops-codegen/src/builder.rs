@@ -1,4 +1,4 @@
-//! The face for `build.rs`: documents in, one file for each in `$OUT_DIR`, and what cargo needs to know.
+//! The interface for `build.rs`: documents in, one file for each in `$OUT_DIR`, and the lines that cargo needs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::{Error, Generated, Generator};
 mod place;
 mod run;
 
-/// So many warnings are shown for a document; a line says how many there are more.
+/// How many warnings are shown for a document; a line gives the number of the rest.
 const SHOWN: usize = 20;
 
 /// Generates modules from documents.
@@ -46,17 +46,17 @@ enum Kind {
     /// A document, by its location.
     Document(String, Form),
     Directory(PathBuf),
-    /// An API, and what its reader had to say.
+    /// An API, and the diagnostics of its reader.
     Api(Api, Vec<Diagnostic>),
 }
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     OpenApi,
     /// A list of an MCP server's tools.
     Tools,
-    /// One of these, by its content.
+    /// Either kind, by its content.
     Any,
 }
 
@@ -67,7 +67,7 @@ impl Builder {
         Self::default()
     }
 
-    /// Adds an OpenAPI document, by its path: relative to the package in a build script.
+    /// Adds an OpenAPI document by its path, which is relative to the package in a build script.
     ///
     /// Its namespace is the name of the file without its ending.
     #[must_use]
@@ -76,8 +76,8 @@ impl Builder {
         self
     }
 
-    /// Adds the tools of an MCP server, by the path of a snapshot that `ops snapshot` wrote, or of another list of tools:
-    /// what the server answers to `tools/list`.
+    /// Adds the tools of an MCP server, by the path of a snapshot from `ops snapshot`, or of another list of tools: a
+    /// server's answer to `tools/list`.
     ///
     /// ```no_run
     /// // build.rs
@@ -93,7 +93,7 @@ impl Builder {
         self
     }
 
-    /// Adds an OpenAPI document or a list of tools, whichever its content is; see [`openapi`](Self::openapi) and
+    /// Adds an OpenAPI document or a list of tools, depending on its content; see [`openapi`](Self::openapi) and
     /// [`mcp`](Self::mcp).
     #[must_use]
     pub fn document(mut self, path: impl AsRef<Path>) -> Self {
@@ -110,23 +110,23 @@ impl Builder {
     /// and every spec of an operation (the JSON of an [`OperationSpec`]).
     ///
     /// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
-    /// `v1/pets.json` is `v1_pets`. Documents that would have the same one have more of their file names in it, and a
-    /// warning names both: [`dir_namespaces`](ops_runtime::openapi::dir_namespaces). A spec names its own. A file that
-    /// cannot be read is skipped, and a diagnostic says so, with the severity `Error`.
+    /// `v1/pets.json` is `v1_pets`. Documents that would have the same one get more of their file names in it, and a
+    /// warning names both: see [`dir_namespaces`](ops_runtime::openapi::dir_namespaces). A spec has its own. A file
+    /// that cannot be read is skipped, and reported by a diagnostic with the severity `Error`.
     #[must_use]
     pub fn dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.inputs.push(Input { kind: Kind::Directory(path.into()), namespace: None });
         self
     }
 
-    /// Adds an API that was read or made some other way, and what its reader had to say, under a namespace.
+    /// Adds an API from another source, and the diagnostics of its reader, under a namespace.
     #[must_use]
     pub fn api(mut self, namespace: impl Into<String>, api: Api, diagnostics: Vec<Diagnostic>) -> Self {
         self.inputs.push(Input { kind: Kind::Api(api, diagnostics), namespace: Some(namespace.into()) });
         self
     }
 
-    /// Names the namespace of the document added last, and with it the file that is written.
+    /// Sets the namespace of the document added last, and with it the name of the file to write.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         if let Some(input) = self.inputs.last_mut() {
@@ -135,11 +135,11 @@ impl Builder {
         self
     }
 
-    /// Generates only operations that match this pattern or that of another `include`, and what they reach.
+    /// Generates only operations that match this pattern or another `include`, and what they reach.
     ///
     /// A pattern is an operation's id or name, `tag:NAME`, a path, or a method and a path; `*` stands for any text, `?`
-    /// for any character: `pets.*`, `tag:Billing`, `/pets/*`, `GET /pets`. It holds for all documents, and it is an
-    /// error if it matches no operation of any.
+    /// for any character: `pets.*`, `tag:Billing`, `/pets/*`, `GET /pets`. It applies to all documents. It is an error
+    /// if it matches no operation of any of them.
     #[must_use]
     pub fn include(mut self, pattern: impl Into<String>) -> Self {
         self.selection.include(pattern.into());
@@ -153,38 +153,38 @@ impl Builder {
         self
     }
 
-    /// Lets requests of the operations that match this pattern say `null` of a property that need not be there; see
+    /// Lets requests of the operations that match this pattern send `null` for a property that may be absent; see
     /// [`Generator::with_explicit_null`].
     ///
-    /// The pattern is that of an [`include`](Self::include). It holds for all documents, and it is an error if it matches
-    /// no operation of any.
+    /// The pattern is that of an [`include`](Self::include). It applies to all documents. It is an error if it matches
+    /// no operation of any of them.
     #[must_use]
     pub fn explicit_null(mut self, pattern: impl Into<String>) -> Self {
         self.explicit_null.push(pattern.into());
         self
     }
 
-    /// Names the folder to write to, instead of `$OUT_DIR`.
+    /// Sets the folder to write to, instead of `$OUT_DIR`.
     #[must_use]
     pub fn out_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(path.into());
         self
     }
 
-    /// Names the generator, for settings of its own.
+    /// Sets the generator, which has settings of its own.
     #[must_use]
     pub fn generator(mut self, generator: Generator) -> Self {
         self.generator = generator;
         self
     }
 
-    /// Generates every module and writes nothing.
+    /// Generates every module, without writing files.
     ///
-    /// What there is to say about files of a directory that were skipped stands with the last module.
+    /// The diagnostics of skipped files of a directory are those of the last module.
     ///
     /// # Errors
-    /// If a document cannot be read or is not what it is said to be, if two have one namespace, or if a pattern matches
-    /// nothing. A file of a directory is no error: see [`dir`](Self::dir).
+    /// If a document cannot be read or is of the wrong kind, if two have one namespace, or if a pattern matches
+    /// nothing. An invalid file of a directory is no error: see [`dir`](Self::dir).
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
         let mut run = Run::new(self);
         for input in &self.inputs {
@@ -215,9 +215,9 @@ impl Builder {
         run.finish()
     }
 
-    /// Generates every module into a file of its own, `<namespace>.rs`, and tells cargo what it read.
+    /// Generates every module into a file of its own, `<namespace>.rs`, and tells cargo which files it read.
     ///
-    /// A file whose content would not change is not touched. Warnings about the documents become warnings of cargo.
+    /// A file is written only if its content changes. Warnings about the documents become warnings of cargo.
     ///
     /// # Errors
     /// If nothing could be generated, or if a file cannot be written.
@@ -231,14 +231,14 @@ impl Builder {
         };
         let modules = self.generate()?;
         let mut files: BTreeSet<&PathBuf> = modules.iter().flat_map(|module| &module.files).collect();
-        // Of a directory cargo sees what is added, too.
+        // For a directory, cargo also notices added files.
         files.extend(self.inputs.iter().filter_map(|input| match &input.kind {
             Kind::Directory(path) => Some(path),
             _ => None,
         }));
         for file in files.into_iter().filter(|file| file.exists()) {
             let path = file.display().to_string();
-            // A line break in a name that a document refers to would begin a line of its own.
+            // A line break in the name of a referenced document would begin a new line for cargo.
             if !path.contains(char::is_control) {
                 println!("cargo:rerun-if-changed={path}");
             }
@@ -259,15 +259,15 @@ impl Builder {
 pub struct Module {
     /// The namespace of its operations.
     pub namespace: String,
-    /// The operations that were chosen, as they were read.
+    /// The chosen operations, as they were read.
     pub operations: Vec<OperationSpec>,
-    /// Its source, and what there is to say about it.
+    /// Its source and diagnostics.
     pub generated: Generated,
     /// The files that were read for it.
     pub files: Vec<PathBuf>,
 }
 
-/// The warnings as single lines, as cargo shows them.
+/// The warnings as single lines, for cargo.
 fn warnings(diagnostics: &[Diagnostic]) -> Vec<String> {
     let warnings: Vec<&Diagnostic> = diagnostics.iter().filter(|d| d.severity >= Severity::Warning).collect();
     let mut lines: Vec<String> = warnings

@@ -1,4 +1,4 @@
-//! Directories of descriptions: what lies in one, by the content of its files.
+//! Directories of descriptions: their documents, by the content of the files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::Error;
 use crate::builder::Form;
 
-/// So deep may folders lie in each other.
+/// How deep folders may be nested.
 const DEPTH: usize = 32;
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Default)]
 pub(crate) struct Contents {
     /// OpenAPI documents and lists of tools.
@@ -23,9 +23,9 @@ pub(crate) struct Contents {
     pub(crate) namespaces: Vec<FileNamespace>,
     /// The operations of the spec files, by namespace.
     pub(crate) specs: BTreeMap<String, Specs>,
-    /// Files that are neither; they may be parts of documents, which only reading those can tell.
+    /// Files of unknown content; they may be parts of documents, which shows only when those are read.
     pub(crate) unknown: Vec<(PathBuf, Diagnostic)>,
-    /// Files that cannot be read, or are one of these, and wrong.
+    /// Files that cannot be read, or whose content is known but wrong.
     pub(crate) skipped: Vec<Diagnostic>,
 }
 
@@ -58,9 +58,9 @@ impl Specs {
     }
 }
 
-/// Looks at every file of a directory with the ending of JSON or YAML, in the order of their paths.
+/// Reads every file of a directory with the ending of JSON or YAML, in the order of their paths.
 ///
-/// Hidden files and folders are left alone, and links to folders are not followed.
+/// Hidden files and folders are ignored, and links to folders are not followed.
 pub(crate) fn contents(directory: &Path) -> Result<Contents, Error> {
     let mut files = Vec::new();
     walk(directory, 0, &mut files)?;

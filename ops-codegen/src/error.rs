@@ -1,4 +1,4 @@
-//! Why nothing was generated.
+//! The errors of generating.
 
 use std::fmt;
 use std::io;
@@ -8,26 +8,26 @@ use ops_runtime::spec::Diagnostic;
 
 use crate::report::{Renderer, SHOWN, more};
 
-/// Why nothing was generated.
+/// The reason why nothing was generated.
 ///
-/// Shown as a compiler shows its errors: what, where, and what to do. `Debug` is what the command `ops` prints, with the
-/// lines of the documents, because that is what the `main` of a build script prints of an error that it returns. Of a
-/// long list the first are shown.
+/// `Display` is like a compiler's errors: what, where, and what to do. `Debug` also has the lines of the documents,
+/// because the `main` of a build script prints an error with `Debug`; the command `ops` does so, too. Only the first
+/// entries of a long list are shown.
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Nothing could be made of a document.
+    /// A document could not be used.
     Document {
-        /// What is wrong with it.
+        /// The faults of the document.
         diagnostics: Vec<Diagnostic>,
     },
-    /// The settings make no sense, such as a namespace with a dot.
+    /// The settings are invalid, such as a namespace with a dot.
     Settings(String),
 }
 

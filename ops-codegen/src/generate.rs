@@ -14,22 +14,22 @@ pub struct Generator {
     settings: Settings,
 }
 
-/// What is asked of the types.
+/// Settings for the types.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
-    /// The formats that have types of their own.
+    /// The formats with types of their own.
     pub(crate) formats: Vec<Format>,
-    /// Patterns of the operations whose requests can say `null`.
+    /// Patterns of the operations whose requests can send `null`.
     pub(crate) explicit_null: Vec<String>,
 }
 
-/// A rendered module, and what there is to say about it.
+/// A rendered module, and its diagnostics.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Generated {
     /// The source of the module: a plain module body, without inner attributes.
     pub source: String,
-    /// What was left out or made less precise, and what was renamed.
+    /// Diagnostics of what was left out, made less precise, or renamed.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -40,15 +40,15 @@ impl Default for Generator {
 }
 
 impl Generator {
-    /// A generator whose output names the runtime `::ops_runtime`.
+    /// A generator whose output uses the runtime as `::ops_runtime`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names the runtime by another path, such as `crate::ops` where a crate re-exports it.
+    /// Sets another path for the runtime, such as `crate::ops` if a crate re-exports it.
     ///
     /// # Errors
-    /// If it is no path.
+    /// If the text is no path.
     pub fn with_runtime(mut self, path: &str) -> Result<Self, Error> {
         let names = path.strip_prefix("::").unwrap_or(path).split("::");
         let is_name = |name: &str| {
@@ -62,24 +62,24 @@ impl Generator {
         Ok(self)
     }
 
-    /// Gives strings of a format a type of its own; without it they are text.
+    /// Gives strings of a format a type of its own; by default they are text.
     ///
-    /// The crate that uses the module needs the runtime's feature of the type's crate: `chrono`, `uuid` or `url`. A
-    /// string that is not of its format is then an error, where text takes anything.
+    /// The crate that uses the module needs the runtime's feature for the type's crate: `chrono`, `uuid` or `url`. A
+    /// string that does not fit its format is then an error; text accepts anything.
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
         self.settings.formats.push(format);
         self
     }
 
-    /// Lets requests of the operations that match this pattern say `null` of a property that need not be there.
+    /// Lets requests of the operations that match this pattern send `null` for a property that may be absent.
     ///
-    /// Such a property is an `Option<Option<_>>` in the operation's body, and in all types that the body reaches: `None`
-    /// sends nothing, `Some(None)` sends `null`. Bodies of `PATCH` and merge patches (`application/merge-patch+json`)
-    /// have such properties anyway; elsewhere they are an `Option<_>`, and `null` is not sent. The input of an operation
-    /// that is no HTTP request is a body as a whole.
+    /// Such a property is an `Option<Option<_>>` in the operation's body, and in all types that the body reaches:
+    /// `None` sends nothing, `Some(None)` sends `null`. Bodies of `PATCH` and merge patches
+    /// (`application/merge-patch+json`) always have such properties. Elsewhere they are an `Option<_>`, and `null` is
+    /// not sent. For an operation that is no HTTP request, the whole input is the body.
     ///
-    /// A pattern is that of [`Builder::include`](crate::Builder::include), such as an operation's id or name.
+    /// The pattern is that of [`Builder::include`](crate::Builder::include), such as an operation's id or name.
     ///
     /// ```
     /// use ops_codegen::Generator;
@@ -97,7 +97,7 @@ impl Generator {
         self
     }
 
-    /// The patterns of the operations whose requests can say `null`.
+    /// The patterns of the operations whose requests can send `null`.
     pub(crate) fn explicit_null(&self) -> &[String] {
         &self.settings.explicit_null
     }

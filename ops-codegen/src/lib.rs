@@ -16,9 +16,9 @@
 //! }
 //! ```
 //!
-//! A module holds a type and a static spec for each operation, a type for each definition that the operations reach, and
-//! `operations()`, the list of all specs. It is a plain module body that compiles without a warning wherever it is
-//! included, and its bytes depend on nothing but the document and this crate.
+//! A module has a type and a static spec for each operation, a type for each definition that the operations reach, and
+//! `operations()`, the list of all specs. It is a plain module body that compiles without warnings wherever it is
+//! included. Its bytes depend only on the document and this crate.
 //!
 //! Anything that can be read into an [`Api`](ops_runtime::spec::Api) can be rendered:
 //!
@@ -36,31 +36,30 @@
 //!
 //! | schema | type |
 //! |---|---|
-//! | `object` with properties | a struct; other properties are kept in a field `extra` if the schema speaks of them |
+//! | `object` with properties | a struct; other properties are kept in a field `extra` if the schema mentions them |
 //! | `object` without | `BTreeMap<String, _>` |
 //! | `array`, `prefixItems` | `Vec<_>`, a tuple |
 //! | `string` in any format | `String` |
-//! | `integer` | `i64`; `i32`, `u32` and `u64` by `format`, and `u64` if the limits ask for it |
+//! | `integer` | `i64`; `i32`, `u32` and `u64` by `format`, and `u64` if the limits need it |
 //! | `number` | `f64` |
-//! | `enum`, `const` | an enum that keeps values it does not know |
+//! | `enum`, `const` | an enum that keeps unknown values |
 //! | `oneOf`, `anyOf`, `type: [..]` | `Option<_>` for `null`, an enum by tag, or an enum by shape |
 //! | `allOf` | one type that satisfies all |
 //! | `$ref` | the type of the definition, boxed where it would hold itself |
 //! | anything else | any JSON: `serde_json::Value` |
 //!
-//! A property that need not be there is an `Option`. Where requests hold it, `None` is not sent, and a default stands in
-//! the documentation: the server applies it. In types that only answers have, a default that fits its type takes the
-//! place of what is absent.
+//! A property that may be absent is an `Option`. In requests, `None` is not sent, and a default is only documented: the
+//! server applies it. In types that only responses have, an absent property gets its default, if that fits the type.
 //!
-//! A property that may be absent or `null` is an `Option` as well. In bodies of `PATCH` and in merge patches, in what these
-//! reach, and where [`Generator::with_explicit_null`] asks for it, it is an `Option<Option<_>>`: `Some(None)` sends `null`.
+//! A property that may be absent or `null` is an `Option`, too. In bodies of `PATCH` and merge patches, in types that
+//! these reach, and if [`Generator::with_explicit_null`] says so, it is `Option<Option<_>>`: `Some(None)` sends `null`.
 //!
-//! What only answers hold (`readOnly`) is no property of a type that only requests have, and where both have the type it
-//! is not demanded. What only requests hold is not demanded of an answer.
+//! A `readOnly` property is left out of types that only requests have, and optional in types that both sides have. A
+//! `writeOnly` property is optional in responses.
 //!
-//! Names that are taken get a number, in the order in which the operations reach their types: what is added to the end
-//! of a document changes no name before it. What is left out, made less precise or renamed is named in a
-//! [diagnostic](ops_runtime::spec::Diagnostic).
+//! Names that are taken get a number, in the order in which the operations reach their types: additions at the end of a
+//! document change no earlier names. A [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out,
+//! made less precise or renamed.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;

@@ -1,7 +1,7 @@
 //! From JSON Schemas to the canonical form.
 //!
-//! Definitions are lowered one after another from a queue, so that their number and the length of their chains cost no
-//! stack; what is nested inside one is lowered recursively to a bounded depth.
+//! Definitions are lowered one after another from a queue, so that many definitions or long chains of them need no
+//! stack. Schemas inside one are lowered recursively to a bounded depth.
 
 mod default;
 mod depth;
@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::names::upper_camel;
 use crate::types::{Format, Item, ItemId, Shape, Type, Types};
+use ops_runtime::spec::pointer::escaped;
 
 pub(crate) use finish::{Nulls, Root, Roots, finish};
 pub(crate) use source::{Source, parse, size_of};
@@ -33,18 +34,18 @@ use view::{View, is_flat};
 /// Schemas nested deeper inside one definition are any JSON.
 const DEEPEST: usize = 48;
 
-/// How many values of schemas any document may have after merging, and how many more for each value that it has before.
+/// How many values the schemas of any document may have after merging, and how many more for each value before.
 ///
 /// Beyond, the rest of the document is any JSON.
 const BUDGET: (usize, usize) = (200_000, 16);
 
-/// A pointer of more bytes is not made longer.
+/// A pointer of more bytes is not extended.
 const LONGEST: usize = 2_000;
 
 /// An object of a schema.
 pub(crate) type Object = Map<String, Value>;
 
-/// Where a schema is, and what a type made of it would be called.
+/// The place of a schema, and the name of a type made from it.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     pub(crate) hint: String,
@@ -57,7 +58,7 @@ impl Site {
         Self { hint: hint.into(), pointer: pointer.into(), depth: 0 }
     }
 
-    /// A schema inside this one, at a path of keys.
+    /// The place of a schema inside this one, at a path of keys.
     pub(crate) fn inside(&self, hint: &str, path: &[&str]) -> Self {
         let mut pointer = self.pointer.clone();
         for key in path {
@@ -68,18 +69,18 @@ impl Site {
                 break;
             }
             pointer.push('/');
-            pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            pointer.push_str(&escaped(key));
         }
         Self { hint: format!("{}{}", self.hint, upper_camel(hint)), pointer, depth: self.depth + 1 }
     }
 
-    /// The same schema, one step on.
+    /// The same place, one step further.
     pub(crate) fn again(&self) -> Self {
         Self { depth: self.depth + 1, ..self.clone() }
     }
 }
 
-/// What a schema is lowered to: a type as it stands, or a shape that needs a name.
+/// The result of lowering a schema: a complete type, or a shape that needs a name.
 pub(crate) enum Lowered {
     Type(Type),
     Shape(Shape),
@@ -87,7 +88,7 @@ pub(crate) enum Lowered {
     Nullable(Shape),
 }
 
-/// Why schemas cannot be put together.
+/// The reason why schemas cannot be combined.
 pub(crate) struct Clash(pub(crate) String);
 
 /// The work of lowering one API.
@@ -98,7 +99,7 @@ pub(crate) struct Lowering<'a> {
     by_name: BTreeMap<String, ItemId>,
     queue: VecDeque<(ItemId, String)>,
     views: BTreeMap<String, Rc<View>>,
-    /// The definitions whose views are being made, outermost first.
+    /// The definitions whose views are being made, the outermost first.
     open: Vec<String>,
     budget: usize,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -146,7 +147,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Adds what a schema that is no definition may cost.
+    /// Adds the budget for a schema that is no definition.
     fn grow(&mut self, schema: &Value) {
         self.budget = self.budget.saturating_add(size_of(schema).saturating_mul(BUDGET.1));
     }
@@ -154,7 +155,7 @@ impl<'a> Lowering<'a> {
     fn drain(&mut self) {
         while let Some((id, name)) = self.queue.pop_front() {
             let Some(schema) = self.source.get(&name) else { continue };
-            let site = Site::new(name.clone(), format!("/$defs/{}", name.replace('~', "~0").replace('/', "~1")));
+            let site = Site::new(name.clone(), format!("/$defs/{}", escaped(&name)));
             let lowered = self.shape(schema, &site);
             let shape = match lowered {
                 Lowered::Type(type_) => Shape::Alias(type_),
@@ -171,7 +172,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a schema to the type to write where it is used.
+    /// Lowers a schema to the type that is written at its use.
     pub(crate) fn lower(&mut self, schema: &Value, site: &Site) -> Type {
         let lowered = self.shape(schema, site);
         let empty = Object::new();
@@ -198,7 +199,7 @@ impl<'a> Lowering<'a> {
         id
     }
 
-    /// Lowers a schema to a type or to a shape that the caller gives a name.
+    /// Lowers a schema to a type, or to a shape that the caller names.
     fn shape(&mut self, schema: &Value, site: &Site) -> Lowered {
         let object = match schema {
             Value::Object(object) => object,
@@ -224,7 +225,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Counts what is looked at or copied; `false` if it is too much.
+    /// Counts visited or copied values; `false` if there are too many.
     pub(crate) fn spend(&mut self, count: usize) -> bool {
         self.budget = self.budget.saturating_sub(count);
         self.budget > 0
@@ -283,7 +284,7 @@ impl<'a> Lowering<'a> {
         if let Some(id) = self.by_name.get(name) {
             return *id;
         }
-        let site = Site::new(name, format!("/$defs/{}", name.replace('~', "~0").replace('/', "~1")));
+        let site = Site::new(name, format!("/$defs/{}", escaped(name)));
         let id = self.add(Shape::Pending, &site, None);
         if let Some(item) = self.types.items.get_mut(id) {
             item.subject = format!("The definition `{name}`.");
@@ -315,7 +316,7 @@ pub(crate) fn nullable_if(nullable: bool, lowered: Lowered) -> Lowered {
     }
 }
 
-/// What a schema says about itself.
+/// The description in a schema.
 pub(crate) fn text(schema: Option<&Object>) -> Option<String> {
     let schema = schema?;
     let get = |key| schema.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());

@@ -11,6 +11,7 @@ use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
 use crate::select::matches;
 use crate::types::{Shape, Type, Types};
+use ops_runtime::spec::pointer;
 
 /// A module that is ready to be rendered.
 pub(crate) struct Module {
@@ -29,13 +30,13 @@ pub(crate) struct Operation {
     pub(crate) output: Type,
     /// The types of the declared errors' details, in the order of the spec.
     pub(crate) errors: Vec<Type>,
-    /// The struct that stands for the operation.
+    /// The struct of the operation.
     pub(crate) name: String,
-    /// The static that holds its spec.
+    /// The static with its spec.
     pub(crate) constant: String,
 }
 
-/// Lowers an API and allots all names.
+/// Lowers an API and assigns all names.
 pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagnostic>) -> Module {
     let source = Source::new(&api.definitions, diagnostics);
     let mut lowering = Lowering::new(&source, &settings.formats);
@@ -44,7 +45,7 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
     let mut specs = distinct(&api.operations, diagnostics);
     for spec in &mut specs {
         let name = upper_camel(spec.name());
-        let at = |part: &str| format!("/operations/{}/{part}", spec.id.replace('~', "~0").replace('/', "~1"));
+        let at = |part: &str| format!("/operations/{}/{part}", pointer::escaped(&spec.id));
         let input = parse(&mut spec.input, &at("input"), diagnostics);
         let output = parse(&mut spec.output, &at("output"), diagnostics);
         let mut root = Root {
@@ -81,11 +82,11 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
 /// The media type of a merge patch (RFC 7396), in which `null` removes a property.
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// Where the operation's callers may have to say `null`: in what changes a part of something, and where it is asked for.
+/// Where the operation's callers may need to send `null`: in partial changes, and where a pattern asks for it.
 fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
     let is_asked = patterns.iter().any(|pattern| matches(pattern, spec));
     match &spec.binding {
-        // Only a body can say it.
+        // Only a body can hold it.
         Binding::Http(http) => {
             let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
             let all = is_asked || http.method.eq_ignore_ascii_case("PATCH");
@@ -98,12 +99,12 @@ fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
     }
 }
 
-/// The operations that have an id of their own.
+/// The operations with distinct ids.
 fn distinct(specs: &[OperationSpec], diagnostics: &mut Vec<Diagnostic>) -> Vec<OperationSpec> {
     let mut ids = BTreeSet::new();
     let mut kept = Vec::new();
     for spec in specs {
-        let pointer = format!("/operations/{}", spec.id.replace('~', "~0").replace('/', "~1"));
+        let pointer = format!("/operations/{}", pointer::escaped(&spec.id));
         if let Err(error) = spec.check_id() {
             diagnostics.push(Diagnostic::warning(pointer, error.to_string()).with_help("the operation is left out"));
         } else if !ids.insert(spec.id.as_ref()) {
@@ -116,7 +117,7 @@ fn distinct(specs: &[OperationSpec], diagnostics: &mut Vec<Diagnostic>) -> Vec<O
     kept
 }
 
-/// Allots every name of the module, in the order of the operations and of what they reach.
+/// Assigns every name of the module, in the order of the operations and of the types that they reach.
 fn name_all(
     specs: Vec<OperationSpec>,
     roots: Roots,
@@ -131,7 +132,7 @@ fn name_all(
         let wish = upper_camel(spec.name());
         let name = scope.take_camel(&wish);
         if name != wish {
-            let pointer = format!("/operations/{}", spec.id.replace('~', "~0").replace('/', "~1"));
+            let pointer = format!("/operations/{}", pointer::escaped(&spec.id));
             clash(diagnostics, &pointer, &wish, &name);
         }
         for type_ in [&root.input, &root.output].into_iter().chain(&root.errors) {
@@ -179,7 +180,7 @@ fn clash(diagnostics: &mut Vec<Diagnostic>, pointer: &str, wish: &str, name: &st
     diagnostics.push(Diagnostic::note(pointer, message).with_help(format!("called `{name}`")));
 }
 
-/// Allots the names of fields and variants.
+/// Assigns the names of fields and variants.
 fn name_members(shape: &mut Shape) {
     let mut scope = Scope::default();
     match shape {

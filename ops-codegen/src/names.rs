@@ -1,12 +1,12 @@
-//! From any text to Rust identifiers, and the allotment of names that do not clash.
+//! Rust identifiers from any text, without clashes.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Longer names are cut: a document may hold any text as a name.
+/// Longer names are cut: a document may have any text as a name.
 const LONGEST: usize = 96;
 
-/// Words that cannot be identifiers. `gen` and the reserved words are among them, so that output stays valid in
-/// later editions.
+/// Words that cannot be identifiers. They include `gen` and the reserved words, so that output stays valid in later
+/// editions.
 const KEYWORDS: &[&str] = &[
     "_", "Self", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do",
     "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -14,7 +14,7 @@ const KEYWORDS: &[&str] = &[
     "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Constructors of the prelude, which generated patterns use: a unit struct of that name would take their place.
+/// Constructors of the prelude in generated patterns: a unit struct of that name would replace them.
 const CONSTRUCTORS: &[&str] = &["Some", "None", "Ok", "Err"];
 
 /// A type or a variant: `UpperCamel`, starting with an upper-case letter.
@@ -23,7 +23,7 @@ pub(crate) fn upper_camel(text: &str) -> String {
     for word in limited(text) {
         let mut chars = word.chars();
         if let Some(first) = chars.next() {
-            // Two numbers that were apart stay apart: 1.0 is not 10.
+            // Two separate numbers stay separate: 1.0 is not 10.
             if first.is_ascii_digit() && name.ends_with(|c: char| c.is_ascii_digit()) {
                 name.push('_');
             }
@@ -60,7 +60,7 @@ fn usable(mut name: String) -> String {
     name
 }
 
-/// The letter in upper case, where that is one letter (it is two for `ß`).
+/// The letter in upper case, if that is one letter (it is two for `ß`).
 fn single_upper(c: char) -> Option<char> {
     let mut upper = c.to_uppercase();
     match (upper.next(), upper.next()) {
@@ -88,7 +88,7 @@ fn limited(text: &str) -> Vec<String> {
     if words.is_empty() { vec!["empty".to_owned()] } else { words }
 }
 
-/// The lower-case words of a text: split at signs and where the case changes.
+/// The lower-case words of a text, split at signs and changes of case.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -112,7 +112,7 @@ fn words(text: &str) -> Vec<String> {
             let mut lower = c.to_lowercase();
             word.extend(lower.next());
         } else if c.is_alphabetic() {
-            // A letter that identifiers may hold, but that rustc warns of or that looks like another one.
+            // An identifier may have this letter, but rustc warns of it, or it looks like another one.
             flush(&mut word);
             word.push_str(&format!("u{:x}", u32::from(c)));
             flush(&mut word);
@@ -128,14 +128,14 @@ fn words(text: &str) -> Vec<String> {
     if words.is_empty() { signs(&chars) } else { words }
 }
 
-/// The words of a text that is only signs, such as `>=`.
+/// The words for a text of signs only, such as `>=`.
 fn signs(chars: &[char]) -> Vec<String> {
     let word = |c: &char| spelled(*c).map_or_else(|| format!("u{:x}", u32::from(*c)), str::to_owned);
     chars.iter().take(8).map(word).collect()
 }
 
-/// Letters that make identifiers without a warning: Latin, Chinese, Japanese and Korean. All others are spelled as
-/// code points, because rustc takes many for confusable.
+/// Letters that make identifiers without a warning: Latin, Chinese, Japanese and Korean. All others are written as code
+/// points, because rustc considers many confusable.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || matches!(c, 'à'..='ö' | 'ø'..='ü' | 'À'..='Ö' | 'Ø'..='Ü')
@@ -180,18 +180,18 @@ fn spelled(c: char) -> Option<&'static str> {
     })
 }
 
-/// The variant for values that the document does not name: `Other`, unless the document has an `Other` of its own.
+/// The variant for unknown values: `Other`, unless the document has an `Other` of its own.
 pub(crate) fn rest<'n>(variants: impl Iterator<Item = &'n str>) -> String {
     let mut scope = Scope::default();
     variants.for_each(|variant| _ = scope.take(variant));
     if scope.has("Other") { scope.take_camel("Unknown") } else { "Other".to_owned() }
 }
 
-/// Names that are taken, in one scope.
+/// The taken names of one scope.
 #[derive(Default)]
 pub(crate) struct Scope {
     taken: BTreeSet<String>,
-    /// The number that was given last to a name that was wanted more than once, by what stands before the number.
+    /// The last number given to a name that was requested more than once, by the text before the number.
     last: HashMap<String, usize>,
 }
 
@@ -201,14 +201,14 @@ impl Scope {
         Self { taken: taken.iter().map(|name| (*name).to_owned()).collect(), last: HashMap::new() }
     }
 
-    /// A name in lower or upper case, or with `_2`, `_3`, … behind it if it is taken.
+    /// A name in lower or upper case, followed by `_2`, `_3`, … if it is taken.
     pub(crate) fn take(&mut self, name: &str) -> String {
         self.numbered(name, "_")
     }
 
-    /// A name in `UpperCamel`, or with `2`, `3`, … behind it if it is taken.
+    /// A name in `UpperCamel`, followed by `2`, `3`, … if it is taken.
     ///
-    /// There `_` breaks a lint, but for a number that would run into another one.
+    /// `_` would trigger a lint there, so it is used only after a digit.
     pub(crate) fn take_camel(&mut self, name: &str) -> String {
         let digit = name.trim_end_matches('_').ends_with(|c: char| c.is_ascii_digit());
         self.numbered(name, if digit { "_" } else { "" })
@@ -219,7 +219,7 @@ impl Scope {
             return name.to_owned();
         }
         let stem = format!("{}{gap}", name.trim_end_matches('_'));
-        // Counting on from the last number keeps this linear when a whole document wants one name.
+        // Counting on from the last number keeps this linear if a whole document requests one name.
         let mut number = self.last.get(&stem).copied().unwrap_or(1);
         loop {
             number += 1;
@@ -231,7 +231,7 @@ impl Scope {
         }
     }
 
-    /// Whether the name is taken.
+    /// True if the name is taken.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.taken.contains(name)
     }

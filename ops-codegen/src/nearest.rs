@@ -1,8 +1,8 @@
-//! What somebody may have meant, for the command `ops`; no part of the interface.
+//! Suggestions for misspelt names, for the command `ops`; not part of the interface.
 
-/// The candidates that are most like a word, the likest first, at most so many.
+/// The candidates that are most similar to a word, the most similar first, at most `most`.
 ///
-/// Case and the characters between words do not count; of words that are nothing alike none is given.
+/// Case and the characters between words are ignored; dissimilar words are left out.
 ///
 /// ```
 /// use ops_codegen::nearest::nearest;
@@ -21,7 +21,7 @@ pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>, 
         candidates.into_iter().filter_map(|candidate| Some((distance(&plain, candidate)?, candidate))).collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
     found.dedup_by(|a, b| a.1 == b.1);
-    // Beside a name that differs in its writing only, no other is meant.
+    // If a name differs only in its notation, no other is meant.
     let is_sure = found.first().is_some_and(|(distance, _)| *distance == 0.0);
     found
         .into_iter()
@@ -31,9 +31,9 @@ pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>, 
         .collect()
 }
 
-/// How unlike the words are; `None` if they are too unlike to be meant for each other.
+/// The distance between the words; `None` if they are too dissimilar.
 fn distance(wanted: &str, candidate: &str) -> Option<f64> {
-    /// No words longer than this are compared: the cost grows with the product of their lengths.
+    /// Longer words are not compared: the cost grows with the product of their lengths.
     const LONGEST: usize = 200;
     let candidate = plain(candidate);
     if wanted.chars().nth(LONGEST).is_some() || candidate.chars().nth(LONGEST).is_some() {
@@ -44,7 +44,7 @@ fn distance(wanted: &str, candidate: &str) -> Option<f64> {
     if edits * 3 <= length {
         return Some(edits as f64 / length as f64);
     }
-    // A part of a name is worse than a misspelt one.
+    // A part of a name is a worse match than a misspelt name.
     let is_part = wanted.chars().nth(2).is_some() && candidate.contains(wanted);
     is_part.then(|| 1.0 + edits as f64 / length as f64)
 }
@@ -53,7 +53,7 @@ fn plain(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// A question for these: ``: did you mean `a` or `b`?``; nothing if there are none.
+/// A question for these names: ``: did you mean `a` or `b`?``; empty if there are none.
 pub fn question(nearest: &[&str]) -> String {
     let names: Vec<String> = nearest.iter().map(|name| format!("`{}`", crate::report::line(name))).collect();
     match names.split_last() {

@@ -11,6 +11,7 @@ mod types;
 use crate::module::Module;
 use crate::output::HEAD;
 use crate::types::{Shape, Type};
+use ops_runtime::spec::pointer;
 use tables::Tables;
 
 /// The source of a module: a plain module body without inner attributes.
@@ -31,11 +32,11 @@ pub(crate) fn render(module: &Module, runtime: &str) -> String {
 struct Renderer<'a> {
     module: &'a Module,
     out: String,
-    /// The impls of all types, which stand in a module of their own: there nothing of the document is in scope, so that
-    /// its types may be called `Result` and its operations `None`.
+    /// The impls of all types, which are in a module of their own, without the document's names in scope. So its types
+    /// may be called `Result` and its operations `None`.
     impls: String,
     has_records: bool,
-    /// What operations have in common.
+    /// The lists that operations share.
     tables: Tables,
 }
 
@@ -66,14 +67,14 @@ impl Renderer<'_> {
         }
     }
 
-    /// Gives the types of definitions their schemas; an alias has that of what it stands for.
+    /// Gives the types of definitions their schemas; an alias has that of its target.
     fn schemas(&mut self) {
         let Some(operation) = self.module.operations.first() else { return };
         let mut lines = String::new();
         for item in &self.module.types.items {
             let name = item.pointer.strip_prefix("/$defs/").filter(|name| !name.contains('/'));
             if let (Some(name), false) = (name, matches!(item.shape, Shape::Alias(_) | Shape::Pending)) {
-                let name = text::string(&name.replace("~1", "/").replace("~0", "~"));
+                let name = text::string(&pointer::unescaped(name));
                 lines.push_str(&format!("    super::{} = {name},\n", item.name));
             }
         }
@@ -94,7 +95,7 @@ impl Renderer<'_> {
         self.lines(&format!("\nmod impls {{\n{prelude}    use super::ops;\n{impls}}}"));
     }
 
-    /// A name of the prelude, or its whole path if the module has a type of that name.
+    /// A name of the prelude, or its full path if the module has a type of that name.
     fn prelude(&self, name: &'static str) -> &'static str {
         if !self.module.scope.has(name) {
             return name;
@@ -108,12 +109,12 @@ impl Renderer<'_> {
         }
     }
 
-    /// The type as it is written among the types.
+    /// The type as written among the types.
     fn type_(&self, type_: &Type) -> String {
         self.written(type_, "", |name| self.prelude(name))
     }
 
-    /// The type as it is written among the impls, where names of the prelude are what they are.
+    /// The type as written among the impls, where names of the prelude have their usual meaning.
     fn inner_type(&self, type_: &Type) -> String {
         self.written(type_, "super::", |name| name)
     }

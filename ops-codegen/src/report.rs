@@ -1,4 +1,4 @@
-//! Diagnostics as a compiler shows them.
+//! Diagnostics in the style of a compiler.
 //!
 //! ```text
 //! warning: the default `"many"` is no integer
@@ -10,27 +10,27 @@
 //!    = the property has no default
 //! ```
 //!
-//! For the errors of this crate and for the command `ops`; no part of the interface.
+//! For the errors of this crate and for the command `ops`; not part of the interface.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use ops_runtime::spec::{Diagnostic, Severity};
 
-/// So many diagnostics are shown of a list; a line says how many there are more.
+/// How many diagnostics of a list are shown; a line gives the number of the rest.
 pub const SHOWN: usize = 20;
 
-/// So many characters of a line are shown before the place, and as many after it.
+/// How many characters of a line are shown before the place, and how many after it.
 const AROUND: usize = 60;
 
-/// Colours: each makes a text of a text.
+/// Colours: each function colours a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint {
-    /// The word that a diagnostic begins with.
+    /// The word at the start of a diagnostic.
     pub label: fn(&str) -> String,
     /// The message.
     pub message: fn(&str) -> String,
-    /// What is around the line of the document.
+    /// The frame around the line of the document.
     pub frame: fn(&str) -> String,
 }
 
@@ -40,10 +40,10 @@ impl Default for Paint {
     }
 }
 
-/// Shows diagnostics with the lines of the documents that they speak of.
+/// Shows diagnostics with the lines of their documents.
 #[derive(Debug, Default)]
 pub struct Renderer {
-    /// The texts of documents, or nothing where they are not at hand.
+    /// The texts of documents; `None` if they are not available.
     texts: BTreeMap<String, Option<Text>>,
     paint: Paint,
 }
@@ -89,7 +89,7 @@ impl Renderer {
         out
     }
 
-    /// The first diagnostics of a list, and how many there are more.
+    /// The first diagnostics of a list, and the number of the rest.
     pub fn render_list(&mut self, diagnostics: &[Diagnostic]) -> String {
         let mut out: String = diagnostics.iter().take(SHOWN).map(|diagnostic| self.render(diagnostic)).collect();
         if let Some(more) = more(diagnostics.len()) {
@@ -98,7 +98,7 @@ impl Renderer {
         out
     }
 
-    /// The line of a place, cut to what is around it, and how many characters stand before the place.
+    /// The line of a place, cut around it, and how many characters stand before the place.
     fn excerpt(&mut self, document: &str, position: Option<(usize, usize)>) -> Option<(usize, String, usize)> {
         let (number, column) = position?;
         let read = || std::fs::read_to_string(document).ok().map(Text::new);
@@ -113,15 +113,15 @@ impl Renderer {
     }
 }
 
-/// So many characters of a long line are counted at once.
+/// How many characters of a long line are counted at once.
 const STRIDE: usize = 4_096;
 
-/// A text, and where its lines begin: all diagnostics together look for them once.
+/// A text, and the starts of its lines, which are found once for all diagnostics.
 #[derive(Debug)]
 struct Text {
     text: String,
     starts: Vec<usize>,
-    /// Of the lines that were looked at, where each further [`STRIDE`] characters begin.
+    /// For visited lines, where each further [`STRIDE`] characters begin.
     marks: BTreeMap<usize, Vec<usize>>,
 }
 
@@ -131,7 +131,7 @@ impl Text {
         Self { text, starts, marks: BTreeMap::new() }
     }
 
-    /// What is left of a line from a character on.
+    /// The rest of a line from a character on.
     fn rest(&mut self, number: usize, column: usize) -> Option<&str> {
         let start = *self.starts.get(number)?;
         let end = self.starts.get(number + 1).map_or(self.text.len(), |next| next - 1);
@@ -146,7 +146,7 @@ impl Text {
     }
 }
 
-/// How many diagnostics of a list of that length are not shown.
+/// A line with the number of diagnostics of a list of that length that are not shown.
 pub(crate) fn more(length: usize) -> Option<String> {
     let more = length.checked_sub(SHOWN).filter(|more| *more > 0)?;
     Some(format!("and {more} more"))
@@ -166,7 +166,7 @@ pub fn line(text: &str) -> String {
     clean(text).replace('\n', " ")
 }
 
-/// The same JSON, with what controls a terminal escaped where strings hold it.
+/// The same JSON, with characters that control a terminal escaped in its strings.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_bad = |c: char| is_bad(c) && !matches!(c, '\t' | '\r');
     if !text.contains(is_bad) {
@@ -183,15 +183,15 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character controls a terminal or turns its writing around; a line break is left to who shows lines.
+/// True if a character controls a terminal or the direction of text; callers that show lines handle line breaks.
 fn is_bad(c: char) -> bool {
     (c.is_control() && c != '\n')
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text without characters that control a terminal or turn its writing around.
+/// The text without characters that control a terminal or the direction of text.
 ///
-/// A document is a stranger's, and so is what a diagnostic quotes of it.
+/// A document is not trusted, nor is what a diagnostic quotes from it.
 pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| {

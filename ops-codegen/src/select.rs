@@ -1,29 +1,30 @@
-//! Which operations of an API are wanted.
+//! The selection of operations of an API.
 
 use std::collections::{HashMap, HashSet};
 
 use ops_runtime::spec::{Api, Diagnostic, OperationKind, OperationSpec};
 
 use crate::Error;
+use ops_runtime::spec::pointer;
 
 /// The methods that a pattern may begin with.
 const METHODS: [&str; 9] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY"];
 
-/// Patterns that choose operations, and which of them have chosen any.
+/// Patterns that select operations, and notes of those that matched.
 ///
-/// An operation is wanted if an `include` matches it, or if there is none, and no `exclude` matches it.
+/// An operation is selected if an `include` matches it, or if there is none, and if no `exclude` matches it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     include: Vec<Pattern>,
     exclude: Vec<Pattern>,
-    /// Of these it is only known whether they match anything; the generator follows them.
+    /// These are only checked for matches here; the generator applies them.
     explicit_null: Vec<Pattern>,
-    /// The names of all operations that were chosen from, to say what a pattern may have meant.
+    /// The names of all operations to select from, for suggestions.
     #[cfg(feature = "cli")]
     seen: std::collections::BTreeSet<String>,
 }
 
-/// What the patterns say of an operation.
+/// The result of the patterns for an operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Choice {
     Wanted,
@@ -52,9 +53,9 @@ impl Selection {
         self.explicit_null.push(Pattern { text: pattern, used: false });
     }
 
-    /// Leaves the wanted operations in the API, and among the diagnostics no message about the others.
+    /// Keeps the selected operations in the API, and removes diagnostics about the others.
     ///
-    /// The stream of a wanted operation is wanted with it, unless an `exclude` matches it; a diagnostic says so.
+    /// The stream of a selected operation is selected, too, unless an `exclude` matches it; a diagnostic says so.
     pub(crate) fn apply(&mut self, api: &mut Api, diagnostics: &mut Vec<Diagnostic>) {
         for spec in &api.operations {
             matched(&mut self.explicit_null, spec);
@@ -74,9 +75,9 @@ impl Selection {
             places.extend(place(spec));
             wanted
         });
-        // Two operations can come from one place: one that answers, and one that streams.
+        // Two operations can come from one place: one with a result, and one that streams.
         gone.retain(|place| !kept.contains(place));
-        // A place is three steps from the root.
+        // A place is the first three steps from the root.
         let place = |pointer: &'_ str| pointer.match_indices('/').nth(3).map_or(pointer.len(), |(end, _)| end);
         diagnostics.retain(|diagnostic| {
             !diagnostic.pointer.get(..place(&diagnostic.pointer)).is_some_and(|place| gone.contains(place))
@@ -85,7 +86,7 @@ impl Selection {
     }
 
     fn choose(&mut self, spec: &OperationSpec) -> Choice {
-        // Every pattern is tried, so that one that chooses nothing is noticed.
+        // Every pattern is tried, so that one without a match is noticed.
         let included = matched(&mut self.include, spec) || self.include.is_empty();
         match (matched(&mut self.exclude, spec), included) {
             (true, _) => Choice::Excluded,
@@ -94,7 +95,7 @@ impl Selection {
         }
     }
 
-    /// Fails if a pattern has chosen nothing of all that was read.
+    /// Fails if a pattern matched nothing in all documents.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         let mut patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
         match patterns.find(|pattern| !pattern.used) {
@@ -107,7 +108,7 @@ impl Selection {
         }
     }
 
-    /// The names that are like a pattern, in brackets.
+    /// The names similar to a pattern, in brackets.
     #[cfg(feature = "cli")]
     fn meant(&self, pattern: &str) -> String {
         let name = pattern.split_once('.').map_or(pattern, |(_, name)| name);
@@ -127,7 +128,7 @@ impl Selection {
     }
 }
 
-/// Whether any pattern matches; notes all that do.
+/// True if any pattern matches; notes all that do.
 fn matched(patterns: &mut [Pattern], spec: &OperationSpec) -> bool {
     let mut any = false;
     for pattern in patterns {
@@ -142,11 +143,11 @@ fn matched(patterns: &mut [Pattern], spec: &OperationSpec) -> bool {
 /// The place of an operation in its document.
 fn place(spec: &OperationSpec) -> Option<String> {
     let http = spec.http()?;
-    let path = http.path.replace('~', "~0").replace('/', "~1");
+    let path = pointer::escaped(&http.path);
     Some(format!("/paths/{path}/{}", http.method.to_lowercase()))
 }
 
-/// Chooses the streams of what is wanted, and says so of each.
+/// Selects the streams of selected operations, with a diagnostic for each.
 fn streams(specs: &[OperationSpec], choices: &mut [Choice]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let wanted: Vec<bool> = choices.iter().map(|choice| *choice == Choice::Wanted).collect();
@@ -167,7 +168,7 @@ fn streams(specs: &[OperationSpec], choices: &mut [Choice]) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// Whether an operation gives as a stream of events what another gives as one result: they are two ways to call one.
+/// True if an operation streams what another gives as one result: they are two ways to call one endpoint.
 fn is_stream_of(spec: &OperationSpec, other: &OperationSpec) -> bool {
     let (Some(http), Some(of)) = (spec.http(), other.http()) else { return false };
     spec.kind == OperationKind::Subscription
@@ -176,14 +177,14 @@ fn is_stream_of(spec: &OperationSpec, other: &OperationSpec) -> bool {
         && spec.name().strip_prefix(other.name()).is_some_and(|rest| rest.starts_with("_stream"))
 }
 
-/// That an operation was taken along with another.
+/// The diagnostic that an operation was selected along with another.
 fn told(stream: &OperationSpec, of: &OperationSpec) -> Diagnostic {
-    let pointer = format!("/operations/{}", stream.id.replace('~', "~0").replace('/', "~1"));
+    let pointer = format!("/operations/{}", pointer::escaped(&stream.id));
     let message = format!("`{}` is taken along with `{}`: it gives the result as events", stream.id, of.id);
     Diagnostic::note(pointer, message).with_help(format!("exclude `{}` to leave it out", stream.name()))
 }
 
-/// Whether a pattern chooses an operation.
+/// True if a pattern selects an operation.
 pub(crate) fn matches(pattern: &str, spec: &OperationSpec) -> bool {
     let pattern = pattern.trim();
     if let Some(tag) = pattern.strip_prefix("tag:") {
@@ -202,12 +203,12 @@ pub(crate) fn matches(pattern: &str, spec: &OperationSpec) -> bool {
     glob(pattern, &spec.id) || glob(pattern, spec.name())
 }
 
-/// Whether the text is as the pattern says: `*` is any text, `?` any character, all else itself.
+/// True if the text matches the pattern: `*` is any text, `?` any character, any other character itself.
 fn glob(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);
-    // After the last star, and where in the text it was tried to end.
+    // The position after the last star, and the end in the text that was tried for it.
     let mut star: Option<(usize, usize)> = None;
     while let Some(c) = text.get(t) {
         match (pattern.get(p), star) {

@@ -1,4 +1,4 @@
-//! The canonical form: what JSON Schemas are lowered to and Rust is rendered from.
+//! The canonical form between JSON Schemas and Rust: schemas are lowered to it, and source is rendered from it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,32 +12,32 @@ pub(crate) type ItemId = usize;
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     pub(crate) items: Vec<Item>,
-    /// The positions of the values of long enums, by their items; made when one is looked for.
+    /// The positions of the values of long enums, by their items; made on first lookup.
     index: RefCell<HashMap<ItemId, HashMap<Value, usize>>>,
 }
 
 /// A type that has a name.
 #[derive(Debug)]
 pub(crate) struct Item {
-    /// The wish until names are allotted, the identifier after.
+    /// The preferred name until names are assigned, then the identifier.
     pub(crate) name: String,
-    /// Where its schema is, as a JSON pointer.
+    /// The place of its schema, as a JSON pointer.
     pub(crate) pointer: String,
-    /// The description; the words of the document.
+    /// The description in the document.
     pub(crate) docs: Option<String>,
-    /// What to say if there is no description.
+    /// The text if there is no description.
     pub(crate) subject: String,
     pub(crate) shape: Shape,
 }
 
-/// What a named type is.
+/// The kind of a named type.
 #[derive(Debug)]
 pub(crate) enum Shape {
     /// Not known yet: its definition is still to be lowered.
     Pending,
     /// Another name for a type.
     Alias(Type),
-    /// What would be an alias if it did not hold itself.
+    /// An alias that must be a type because it contains itself.
     Newtype(Type),
     /// An object with known properties.
     Record(Record),
@@ -45,13 +45,13 @@ pub(crate) enum Shape {
     Names(Vec<Constant>),
     /// One of several scalars of any kind, or any other.
     Values(Vec<Constant>),
-    /// A union told apart by the value of a property.
+    /// A union distinguished by the value of a property.
     Tagged(Tagged),
-    /// A union told apart by the shape of the value.
+    /// A union distinguished by the shape of the value.
     Union(Vec<Variant>),
 }
 
-/// A type where it is used.
+/// A type at its use.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Type {
     Unit,
@@ -62,9 +62,9 @@ pub(crate) enum Type {
     U64,
     F64,
     String,
-    /// A string of a format that has a type of its own.
+    /// A string of a format with its own type.
     Format(Format),
-    /// Bytes: text of base64 in JSON, streamed where the binding can.
+    /// Bytes: base64 text in JSON, streamed if the binding can.
     Body,
     /// A content block of MCP.
     Block,
@@ -80,7 +80,7 @@ pub(crate) enum Type {
     Boxed(ItemId),
 }
 
-/// A format of strings that has a type of its own.
+/// A format of strings with its own type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -90,7 +90,7 @@ pub enum Format {
     Date,
     /// `uuid` (RFC 9562): `uuid::Uuid`.
     Uuid,
-    /// `uri` (RFC 3986): `url::Url`, which writes what it read in a normal form.
+    /// `uri` (RFC 3986): `url::Url`, which writes a normal form of what it read.
     Uri,
 }
 
@@ -114,7 +114,7 @@ impl Type {
     /// The type, or `null`.
     pub(crate) fn nullable(self) -> Self {
         match self {
-            // These take `null` as they are.
+            // These accept `null` already.
             Self::Option(_) | Self::Value | Self::Unit => self,
             other => Self::Option(Box::new(other)),
         }
@@ -130,7 +130,7 @@ impl Type {
         }
     }
 
-    /// The named types that a value holds in place, not behind a pointer.
+    /// The named types that a value contains directly, not behind a pointer.
     pub(crate) fn held(&mut self) -> Vec<&mut Type> {
         match self {
             Self::Named(_) => vec![self],
@@ -145,9 +145,9 @@ impl Type {
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     pub(crate) fields: Vec<Field>,
-    /// The properties that can have one value only.
+    /// The properties with a single possible value.
     pub(crate) constants: Vec<(String, Value)>,
-    /// The type of the properties that are not declared, if they are kept, and the field that keeps them.
+    /// The type of undeclared properties and the field that keeps them; `None` if they are not kept.
     pub(crate) extra: Option<(String, Type)>,
 }
 
@@ -156,12 +156,12 @@ pub(crate) struct Record {
 pub(crate) struct Field {
     /// The name in JSON.
     pub(crate) json: String,
-    /// The identifier; allotted after lowering.
+    /// The identifier; assigned after lowering.
     pub(crate) ident: String,
     pub(crate) docs: Option<String>,
     pub(crate) type_: Type,
     pub(crate) required: bool,
-    /// Whether a caller has to give it, even if reading does not demand it.
+    /// True if a caller has to set it, even if reading does not require it.
     pub(crate) given: bool,
     pub(crate) default: Default,
     pub(crate) read_only: bool,
@@ -170,7 +170,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Whether the field may be absent and nothing takes its place.
+    /// True if the field may be absent and has no default.
     pub(crate) fn is_optional(&self) -> bool {
         !self.required && !matches!(self.default, Default::Fits(_))
     }
@@ -182,7 +182,7 @@ pub(crate) enum Default {
     None,
     /// As the schema has it.
     Raw(Value),
-    /// As the schema has it, for the documentation alone: who gets the value applies it.
+    /// As the schema has it, only for the documentation: the receiver of the value applies it.
     Told(Value),
     /// As a value of the property's type.
     Fits(Literal),
@@ -191,10 +191,10 @@ pub(crate) enum Default {
 /// A value of a known type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Literal {
-    /// Whatever `Default` gives: nothing, zero, an empty list.
+    /// The value of `Default`: nothing, zero, an empty list.
     Zero,
     Bool(bool),
-    /// A number, written with the type's suffix where it needs one.
+    /// A number, written with the type's suffix if needed.
     Number(String),
     Text(String),
     List(Vec<Literal>),
@@ -202,7 +202,7 @@ pub(crate) enum Literal {
     Map(Vec<(String, Literal)>),
     Some(Box<Literal>),
     Variant(ItemId, usize),
-    /// A string that an enum does not know by name, or a scalar as any JSON.
+    /// A string that is no constant of its enum, or a scalar as any JSON.
     Json(Value),
 }
 
@@ -210,12 +210,12 @@ pub(crate) enum Literal {
 #[derive(Debug)]
 pub(crate) struct Constant {
     pub(crate) value: Value,
-    /// The wish until names are allotted, the identifier after.
+    /// The preferred name until names are assigned, then the identifier.
     pub(crate) ident: String,
     pub(crate) docs: Option<String>,
 }
 
-/// A union told apart by the value of a property.
+/// A union distinguished by the value of a property.
 #[derive(Debug)]
 pub(crate) struct Tagged {
     pub(crate) property: String,
@@ -232,7 +232,7 @@ pub(crate) struct TaggedVariant {
 /// A variant of a union.
 #[derive(Debug)]
 pub(crate) struct Variant {
-    /// The wish until names are allotted, the identifier after.
+    /// The preferred name until names are assigned, then the identifier.
     pub(crate) ident: String,
     pub(crate) docs: Option<String>,
     pub(crate) type_: Type,
@@ -256,14 +256,14 @@ impl Types {
         positions.get(value).copied()
     }
 
-    /// Forgets what is known of items by their numbers, which are others now.
+    /// Forgets lookups by the numbers of items, which have changed.
     pub(crate) fn renumbered(&mut self) {
         self.index.take();
     }
 
-    /// The type that a chain of aliases ends at.
+    /// The type at the end of a chain of aliases.
     pub(crate) fn resolve<'a>(&'a self, mut type_: &'a Type) -> &'a Type {
-        // Aliases that go in circles were taken out; the bound is for safety.
+        // Cyclic aliases were removed; the limit is for safety.
         for _ in 0..=self.items.len() {
             match type_ {
                 Type::Named(id) => match self.get(*id).map(|item| &item.shape) {
@@ -276,14 +276,14 @@ impl Types {
         type_
     }
 
-    /// Whether `null` is a value of the type.
+    /// True if `null` is a value of the type.
     pub(crate) fn takes_null(&self, type_: &Type) -> bool {
         matches!(self.resolve(type_), Type::Option(_) | Type::Value | Type::Unit)
     }
 }
 
 impl Shape {
-    /// Every type that the shape names, to look at or to change.
+    /// Every type that the shape names, for changes.
     pub(crate) fn types_mut(&mut self) -> Vec<&mut Type> {
         match self {
             Self::Pending | Self::Names(_) | Self::Values(_) => Vec::new(),

@@ -25,52 +25,52 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What becomes of an answer
+//! # How a response is read
 //!
 //! - JSON is the data. Text is a string. Anything else is a string of base64. An empty body is `null`, unless the
 //!   document describes text or bytes.
-//! - The server's content type decides, but where the document describes nothing but bytes the body is bytes, and
-//!   where it describes JSON a body without a type of its own (none, `text/plain`, `application/octet-stream`) that
-//!   is JSON is taken as JSON.
+//! - The server's content type decides, with two exceptions. If the document describes only bytes, the body is bytes.
+//!   If it describes JSON and the response has no specific type (none, `text/plain`, `application/octet-stream`), a
+//!   body that is JSON is read as JSON.
 //! - A status other than 2XX is an `EXECUTION_ERROR` whose details are `{ statusCode, headers, contentType, body }`;
 //!   [`error_body`] reads the body as a type.
 //! - A subscription gives an item for each server-sent event until one says `[DONE]`. Its data is JSON; where the
 //!   output's schema allows text, data that is not JSON is a string. A server that answers with plain JSON gives one
-//!   item; any other answer is an error.
+//!   item; any other response is an error.
 //!
-//! - An operation whose output type is [`Body`](crate::Body) gets the bytes of any success as they come, however many
-//!   there are. The call's deadline and the client's timeout end with the response's headers then.
-//! - Where successes differ by status, the status decides which alternative of the output's union a body is.
+//! - An operation whose output type is [`Body`](crate::Body) streams the bytes of a success, of any length. The call's
+//!   deadline and the client's timeout then end with the response's headers.
+//! - If successes differ by status, the status selects the alternative of the output's union.
 //! - A stream of JSON texts (NDJSON, JSON lines, RFC 7464) gives an item for each.
 //!
 //! # Bodies
 //!
-//! The input's property that the binding names holds the body, JSON for JSON. Text is a string. Bytes are a
-//! [`Body`](crate::Body), or a string of base64. The fields of a form and the parts of `multipart/form-data` are the
-//! properties of an object: a list repeats the part, objects are JSON, bytes are files. Where an endpoint takes several
-//! content types, the caller names one in the property that the binding says, or else the first that fits is used. Files
-//! and streams are sent piece by piece, with a `Content-Length` where it is known.
+//! The binding names the input property that holds the body. JSON is sent as it is, text is a string, and bytes are a
+//! [`Body`](crate::Body) or a string of base64. The fields of a form and the parts of `multipart/form-data` are the
+//! properties of an object: a list repeats the part, objects are JSON, bytes are files. If an endpoint takes several
+//! content types, the binding names a property by which the caller chooses; by default the first that fits is used.
+//! Files and streams are sent piece by piece, with a `Content-Length` if it is known.
 //!
 //! # Credentials
 //!
-//! [`HttpConfig::with_credentials`] gives them by the names of the document's security schemes, [`HttpConfig::with_auth`]
-//! for all that they fit. Each operation is sent what it asks for, where it asks for it; one that allows anonymous calls
-//! first is sent none. Tokens of OAuth 2 servers are fetched, kept and renewed: see [`ClientCredentials`].
+//! [`HttpConfig::with_credentials`] sets credentials for a security scheme by name, [`HttpConfig::with_auth`] for all
+//! that they fit. Requests carry what the operation asks for, where it asks for it; nothing if it lists anonymous
+//! access first. OAuth 2 tokens are fetched, cached and renewed: see [`ClientCredentials`].
 //!
 //! # Redirects
 //!
-//! The client follows them itself: POST becomes GET after 301 and 302, and anything but HEAD after 303. To another
-//! scheme, host or port it sends nothing but the body and harmless headers such as `Accept`; a key in the query is taken
-//! out. A request with a body is not sent to another origin at all, unless
-//! [`HttpConfig::with_bodies_to_other_origins`] allows it; from `http` to `https` of the same host counts as the same
-//! origin there. [`Destinations`] decides about private addresses.
+//! The client follows redirects itself. POST becomes GET after 301 and 302, and every method but HEAD does after 303.
+//! Another scheme, host or port receives only the body and harmless headers such as `Accept`; a key in the query is
+//! removed. A request with a body is not sent to another origin unless [`HttpConfig::with_bodies_to_other_origins`]
+//! allows it; `http` to `https` on the same host counts as the same origin here. [`Destinations`] decides about private
+//! addresses.
 //!
 //! # Limits
 //!
 //! | what | default | option |
 //! |---|---|---|
 //! | connecting, TLS included | 30 s | [`HttpConfig::with_connect_timeout`] |
-//! | a call in all, retries included; of streams and downloads, until the headers are there | 10 min | [`HttpConfig::with_timeout`] |
+//! | a whole call, retries included; for streams and downloads, until the headers arrive | 10 min | [`HttpConfig::with_timeout`] |
 //! | silence of a stream or a download | 5 min | [`HttpConfig::with_idle_timeout`] |
 //! | the body of a response | 64 MiB | [`HttpConfig::with_max_response`] |
 //! | a line of an event stream | 1 MiB | [`HttpConfig::with_max_line`] |
@@ -78,15 +78,15 @@
 //! | redirects | 10 | [`HttpConfig::with_redirects`] |
 //! | between two connections of a subscription | at least 0.5 s | [`Reconnect::with_min_delay`] |
 //!
-//! The headers of a response are bounded by the built-in engine: 100 of them and about 400 KB over HTTP/1.1, 16 KB over
-//! HTTP/2. Responses are not decompressed. Items of a stream carry the response's headers up to 16 KiB of them, and after
-//! the first item none if there are more.
+//! The built-in engine limits the headers of a response: 100 of them and about 400 KB over HTTP/1.1, 16 KB over HTTP/2.
+//! Responses are not decompressed. Every item of a stream carries the response's headers if they have at most 16 KiB;
+//! otherwise only the first item does.
 //!
 //! # When something fails
 //!
-//! Nothing is repeated unless [`HttpConfig::with_retries`] and [`HttpConfig::with_reconnect`] say so, but for a request
-//! whose token was refused, which is sent once more with a new one. [`HttpConfig::with_max_in_flight`] bounds how many
-//! requests are under way. Anything else goes around the built-in engine as a service: see [`HttpEngine`].
+//! Requests are repeated only as [`HttpConfig::with_retries`] and [`HttpConfig::with_reconnect`] say, except that a
+//! request whose token was rejected is sent once more with a new one. [`HttpConfig::with_max_in_flight`] limits the
+//! requests in flight. Other policies wrap the built-in engine as a service: see [`HttpEngine`].
 //!
 //! Every request has a `tracing` span at the level `DEBUG`, with the fields of OpenTelemetry's conventions for HTTP
 //! clients (`http.request.method`, `url.template`, `server.address`, `http.response.status_code`, ...). The URL is not
@@ -149,5 +149,5 @@ fn invalid(pointer: &str, message: impl Into<String>) -> CallError {
 
 /// The JSON pointer to a property of the input (RFC 6901).
 fn pointer(property: &str) -> String {
-    format!("/{}", property.replace('~', "~0").replace('/', "~1"))
+    format!("/{}", crate::pointer::escaped(property))
 }

@@ -62,6 +62,8 @@ mod model;
 #[cfg(feature = "registry")]
 pub mod normalise;
 #[doc(hidden)]
+pub mod pointer;
+#[doc(hidden)]
 pub mod record;
 #[cfg(feature = "registry")]
 mod run;
@@ -90,6 +92,8 @@ pub mod spec {
     pub use crate::model::schema::{Definition, Definitions, Schema};
     pub use crate::model::spec::{Api, InvalidId, OperationKind, OperationSpec};
     pub use crate::model::text::{List, Text};
+    #[doc(inline)]
+    pub use crate::pointer;
     #[cfg(feature = "registry")]
     pub use crate::run::handler::SpecRef;
 }

@@ -18,14 +18,14 @@
 //! assert!(diagnostics.is_empty());
 //! ```
 //!
-//! A tool keeps its name, whatever that is: its operation is `namespace.name`. It is a query if its annotations say
-//! that it only reads, else a mutation. Its input is what `inputSchema` says, its output what `outputSchema` says; of a
-//! schema that only wraps the output, `{"result": X}`, it is `X`, whether the schema is marked as a wrapper
-//! (`x-fastmcp-wrap-result`) or not. A tool without an output schema gives its content blocks.
+//! A tool keeps its name: its operation is `namespace.name`. It is a query if its annotations say that it only reads,
+//! else a mutation. `inputSchema` is the schema of its input, `outputSchema` that of its output. An output schema that
+//! only wraps the output, `{"result": X}`, is unwrapped to `X`, even without the mark `x-fastmcp-wrap-result`. A tool
+//! without an output schema gives its content blocks.
 //!
-//! Definitions of all schemas come into the one table of the API. Those of one name that mean the same are one; others
-//! have the name of their tool before theirs. References to other documents are never followed. What cannot be read
-//! costs itself alone and is named in a diagnostic.
+//! The definitions of all schemas go into one table of the API. Definitions with the same name and meaning are merged;
+//! others get the tool's name as a prefix. References to other documents are never followed. Only the part that cannot
+//! be read is left out, and a diagnostic names it.
 
 //!
 //! # Running tools
@@ -100,7 +100,7 @@ pub use self::server::{McpBody, McpPeer, McpServer, McpServerOptions, McpService
 pub use crate::documents::tools::{Change, ReadOptions, Snapshot, changes, is_tool_list, load, read, tool_changes};
 
 #[cfg(feature = "mcp")]
-/// The error of a configuration that cannot be.
+/// The error of an invalid configuration.
 fn invalid(message: impl Into<String>) -> crate::CallError {
     crate::CallError::new(crate::ErrorCode::ValidationError, message.into())
 }

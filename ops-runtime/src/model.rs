@@ -1,7 +1,7 @@
-//! What operations, calls and results are made of: plain data, without anything that runs.
+//! The types of operations, calls and results: plain data, without anything that runs.
 //!
-//! Beside a type are its JSON (`json.rs` in the type's folder, made with the tables of [`json`]) and, in [`wire`], the
-//! JSON Schemas of that JSON.
+//! The JSON of a type is in `json.rs` in the type's folder, made with the tables of [`json`]. The JSON Schemas of that
+//! JSON are in [`wire`].
 
 pub mod access;
 pub mod binding;
@@ -14,9 +14,15 @@ pub mod formats;
 #[cfg(feature = "registry")]
 pub(crate) mod futures;
 pub(crate) mod json;
+#[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
+pub(crate) mod keywords;
 #[cfg(any(feature = "http", feature = "openapi", feature = "registry"))]
 pub(crate) mod media;
 pub(crate) mod operation;
+#[cfg(feature = "http")]
+pub(crate) mod parameters;
+#[cfg(feature = "registry")]
+pub(crate) mod random;
 #[cfg(feature = "registry")]
 pub(crate) mod request_id;
 pub(crate) mod schema;

@@ -2,16 +2,16 @@
 //!
 //! "The original" below is TypeBox 0.34, whose `Value.Cast`, `Check` and `Errors` the compatible reading reproduces.
 //!
-//! What comes back from an API or a tool seldom is exactly what its schema says: there are properties that nobody
-//! declared, defaults that were left out, a `null` or a `"42"` where there should be a number. Normalising takes
-//! three steps: undeclared properties are removed, absent properties with a `default` get it, and whatever still
-//! does not conform is dealt with as the [policy](crate::OutputPolicy) says:
+//! Results of an API or a tool seldom match their schema exactly: they have undeclared properties, lack defaults, or
+//! hold a `null` or a `"42"` instead of a number. Normalising takes three steps. It removes undeclared properties,
+//! fills in a `default` for absent ones, and handles everything that still does not conform as the
+//! [policy](crate::OutputPolicy) says:
 //!
-//! - [`repair`](CompiledSchema::repair) writes it as the schema asks where that loses nothing. All else stays as it came.
-//! - [`normalise`](CompiledSchema::normalise) makes up what fits.
+//! - [`repair`](CompiledSchema::repair) rewrites it as the schema asks if that loses nothing, or else keeps it.
+//! - [`normalise`](CompiledSchema::normalise) makes up values that fit.
 //! - [`clean`](CompiledSchema::clean) leaves it alone.
 //!
-//! Every change is told, by place and kind.
+//! Every change is reported, by place and kind.
 //!
 //! ```
 //! use ops_runtime::normalise::{CompiledSchema, Reading};
@@ -44,62 +44,61 @@
 //! assert_eq!(value, json!({"id": 0, "name": "", "status": "available"}));
 //! ```
 //!
-//! Schemas are compiled once, in one of two [readings](Reading), and used by any number of threads. Those of one
+//! Schemas are compiled once, in one of two [readings](Reading), and used by any number of threads. The schemas of one
 //! API share its [`CompiledDefinitions`], each of which is compiled when a value first reaches it.
 //!
 //! # What the steps do
 //!
-//! 1. A property is removed if the schema does not declare it: not by `properties` or `patternProperties` of any
+//! 1. A property is removed if the schema does not declare it: neither by `properties` or `patternProperties` of any
 //!    `allOf` member, nor by the variant of a union that the value belongs to. It stays if `additionalProperties` is
 //!    `true` or a schema, or if the object declares nothing.
-//! 2. An absent property gets its `default`, be it required or not. A default that does not fit its own schema is
-//!    none.
-//! 3. A node that still does not conform is converted, or stays (`repair`, see below); or it is repaired as the
-//!    original's `Value.Cast` does it (`normalise`): a scalar is *replaced* by its default or its zero value, not parsed
-//!    or clamped; an object is repaired property by property; a union by the variant that comes closest. Where the
-//!    original throws (nothing can be made up to match a `pattern`, say) the node stays as received, and that is told.
+//! 2. An absent property gets its `default`, required or not. A default that does not fit its own schema is ignored.
+//! 3. A node that still does not conform is converted or left unchanged (`repair`, see below), or repaired as the
+//!    original's `Value.Cast` does it (`normalise`): a scalar is *replaced* by its default or its zero value, not
+//!    parsed or clamped; an object is repaired property by property; a union by the closest variant. If the original
+//!    throws (nothing can be made up to match a `pattern`, say), the node stays as received, and this is reported.
 //!
-//! What lies beside a fault stays as it came. A value with a fault of which it is not clear which variant of a union it
-//! is stays whole.
+//! Parts beside a fault stay unchanged. A faulty value stays whole if it is unclear to which variant of a union it
+//! belongs.
 //!
 //! # Conversions that lose nothing
 //!
-//! | what came | what the schema asks for | becomes | why nothing is lost |
+//! | received | the schema asks for | becomes | why nothing is lost |
 //! |---|---|---|---|
 //! | `"7"`, `"-1.5"` | a number | `7`, `-1.5` | the text is a JSON number of at most the digits that a number holds |
 //! | `7`, `-1.5` | a string | `"7"`, `"-1.5"` | a number is its text |
 //! | `"true"`, `"false"` | a boolean | `true`, `false` | no other text is a boolean |
 //! | `true`, `false` | a string | `"true"`, `"false"` | a boolean is its text |
 //! | `1`, `0` | a boolean | `true`, `false` | databases without booleans write them so |
-//! | `7.0` | an integer | `7` | it is the same number (not told) |
+//! | `7.0` | an integer | `7` | it is the same number (not reported) |
 //! | a value | a list of such values | a list of it | converters from XML write a list of one so |
 //! | `[]` | an object that may be empty | `{}` | languages without empty objects write them so |
 //! | `{}` | a list that may be empty | `[]` | languages without empty lists write them so |
 //! | `null` | a value of another type, of an optional property | the property's absence | both say that there is no value |
 //!
-//! The last four are not for the whole value: there, another kind means another response. Not among them, for something
-//! would be lost or guessed: text with a sign `+`, spaces or leading zeros (an identifier), a list of one for its item
-//! (the next response may hold two), `null` for an empty list or a required property, `""` for no value, other letters'
-//! case in an enum, `"yes"` or `"1"` for a boolean, JSON within a string.
+//! The last four do not apply to the whole value: there, another kind means another response. Other conversions would
+//! lose or guess something, and are not made: text with a sign `+`, spaces or leading zeros (an identifier), a list of
+//! one for its item (the next response may hold two), `null` for an empty list or a required property, `""` for no
+//! value, different case in an enum, `"yes"` or `"1"` for a boolean, JSON within a string.
 //!
 //! # Where the default reading differs
 //!
-//! The default reading differs from the original where that loses data, or makes some up, without need. A `null` where
-//! a property may be absent but not `null` counts as absent, and that is told. An `allOf` of objects is one
-//! object, so that one wrong property costs just itself. An object that is repaired keeps what
-//! `additionalProperties: true` allows. A union is repaired by the variant that its discriminator or constant tag
-//! names, and if no variant scores anything by the first of the value's own type.
+//! The default reading differs from the original where that needlessly loses data or makes it up. A `null` counts as
+//! absent if a property may be absent but not `null`, and this is reported. An `allOf` of objects is one object, so
+//! that a wrong property affects only itself. A repaired object keeps the properties that `additionalProperties: true`
+//! allows. A union is repaired by the variant that its discriminator or constant tag names, or, if no variant scores
+//! anything, by the first of the value's own type.
 //!
 //! # Limits
 //!
-//! Schemas and values come from strangers, so everything is bounded: a value is followed to about 280 levels (JSON is
-//! parsed to 128), a schema to 100, what is made up to 65,536 characters or items a piece, and patterns in size and time.
-//! What lies beyond does not conform, stays as it is, and is told.
+//! Schemas and values come from strangers, so everything is bounded. A value is followed to about 280 levels (JSON is
+//! parsed to 128), a schema to 100; made-up values have up to 65,536 characters or items each; patterns are bounded in
+//! size and time. Anything beyond does not conform, stays unchanged, and is reported.
 //!
-//! The time for a value is in proportion to its size, whatever the schema: it takes at most 512 steps (a schema held
-//! against a node) for each node and each 32 bytes of text, and 2^18 for a small value. A value that takes more does not
-//! conform, and stays as it was where the steps ran out. The first violation or repair then says so. Of violations and
-//! repairs 1,000 are listed, and a last one says how many more there are.
+//! The time for a value is proportional to its size, for any schema: it takes at most 512 steps (each checks a schema
+//! against a node) for each node and each 32 bytes of text, and 2^18 for a small value. A value that takes more does
+//! not conform, and stays unchanged from where the steps ran out. The first violation or repair then says so. Only
+//! 1,000 violations or repairs are listed, and a last one says how many more there are.
 
 mod budget;
 mod check;
@@ -134,7 +133,7 @@ pub use definitions::CompiledDefinitions;
 pub(crate) use report::{MAX_TOLD, NO_MORE, Violations};
 pub use standard::Validator;
 
-/// What a schema is taken to mean.
+/// How a schema is interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reading {
@@ -145,43 +144,43 @@ pub enum Reading {
     /// variant; `not`, `if`, `contains` and `dependent*` are not checked.
     #[default]
     Default,
-    /// The conversion table of the original in TypeScript: what that does not know is not checked.
+    /// The conversion table of the original in TypeScript; keywords that it lacks are not checked.
     ///
-    /// `const` is a literal whatever its value, `null` may stand in enums, a schema in `additionalProperties` counts,
-    /// seven formats are known and strings of any other format do not conform. References lead to the `$id` of an
-    /// enclosing schema, or else to the shared definitions.
+    /// `const` is a literal of any value, `null` may stand in enums, a schema in `additionalProperties` counts. Seven
+    /// formats are known, and strings of any other format do not conform. References lead to the `$id` of an enclosing
+    /// schema, or else to the shared definitions.
     Compat,
 }
 
-/// A change that repairing made to a value, or would have had to make.
+/// A change that repairing made to a value, or a fault that it left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repair {
-    /// Where, as a JSON pointer.
+    /// The place, as a JSON pointer.
     pub pointer: String,
     /// What the schema asks for, in a few words.
     pub expected: String,
     /// The kind of value found: `null`, `boolean`, `number`, `integer`, `string`, `array`, `object` or `absent`.
     pub found: Cow<'static, str>,
-    /// What was done about it.
+    /// The change that was made.
     pub change: Change,
 }
 
-/// What was done about a part of a value that does not conform.
+/// The change to a part of a value that does not conform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Change {
-    /// An undeclared property for which the schema leaves no room was removed; told once for all items of a list.
+    /// An undeclared property that the schema does not allow was removed; reported once for all items of a list.
     Removed,
     /// The same value is written as the schema asks.
     Converted,
-    /// A value was made up, or something dropped, as the original does it.
+    /// A value was made up, or something dropped, as the original does.
     MadeUp,
     /// Nothing: the value stays as it was received, or absent.
     Kept,
 }
 
-/// The place of a message, which is left out for the value as a whole.
+/// The place in a message; nothing for the value as a whole.
 fn write_place(out: &mut fmt::Formatter<'_>, pointer: &str) -> fmt::Result {
     if pointer.is_empty() { Ok(()) } else { write!(out, "{pointer}: ") }
 }
@@ -195,11 +194,11 @@ impl fmt::Display for Repair {
     }
 }
 
-/// One thing wrong with a value.
+/// One fault of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Where, as a JSON pointer.
+    /// The place, as a JSON pointer.
     pub pointer: String,
     /// What was expected there.
     pub message: String,
@@ -212,13 +211,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Something in a schema that could not be understood, and is therefore not checked.
+/// A part of a schema that could not be understood, and is therefore not checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
     /// The reference it is about; empty if it is the schema as a whole.
     pub subject: String,
-    /// What is the matter.
+    /// What is wrong with it.
     pub message: &'static str,
 }
 
@@ -246,14 +245,14 @@ pub struct CompiledSchema {
 }
 
 impl CompiledSchema {
-    /// Compiles a schema that needs no definitions but its own.
+    /// Compiles a schema that needs only its own definitions.
     pub fn new(schema: &Value, reading: Reading) -> Self {
         CompiledSchema::with_definitions(schema, &CompiledDefinitions::none(reading))
     }
 
-    /// Compiles a schema whose references may lead to shared definitions, in the reading of those.
+    /// Compiles a schema whose references may lead to shared definitions, in their reading.
     ///
-    /// `#/$defs/Name`, `#/definitions/Name` and `#/components/schemas/Name` are looked for in the schema first.
+    /// `#/$defs/Name`, `#/definitions/Name` and `#/components/schemas/Name` are searched in the schema first.
     pub fn with_definitions(schema: &Value, definitions: &CompiledDefinitions) -> Self {
         let mut problems = Vec::new();
         let unit = match definitions.reading() {
@@ -263,7 +262,7 @@ impl CompiledSchema {
         CompiledSchema { unit, definitions: definitions.clone(), problems }
     }
 
-    /// What was not understood in the schema, references to nowhere above all.
+    /// The parts of the schema that were not understood, mainly references to nowhere.
     ///
     /// Shared definitions have [their own list](CompiledDefinitions::problems).
     pub fn problems(&self) -> &[Problem] {
@@ -274,20 +273,20 @@ impl CompiledSchema {
         self.unit.root()
     }
 
-    /// Whether a value conforms.
+    /// True if a value conforms.
     pub fn check(&self, value: &Value) -> bool {
         Checker::new(&self.definitions).check(self.root(), value, 0)
     }
 
     /// Everything that keeps a value from conforming; empty if it does.
     ///
-    /// Of more than 1,000 a last entry says how many more there are. In the compatible reading the order and the words
-    /// are the original's.
+    /// Beyond 1,000, a last entry says how many more there are. In the compatible reading the order and the words are
+    /// the original's.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         self.report(value).listed()
     }
 
-    /// The same, with the number of those that are not listed.
+    /// Like [`violations`](Self::violations), with the number of those that are not listed.
     pub(crate) fn report(&self, value: &Value) -> Violations {
         self.violations_with(value, &Checker::new(&self.definitions))
     }
@@ -297,7 +296,7 @@ impl CompiledSchema {
         if conforms { Violations::default() } else { Lister::list(checker, self.root(), Some(value), report::MAX_TOLD) }
     }
 
-    /// The steps that listing takes, and repairing, and how many each may take at most, for tests.
+    /// The steps that listing and repairing take, and how many each may take at most, for tests.
     #[doc(hidden)]
     pub fn steps(&self, value: &Value) -> (u64, u64, u64) {
         let checker = Checker::new(&self.definitions);
@@ -307,7 +306,7 @@ impl CompiledSchema {
         (checker.budget.steps(), repaired.steps, most)
     }
 
-    /// As [`violations`](Self::violations), of no value at all.
+    /// Like [`violations`](Self::violations), for an absent value.
     pub fn violations_of_absence(&self) -> Vec<Violation> {
         Lister::list(&Checker::new(&self.definitions), self.root(), None, report::MAX_TOLD).listed()
     }
@@ -319,7 +318,7 @@ impl CompiledSchema {
         self.repaired(value, &[(Mode::Cast, Strip::None)]).listed()
     }
 
-    /// Brings a value into shape, in one pass for each mode.
+    /// Repairs a value, in one pass for each mode.
     fn repaired(&self, mut value: Value, passes: &[(Mode, Strip<'_>)]) -> Repaired {
         let checker = Checker::new(&self.definitions);
         let mut fixer = Fixer::new(&checker, Mode::Clean);
@@ -337,7 +336,7 @@ impl CompiledSchema {
         Repaired { value, repairs, more, has_ended, steps: checker.budget.steps() }
     }
 
-    /// What [`cast`](Self::cast) makes of no value at all, as a handler without a result gives; `None` if that will do.
+    /// The result of [`cast`](Self::cast) for an absent value, as of a handler without result; `None` if it conforms.
     pub fn cast_absent(&self) -> (Option<Value>, Vec<Repair>) {
         let checker = Checker::new(&self.definitions);
         let mut fixer = Fixer::new(&checker, Mode::Cast);
@@ -345,26 +344,26 @@ impl CompiledSchema {
         (value, fixer.repairs.finish().0)
     }
 
-    /// Removes what is undeclared, fills in defaults, and writes the rest as the schema asks where that loses nothing.
+    /// Removes undeclared properties, fills in defaults, and rewrites the rest as the schema asks if nothing is lost.
     ///
-    /// Nothing is made up: whatever still does not conform stays as it came, and is told.
+    /// Nothing is made up: a part that still does not conform stays unchanged, and is reported.
     pub fn repair(&self, value: Value) -> (Value, Vec<Repair>) {
         self.shaped(value).listed()
     }
 
-    /// The same, with the number of repairs that are not listed.
+    /// Like [`repair`](Self::repair), with the number of repairs that are not listed.
     pub(crate) fn shaped(&self, value: Value) -> Repaired {
         self.repaired(value, &[(Mode::Repair, Strip::All)])
     }
 
-    /// Removes what is undeclared and fills in defaults; nothing else changes, and nothing is told.
+    /// Removes undeclared properties and fills in defaults; nothing else changes, and nothing is reported.
     ///
-    /// A value that takes too many steps stays as it was where they ran out.
+    /// A value that takes too many steps stays unchanged from where they ran out.
     pub fn clean(&self, value: Value) -> Value {
         self.cleaned(value).value
     }
 
-    /// The same, with what kept it from being done.
+    /// Like [`clean`](Self::clean), with the reason if it was not completed.
     pub(crate) fn cleaned(&self, value: Value) -> Repaired {
         self.repaired(value, &[(Mode::Clean, Strip::All)])
     }
@@ -375,8 +374,8 @@ impl CompiledSchema {
         (!types.admits(value)).then(|| types.describe())
     }
 
-    /// Whether an object has no property in common with the schema, which leaves no room for others: `{"error": ..}`
-    /// where all properties are optional would conform, and hold nothing.
+    /// True if an object has no property in common with a schema that allows no others. `{"error": ..}` would conform
+    /// if all properties are optional, but hold nothing.
     pub(crate) fn has_nothing_of(&self, value: &Value) -> bool {
         let Value::Object(map) = value else { return false };
         let checker = Checker::new(&self.definitions);
@@ -384,42 +383,42 @@ impl CompiledSchema {
         !map.is_empty() && repair::closes(&checker, self.root(), 0) && !map.keys().any(declares)
     }
 
-    /// Whether the schema may declare a property, whatever variant of it is meant.
+    /// True if any variant of the schema may declare the property.
     pub(crate) fn may_declare(&self, name: &str) -> bool {
         repair::may_declare(&Checker::new(&self.definitions), self.root(), name, 0)
     }
 
-    /// Whether any object might conform and yet have nothing in common with the schema.
+    /// True if any object might conform but have nothing in common with the schema.
     pub(crate) fn may_have_nothing_of(&self) -> bool {
         let checker = Checker::new(&self.definitions);
         let nothing = Value::Object(serde_json::Map::new());
         checker.check(self.root(), &nothing, 0) && repair::closes(&checker, self.root(), 0)
     }
 
-    /// Removes what is undeclared, fills in defaults, and repairs what does not conform then as the original does it.
+    /// Removes undeclared properties, fills in defaults, and then repairs what does not conform as the original does.
     ///
     /// Under an integer schema `1.0` becomes `1`, which is the same number and no repair.
     pub fn normalise(&self, value: Value) -> (Value, Vec<Repair>) {
         self.normalised(value).listed()
     }
 
-    /// The same, with the number of repairs that are not listed.
+    /// Like [`normalise`](Self::normalise), with the number of repairs that are not listed.
     pub(crate) fn normalised(&self, value: Value) -> Repaired {
         match self.definitions.reading() {
             Reading::Default => self.repaired(value, &[(Mode::Normalise, Strip::All)]),
-            // The original repairs whole nodes, so they have to be clean before any is looked at.
+            // The original repairs whole nodes, so they must be clean first.
             Reading::Compat => self.repaired(value, &[(Mode::Clean, Strip::All), (Mode::Cast, Strip::None)]),
         }
     }
 }
 
-/// A value that was brought into shape, and what was told.
+/// A repaired value, and its reports.
 pub(crate) struct Repaired {
     pub(crate) value: Value,
     pub(crate) repairs: Vec<Repair>,
     /// How many repairs there are that are not listed.
     pub(crate) more: usize,
-    /// The value was not looked at to its end, as the first repair says.
+    /// True if the value was not processed to its end, as the first repair says.
     pub(crate) has_ended: bool,
     steps: u64,
 }
@@ -439,9 +438,9 @@ impl Repaired {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Cast {
-    /// The repaired value; `None` if there was none and the schema asks for none.
+    /// The repaired value; `None` if there was none and the schema needs none.
     pub value: Option<Value>,
-    /// What was repaired, and what could not be.
+    /// The repairs, and the faults that were left.
     pub repairs: Vec<Repair>,
 }
 

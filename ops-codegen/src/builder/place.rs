@@ -1,5 +1,6 @@
-//! Where in a document the places are that the generator speaks of: it knows definitions and operations only.
+//! The places in a document of the generator's diagnostics: the generator knows only definitions and operations.
 
+use ops_runtime::spec::pointer::{self, unescaped};
 use std::collections::HashMap;
 
 use ops_runtime::binding::McpOutput;
@@ -7,9 +8,9 @@ use ops_runtime::openapi::{self, locate};
 use ops_runtime::spec::{Diagnostic, OperationSpec};
 use serde_json::{Map, Value};
 
-/// Gives the generator's diagnostics the document, and pointer, line and column in it where the document has the place.
+/// Gives the generator's diagnostics a document, and, if the document has the place, a pointer, line and column in it.
 ///
-/// A definition is where documents keep theirs; one that comes from elsewhere, such as another file, keeps its name.
+/// A definition lies at the document's usual place; one from another place, such as another file, keeps its name.
 pub(super) fn place(diagnostics: &mut [Diagnostic], operations: &[OperationSpec], document: &str) {
     let ours = || diagnostics.iter().filter(|diagnostic| diagnostic.document.is_none());
     if ours().next().is_none() {
@@ -40,13 +41,13 @@ pub(super) fn place(diagnostics: &mut [Diagnostic], operations: &[OperationSpec]
     }
 }
 
-/// A list of tools, and where the tools stand in it.
+/// A list of tools, and their place in it.
 struct Tools<'v> {
     root: &'static str,
     tools: &'v [Value],
-    /// The first of each name.
+    /// The first tool of each name.
     by_name: HashMap<&'v str, usize>,
-    /// The first that defines each name.
+    /// The first tool that defines each name.
     by_definition: HashMap<&'v str, (usize, &'static str)>,
 }
 
@@ -71,28 +72,27 @@ impl<'v> Tools<'v> {
         Some(Self { root, tools, by_name, by_definition })
     }
 
-    /// The place that a pointer of the generator means, or what holds it.
+    /// The place of a pointer of the generator, or the nearest place around it.
     fn place(&self, pointer: &str, operations: &HashMap<&str, &OperationSpec>) -> Option<String> {
         let (at, mut inside, least) = self.inside(pointer, operations)?;
         let tool = self.tools.get(at)?;
-        // What was rewritten stands further out.
+        // Parts that were rewritten are reported at the part around them.
         while inside.len() > least && tool.pointer(&inside).is_none() {
             inside.truncate(inside.rfind('/').unwrap_or(0));
         }
         Some(format!("{}/{at}{inside}", self.root))
     }
 
-    /// The tool that a pointer of the generator leads to, the pointer inside of it, and how much of that there is for
-    /// certain.
+    /// The tool of a pointer of the generator, the pointer inside it, and how much of that pointer certainly exists.
     fn inside(&self, pointer: &str, operations: &HashMap<&str, &OperationSpec>) -> Option<(usize, String, usize)> {
         if let Some(definition) = pointer.strip_prefix("/$defs/") {
             let name = definition.split('/').next().unwrap_or(definition);
-            let (at, table) = self.by_definition.get(unescaped(name).as_str())?;
+            let (at, table) = self.by_definition.get(&*unescaped(name))?;
             return Some((*at, format!("{table}/{definition}"), table.len() + 1 + name.len()));
         }
         let rest = pointer.strip_prefix("/operations/")?;
         let (id, rest) = rest.split_once('/').unwrap_or((rest, ""));
-        let binding = operations.get(unescaped(id).as_str()).and_then(|spec| spec.mcp())?;
+        let binding = operations.get(&*unescaped(id)).and_then(|spec| spec.mcp())?;
         let at = *self.by_name.get(binding.tool.as_ref())?;
         let (side, rest) = rest.split_once('/').map_or((rest, ""), |(side, rest)| (side, rest));
         let gap = if rest.is_empty() { "" } else { "/" };
@@ -106,11 +106,7 @@ impl<'v> Tools<'v> {
     }
 }
 
-fn unescaped(token: &str) -> String {
-    token.replace("~1", "/").replace("~0", "~")
-}
-
-/// The places in a document that a pointer of the generator may mean, the likeliest first.
+/// The possible places of a generator's pointer in a document, the likeliest first.
 fn candidates(pointer: &str, operations: &HashMap<&str, &OperationSpec>) -> Vec<String> {
     if let Some(rest) = pointer.strip_prefix("/$defs/") {
         let name = rest.split('/').next().unwrap_or(rest);
@@ -120,9 +116,9 @@ fn candidates(pointer: &str, operations: &HashMap<&str, &OperationSpec>) -> Vec<
     let Some(rest) = pointer.strip_prefix("/operations/") else { return Vec::new() };
     let escaped = rest.split('/').next().unwrap_or(rest);
     let id = unescaped(escaped);
-    let http = operations.get(id.as_str()).and_then(|spec| spec.http());
+    let http = operations.get(&*id).and_then(|spec| spec.http());
     http.map(|http| {
-        let path = http.path.replace('~', "~0").replace('/', "~1");
+        let path = pointer::escaped(&http.path);
         format!("/paths/{path}/{}", http.method.to_lowercase())
     })
     .into_iter()

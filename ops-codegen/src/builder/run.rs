@@ -1,4 +1,4 @@
-//! One run of a builder: from what was added to modules.
+//! One run of a builder: from its inputs to modules.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ pub(super) struct Run {
     generator: Generator,
     selection: Selection,
     modules: Vec<Module>,
-    /// What the modules are made of, for messages.
+    /// The sources of the modules, for messages.
     sources: Vec<String>,
     skipped: Vec<Diagnostic>,
 }
 
-/// A file that nothing could be made of, and why.
+/// A file that could not be used, and why.
 type Failed = (PathBuf, Vec<Diagnostic>);
 
 impl Run {
@@ -59,7 +59,7 @@ impl Run {
         Ok(())
     }
 
-    /// Everything in a directory; what is wrong with one file costs that file.
+    /// Reads everything in a directory; a fault in one file affects only that file.
     pub(super) fn directory(&mut self, path: &Path) -> Result<(), Error> {
         let contents = contents(path)?;
         self.skipped.extend(contents.skipped);
@@ -91,7 +91,7 @@ impl Run {
         Ok(())
     }
 
-    /// Says which files of a directory nothing was made of. What a document refers to is a part of it.
+    /// Reports the unused files of a directory. A file that a document refers to is part of that document.
     fn tell(&mut self, failed: Vec<Failed>, unknown: Vec<(PathBuf, Diagnostic)>) {
         let read: BTreeSet<PathBuf> =
             self.modules.iter().flat_map(|module| &module.files).filter_map(|file| file.canonicalize().ok()).collect();
@@ -130,7 +130,7 @@ impl Run {
 
     pub(super) fn finish(mut self) -> Result<Vec<Module>, Error> {
         if let Err(error) = self.selection.finish() {
-            // It may have matched an operation of a document that could not be read.
+            // It might match an operation of a document that could not be read.
             let unreadable = self.skipped.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
             let Error::Settings(message) = error else { return Err(error) };
             if !unreadable {
@@ -148,7 +148,7 @@ impl Run {
     }
 }
 
-/// Keeps an error that one file of a directory has.
+/// Keeps an error of one file of a directory.
 fn skip(result: Result<(), Error>, file: PathBuf, failed: &mut Vec<Failed>) -> Result<(), Error> {
     let diagnostics = match result {
         Err(Error::Document { diagnostics }) => diagnostics,
@@ -166,19 +166,19 @@ fn skip(result: Result<(), Error>, file: PathBuf, failed: &mut Vec<Failed>) -> R
     Ok(())
 }
 
-/// What a module is made of, as messages call it.
+/// The source of a module, for messages.
 fn quoted(source: &str) -> String {
     if source.is_empty() { "an API".to_owned() } else { format!("`{source}`") }
 }
 
-/// Whether a file is a list of tools.
+/// True if a file is a list of tools.
 fn holds_tools(location: &str) -> bool {
-    // API documents are large, and few of them need to be parsed to tell.
+    // API documents are large, and few of them need parsing to decide.
     let text = std::fs::read_to_string(location).unwrap_or_default();
     text.contains("\"tools\"") && openapi::parse(&text).is_ok_and(|value| mcp::is_tool_list(&value))
 }
 
-/// A namespace names a file as well, so it may not lead out of a folder.
+/// A namespace also names a file, so it must not lead out of a folder.
 pub(super) fn check_namespace(namespace: &str) -> Result<(), Error> {
     if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
         let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");

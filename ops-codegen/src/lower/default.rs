@@ -1,15 +1,16 @@
-//! Defaults: which are values of their properties' types, and as which values they are printed.
+//! Defaults: which ones fit their properties' types, and how they are printed.
 
 use ops_runtime::spec::Diagnostic;
 use serde_json::Value;
 
 use super::direction::without_null;
 use crate::types::{Default, Field, ItemId, Literal, Shape, Type, Types};
+use ops_runtime::spec::pointer;
 
-/// Literals are looked into no deeper.
+/// How deep literals are followed.
 const DEEPEST: usize = 8;
 
-/// Drops the defaults that are no value of their types; the property may then be absent, as any other.
+/// Drops defaults that do not fit their types; the property may then simply be absent.
 pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
     for id in 0..types.items.len() {
         warn_of_told(types, id, diagnostics);
@@ -33,7 +34,7 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
     }
 }
 
-/// Warns of defaults that are only told, where one is no scalar of its type for certain: the type may be wrong, too.
+/// Warns of documented defaults that are certainly no scalar of their types: the type may be wrong instead.
 fn warn_of_told(types: &Types, id: ItemId, diagnostics: &mut Vec<Diagnostic>) {
     let Some(item) = types.get(id) else { return };
     let Shape::Record(record) = &item.shape else { return };
@@ -54,7 +55,7 @@ fn warn_of_told(types: &Types, id: ItemId, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 fn misfit(pointer: &str, field: &Field, value: &Value) -> Diagnostic {
-    let pointer = format!("{pointer}/properties/{}", field.json.replace('~', "~0").replace('/', "~1"));
+    let pointer = format!("{pointer}/properties/{}", pointer::escaped(&field.json));
     Diagnostic::warning(pointer, format!("the default {} does not fit the type", shortened(value)))
 }
 
@@ -69,7 +70,7 @@ pub(super) fn fit_defaults(types: &mut Types) {
     }
 }
 
-/// The properties of an item that have a default, by their positions, and the defaults as values of their types.
+/// The properties of an item with a default, by their positions, and the defaults as values of their types.
 fn literals(types: &Types, id: ItemId) -> Vec<(usize, Option<Literal>)> {
     let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { return Vec::new() };
     let raw = record.fields.iter().enumerate().filter_map(|(at, field)| match &field.default {
@@ -79,7 +80,7 @@ fn literals(types: &Types, id: ItemId) -> Vec<(usize, Option<Literal>)> {
     raw.collect()
 }
 
-/// A property of an item, and the item's pointer.
+/// A property of an item, with the item's pointer.
 fn field(types: &mut Types, id: ItemId, at: usize) -> Option<(&str, &mut Field)> {
     let item = types.items.get_mut(id)?;
     match &mut item.shape {
@@ -93,7 +94,7 @@ fn shortened(value: &Value) -> String {
     if text.chars().count() <= 60 { text } else { text.chars().take(60).chain(['…']).collect() }
 }
 
-/// The value as one of the type, if it is one.
+/// The value as one of the type; `None` if it does not fit.
 fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Option<Literal> {
     if depth > DEEPEST {
         return None;
@@ -131,7 +132,7 @@ fn literal(types: &Types, type_: &Type, value: &Value, depth: usize) -> Option<L
     })
 }
 
-/// The value as one of a named type, if it is one: a constant, or an object without properties.
+/// The value as one of a named type, a constant or an object without properties; `None` if it does not fit.
 fn of_shape(types: &Types, shape: &Shape, id: ItemId, value: &Value) -> Option<Literal> {
     match shape {
         Shape::Names(constants) | Shape::Values(constants) => {
@@ -139,7 +140,7 @@ fn of_shape(types: &Types, shape: &Shape, id: ItemId, value: &Value) -> Option<L
         }
         Shape::Record(record) => {
             let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
-            // With a default inside, a type could be a part of its own default.
+            // With a default inside, a type could be part of its own default.
             let plain = |field: &Field| !field.required && matches!(field.default, Default::None | Default::Told(_));
             (is_empty && record.fields.iter().all(plain)).then_some(Literal::Zero)
         }
@@ -147,23 +148,23 @@ fn of_shape(types: &Types, shape: &Shape, id: ItemId, value: &Value) -> Option<L
     }
 }
 
-/// The literal, or what `Default` gives where that is the same.
+/// The literal, or `Default` if that gives the same.
 fn zero_if(is_zero: bool, literal: Literal) -> Literal {
     if is_zero { Literal::Zero } else { literal }
 }
 
-/// The integer as a literal, if its type takes it.
+/// The integer as a literal, if it fits its type.
 fn integer(fits: bool, value: &Value) -> Option<Literal> {
     let whole = whole(value).filter(|_| fits)?;
     Some(zero_if(whole == 0, Literal::Number(whole.to_string())))
 }
 
-/// The number as an integer, if it is one: `20`, and `20.0` as well.
+/// The number as an integer, if it is one: `20`, but also `20.0`.
 fn whole(value: &Value) -> Option<i128> {
     let exact = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
     exact.or_else(|| {
         let float = value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0)?;
-        // Such a number is printed with all of its digits.
+        // A number of this kind is printed with all its digits.
         format!("{float:.0}").parse().ok()
     })
 }

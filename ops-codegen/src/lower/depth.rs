@@ -1,23 +1,23 @@
-//! Types that lead to each other in so long a chain that rustc gives up on proving them `Send`.
+//! Types that lead to each other in such long chains that rustc gives up on proving them `Send`.
 //!
-//! rustc proves that a type is `Send` field by field and stops 128 types deep. This walks as it does: depth first, in the
-//! order of the fields, through what it has not proved yet.
+//! rustc proves that a type is `Send` field by field and stops 128 types deep. This code goes the same way: depth
+//! first, in the order of the fields, through types that are not proved yet.
 
 use ops_runtime::spec::Diagnostic;
 
 use super::Roots;
 use crate::types::{ItemId, Shape, Type, Types};
 
-/// How deep types may lead; a little less than rustc's limit, for what is around them.
+/// How deep types may lead; a little less than rustc's limit, to leave room for the types around them.
 const DEEPEST: usize = 112;
 
-/// A type that is looked at: where it stands, and how deep.
+/// A visited type: its place and depth.
 struct Step {
     item: ItemId,
     depth: usize,
 }
 
-/// Takes out what is too deep: any JSON takes its place.
+/// Replaces types that are too deep by any JSON.
 pub(crate) fn limit(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec<Diagnostic>) {
     let mut seen = vec![false; types.items.len()];
     for root in roots.types_mut() {
@@ -50,7 +50,7 @@ pub(crate) fn limit(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec<
     }
 }
 
-/// Visits the named types inside and replaces what is too deep; whether nothing was.
+/// Visits the named types inside and replaces those that are too deep; true if there were none.
 fn cut(type_: &mut Type, depth: usize, visit: &mut impl FnMut(ItemId, usize)) -> bool {
     if depth > DEEPEST {
         let scalar = !matches!(
@@ -64,7 +64,7 @@ fn cut(type_: &mut Type, depth: usize, visit: &mut impl FnMut(ItemId, usize)) ->
     }
     match type_ {
         Type::Option(inner) => cut(inner, depth + 1, visit),
-        // `Vec`, its buffer, and the marker of what that owns; a map has nodes besides.
+        // `Vec`, its buffer, and the buffer's marker of ownership; a map also has nodes.
         Type::List(inner) => cut(inner, depth + 3, visit),
         Type::Map(inner) => cut(inner, depth + 6, visit),
         Type::Tuple(items) => {

@@ -1,4 +1,4 @@
-//! What the direction of a type says about its properties: whether requests send it, answers hold it, or both.
+//! The effect of a type's direction on its properties: requests send it, responses hold it, or both.
 
 use super::finish::shorten_aliases;
 use super::order::reached;
@@ -12,17 +12,17 @@ struct Sides {
     sent: bool,
     /// An output or an error reaches it.
     received: bool,
-    /// A request's body or parameter reaches it whose schema may serve both directions.
+    /// A body or a parameter of a request reaches it, whose schema may serve both directions.
     ///
-    /// Only there `readOnly` says something about requests: the input schema of a tool describes nothing else.
+    /// Only there `readOnly` matters for requests: the input schema of a tool describes nothing else.
     shared: bool,
-    /// A caller may have to say `null`.
+    /// Callers may need to send `null`.
     explicit: bool,
 }
 
-/// Makes the properties of each record what its directions ask for.
+/// Adapts the properties of each record to its directions.
 ///
-/// What a request holds, its caller has set. So a default is only told there, and what answers alone hold is no field.
+/// Callers set what requests hold. So a default is only documented there, and `readOnly` properties are no fields.
 pub(super) fn fit_directions(types: &mut Types, roots: &mut Roots) {
     unite_nulls(types, roots);
     shorten_aliases(types);
@@ -46,7 +46,7 @@ fn sides(types: &Types, roots: &Roots) -> Vec<Sides> {
     };
     let (mut shared, mut explicit) = (Vec::new(), Vec::new());
     for root in &roots.operations {
-        // The input as such is no schema of the document: its properties are the parameters and the body.
+        // The input itself is no schema of the document: its properties are the parameters and the body.
         if let (true, Some(Shape::Record(input))) = (root.is_http, of(&root.input)) {
             shared.extend(input.fields.iter().map(|field| &field.type_));
         }
@@ -67,7 +67,7 @@ fn sides(types: &Types, roots: &Roots) -> Vec<Sides> {
 }
 
 fn fit_field(types: &Types, sides: Sides, field: &mut Field) {
-    // What only answers hold cannot be demanded of a request, nor the other way round.
+    // `readOnly` properties cannot be required in requests, nor `writeOnly` ones in responses.
     if field.read_only && sides.shared || field.write_only && sides.received {
         field.required = false;
     }
@@ -76,18 +76,18 @@ fn fit_field(types: &Types, sides: Sides, field: &mut Field) {
     }
     field.default = match std::mem::replace(&mut field.default, Default::None) {
         Default::Raw(value) if value.is_null() && !field.required => Default::None,
-        // An answer may lack what a request has to hold.
+        // A response may lack a property that a request requires.
         Default::Raw(value) if sides.sent && !(field.required && sides.received) => Default::Told(value),
         other => other,
     };
-    // Without a default it is given anyhow, and types that are alike in all else are one.
+    // Without a default it is set anyway; this lets types that are otherwise alike be one.
     field.given = field.required && sides.sent && matches!(field.default, Default::Raw(_));
     if !field.required && !matches!(field.default, Default::Raw(_)) && !sides.explicit {
         field.type_ = without_null(types, std::mem::replace(&mut field.type_, Type::Value));
     }
 }
 
-/// The type of what a property holds that may be absent, if it is there and not `null`.
+/// The type of an optional property's value, without `null`.
 pub(super) fn without_null(types: &Types, mut type_: Type) -> Type {
     while let Type::Option(inner) = types.resolve(&type_) {
         type_ = (**inner).clone();
@@ -95,7 +95,7 @@ pub(super) fn without_null(types: &Types, mut type_: Type) -> Type {
     type_
 }
 
-/// Makes one of two places for `null`, where a name hides the inner one.
+/// Merges two levels of `null` into one, where a name hides the inner one.
 fn unite_nulls(types: &mut Types, roots: &mut Roots) {
     let takes_null: Vec<bool> = (0..types.items.len()).map(|id| types.takes_null(&Type::Named(id))).collect();
     let all = types.items.iter_mut().flat_map(|item| item.shape.types_mut()).chain(roots.types_mut());

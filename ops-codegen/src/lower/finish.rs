@@ -1,4 +1,4 @@
-//! What can be said only when all types are known: cycles, tags, constants.
+//! The steps that need all types: cycles, tags, constants.
 
 use std::collections::HashMap;
 
@@ -13,24 +13,24 @@ use super::recursion::{groups, insert_pointers, on_cycle};
 use super::share::{name_unions, share};
 use crate::types::{Default, Field, Shape, Type, Types};
 
-/// The types that the operations name, in the order of the operations.
+/// The types that the operations use directly, in the order of the operations.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     pub(crate) operations: Vec<Root>,
 }
 
-/// The types that one operation names.
+/// The types that one operation uses directly.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) input: Type,
     pub(crate) output: Type,
     pub(crate) errors: Vec<Type>,
-    /// Whether the operation is an HTTP request: its input is parameters and a body.
+    /// True if the operation is an HTTP request: its input is parameters and a body.
     pub(crate) is_http: bool,
     pub(crate) nulls: Nulls,
 }
 
-/// Where a request may have to say `null` of a property that need not be there.
+/// The places where a request may need to send `null` for a property that may be absent.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Nulls {
     Nowhere,
@@ -67,7 +67,7 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     fit_defaults(types);
 }
 
-/// An alias cannot name itself: a list or a map becomes a type of its own, anything else any JSON.
+/// An alias cannot refer to itself: a list or a map becomes a type of its own, any other type becomes any JSON.
 fn break_aliases(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
     loop {
         let alias = |id: &usize| matches!(types.get(*id).map(|item| &item.shape), Some(Shape::Alias(_)));
@@ -103,7 +103,7 @@ fn break_aliases(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// So many aliases may lead to each other; what is further away is named by its end.
+/// How many aliases may lead to each other; more distant ones are replaced by the end of the chain.
 const ALIASES: usize = 8;
 
 /// Shortens chains of aliases, so that looking a type up takes one step.
@@ -113,14 +113,14 @@ pub(super) fn shorten_aliases(types: &mut Types) {
         .iter()
         .map(|item| if let Shape::Alias(Type::Named(next)) = item.shape { Some(next) } else { None })
         .collect();
-    // The end of each chain, and how far it is.
+    // The end of each chain, and the distance to it.
     let mut ends: Vec<Option<(usize, usize)>> = vec![None; next.len()];
     for start in 0..next.len() {
         let (mut way, mut at) = (Vec::new(), start);
         let (end, mut length) = loop {
             match (ends.get(at).copied().flatten(), next.get(at).copied().flatten()) {
                 (Some((end, length)), _) => break (end, length),
-                // Circles are broken already.
+                // Cycles are broken already.
                 (None, Some(to)) if way.len() <= next.len() => {
                     way.push(at);
                     at = to;
@@ -144,7 +144,7 @@ pub(super) fn shorten_aliases(types: &mut Types) {
     }
 }
 
-/// A union that is a variant of itself would be read without end.
+/// Reading a union that is a variant of itself would never end.
 fn break_unions(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
     let mut edges: Vec<Vec<usize>> = Vec::new();
     for item in &mut types.items {
@@ -171,7 +171,7 @@ fn break_unions(types: &mut Types, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The named types that a value of the type is itself.
+/// The named types that a value of the type may itself be.
 fn direct(type_: &mut Type) -> Vec<usize> {
     match type_ {
         Type::Named(id) => vec![*id],
@@ -180,9 +180,9 @@ fn direct(type_: &mut Type) -> Vec<usize> {
     }
 }
 
-/// Only objects carry a tag: a union of anything else is told apart by shape.
+/// Only objects have a tag: any other union is distinguished by shape.
 fn untag(types: &mut Types) {
-    // What becomes a plain union may be a variant of others.
+    // A type that becomes a plain union may be a variant of others.
     let mut parents: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut queue: Vec<usize> = Vec::new();
     for (id, item) in types.items.iter().enumerate() {
@@ -219,12 +219,12 @@ fn untag(types: &mut Types) {
     }
 }
 
-/// A required property that can have one value only is no field: there is nothing to set and nothing to learn.
+/// A required property with a single possible value is no field: there is nothing to set or to read.
 fn take_constants(types: &mut Types) {
     let only = |types: &Types, field: &Field| -> Option<Value> {
         let Type::Named(id) = &field.type_ else { return None };
         let item = types.get(*id)?;
-        // A definition has a name that the document's authors chose to be seen.
+        // The document's authors chose the name of a definition to be seen.
         let is_definition = item.pointer.strip_prefix("/$defs/").is_some_and(|name| !name.contains('/'));
         match &item.shape {
             Shape::Names(constants) | Shape::Values(constants) if field.required && !is_definition => {

@@ -47,7 +47,7 @@ impl Lowering<'_> {
             let message = format!("`{}`{more} required but not described", named.join("`, `"));
             self.note(&site.pointer, message, "any JSON, and not demanded by the type");
         }
-        // Where other properties are kept, these are among them.
+        // If other properties are kept, these are among them.
         if record.extra.is_none() {
             for name in unknown {
                 let inside = site.inside(name, &["properties", name]);
@@ -77,7 +77,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The type of the properties that are not declared, if the schema speaks of them.
+    /// The type of undeclared properties, if the schema mentions them.
     fn extra(&mut self, view: &Object, site: &Site) -> Option<Type> {
         match view.get("additionalProperties") {
             Some(Value::Bool(true)) => return Some(Type::Value),
@@ -97,9 +97,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Lowers an array: a tuple if each place has its own type, else a list.
+    /// Lowers an array: to a tuple if each place has its own type, else to a list.
     pub(crate) fn array(&mut self, view: &Object, site: &Site) -> Type {
-        // Before draft 2020-12 a list in `items` was what `prefixItems` is now.
+        // Before draft 2020-12, a list in `items` had the meaning of `prefixItems`.
         let old = view.get("items").and_then(Value::as_array);
         let Some(places) = old.or_else(|| view.get("prefixItems").and_then(Value::as_array)) else {
             let items = match view.get("items") {

@@ -1,9 +1,9 @@
-//! The order of items: as the operations reach them, so that what is added at a document's end changes no name before.
+//! The order of items, as the operations reach them: additions at a document's end change no earlier names.
 
 use super::Roots;
 use crate::types::{ItemId, Shape, Type, Types};
 
-/// Sorts the items by how the roots reach them and drops those that are not reached.
+/// Sorts the items in the order in which the roots reach them, and drops unreached ones.
 pub(crate) fn order(types: &mut Types, roots: &mut Roots) {
     let mut position: Vec<Option<ItemId>> = vec![None; types.items.len()];
     let mut order: Vec<ItemId> = Vec::new();
@@ -19,7 +19,7 @@ pub(crate) fn order(types: &mut Types, roots: &mut Roots) {
     }
 }
 
-/// Appends what a type reaches that is not in the order yet: each item before what its fields name.
+/// Appends the items that a type reaches and that are not in the order yet: each before those of its fields.
 fn reach(types: &Types, type_: &Type, position: &mut [Option<ItemId>], order: &mut Vec<ItemId>) {
     let mut stack = Vec::new();
     type_.named(&mut stack);
@@ -56,7 +56,7 @@ pub(crate) fn reached<'t>(types: &Types, roots: impl IntoIterator<Item = &'t Typ
     position.iter().map(Option::is_some).collect()
 }
 
-/// Items that are not lowered because nothing was found for them accept everything.
+/// Items whose definitions were not found accept everything.
 pub(crate) fn settle(types: &mut Types) {
     for item in &mut types.items {
         if matches!(item.shape, Shape::Pending) {

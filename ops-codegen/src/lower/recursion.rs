@@ -59,14 +59,14 @@ fn set(list: &mut [usize], i: usize, value: usize) {
     }
 }
 
-/// Whether an edge lies on a cycle.
+/// True if an edge lies on a cycle.
 pub(crate) fn on_cycle(groups: &[usize], edges: &[Vec<usize>], from: ItemId, to: ItemId) -> bool {
     groups.get(from) == groups.get(to) && (from != to || edges.get(from).is_some_and(|targets| targets.contains(&to)))
 }
 
-/// Puts a pointer wherever a type would hold itself in place.
+/// Puts a pointer wherever a type would contain itself.
 ///
-/// The variants of unions stay in place: no cycle is of unions alone.
+/// The variants of unions need no pointers: no cycle has only unions.
 pub(crate) fn insert_pointers(types: &mut Types) {
     let mut edges: Vec<Vec<usize>> = Vec::new();
     for item in &mut types.items {
@@ -74,7 +74,7 @@ pub(crate) fn insert_pointers(types: &mut Types) {
         edges.push(held.filter_map(|type_| if let Type::Named(id) = type_ { Some(*id) } else { None }).collect());
     }
     let groups = groups(&edges);
-    // A pointer inside an alias serves all who use it, unless the alias is only another name.
+    // A pointer inside an alias serves all its users, unless the alias is only another name.
     let renames: Vec<bool> =
         types.items.iter().map(|item| matches!(item.shape, Shape::Alias(Type::Named(_)))).collect();
     let aliases: Vec<bool> = types.items.iter().map(|item| matches!(item.shape, Shape::Alias(_))).collect();

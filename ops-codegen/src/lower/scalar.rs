@@ -8,7 +8,7 @@ use super::{Lowered, Lowering, Object, Site};
 use crate::names::upper_camel;
 use crate::types::{Constant, Format, Shape, Type};
 
-/// The one place that maps formats of strings to types: text, unless the user wants better.
+/// The types of strings by format: text by default.
 pub(crate) fn string(view: &Object, formats: &[Format]) -> Type {
     let format = view.get("format").and_then(Value::as_str);
     if format == Some("binary") {
@@ -21,9 +21,9 @@ pub(crate) fn string(view: &Object, formats: &[Format]) -> Type {
     }
 }
 
-/// `i64` unless the format or the limits ask for another width.
+/// `i64` unless the format or the limits need another width.
 ///
-/// A minimum of 0 alone is a limit on values; it asks for `u64` only together with a maximum beyond `i64`.
+/// A minimum of 0 alone only limits values; it gives `u64` only together with a maximum beyond `i64`.
 pub(crate) fn integer(view: &Object) -> Type {
     let beyond = ["maximum", "exclusiveMaximum"].iter().any(|key| {
         view.get(*key)
@@ -41,7 +41,7 @@ pub(crate) fn integer(view: &Object) -> Type {
     }
 }
 
-/// `f64` in every format.
+/// `f64` for every format.
 pub(crate) fn number(view: &Object) -> Type {
     match view.get("format").and_then(Value::as_str) {
         Some("int32") => Type::I32,
@@ -67,7 +67,7 @@ impl Lowering<'_> {
                 nullable = true;
                 continue;
             }
-            // YAML reads `on` and `1.0` as what they are not.
+            // YAML reads `on` and `1.0` as other types.
             let value = match value {
                 Value::Bool(_) | Value::Number(_) if text => Value::String(value.to_string()),
                 other => other,
@@ -101,7 +101,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The name that a constant would like to have.
+/// The preferred name of a constant.
 pub(crate) fn wish(name: Option<&str>, value: &Value) -> String {
     match (name, value) {
         (Some(name), _) if !name.is_empty() => upper_camel(name),

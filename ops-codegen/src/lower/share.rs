@@ -1,4 +1,4 @@
-//! Types that documents spell out again and again: nested schemas that are alike become one type.
+//! Types that documents repeat: nested schemas that are alike become one type.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,10 +7,10 @@ use super::Roots;
 use super::order::renumber;
 use crate::types::{Item, ItemId, Shape, Type, Types};
 
-/// Lets places share a type if their schemas are alike and they are properties of the same name.
+/// Shares a type among places with equal schemas that are properties of the same name.
 ///
-/// The type is called after the first place that the operations reach, so that what is added to a document's end changes
-/// no name. Definitions and what an operation takes or gives have names of their own, and stay apart.
+/// The type is named after the first place that the operations reach, so that additions at a document's end change no
+/// name. Definitions, and inputs and outputs of operations, have names of their own, and are not shared.
 pub(crate) fn share(types: &mut Types, roots: &mut Roots) {
     let mut own: Vec<bool> = types.items.iter().map(|item| place(item).is_none()).collect();
     for root in &roots.operations {
@@ -22,7 +22,7 @@ pub(crate) fn share(types: &mut Types, roots: &mut Roots) {
             }
         }
     }
-    // What names others becomes alike when those have become one: from the inside out.
+    // Types become alike when the types that they name have become one: from the inside out.
     loop {
         let mut target: Vec<Option<ItemId>> = vec![None; types.items.len()];
         let mut known: HashMap<String, ItemId> = HashMap::new();
@@ -48,7 +48,7 @@ pub(crate) fn share(types: &mut Types, roots: &mut Roots) {
             return;
         }
         for (first, other) in shared {
-            // A description of one place is not one of all.
+            // The description of one place does not fit all of them.
             if types.get(first).map(|item| &item.docs) != types.get(other).map(|item| &item.docs)
                 && let Some(item) = types.items.get_mut(first)
             {
@@ -63,7 +63,7 @@ pub(crate) fn share(types: &mut Types, roots: &mut Roots) {
     }
 }
 
-/// The place of an item that may be shared, as far as it tells what the item is: the end of its pointer.
+/// The place of an item that may be shared, as far as it identifies the item: the end of its pointer.
 fn place(item: &Item) -> Option<&str> {
     if matches!(item.shape, Shape::Alias(_) | Shape::Newtype(_) | Shape::Pending) {
         return None;
@@ -71,7 +71,7 @@ fn place(item: &Item) -> Option<&str> {
     if let Some(at) = item.pointer.rfind("/properties/") {
         return item.pointer.get(at..);
     }
-    // Errors are often alike; what else is no property belongs to its definition or its operation.
+    // Errors are often alike; other types that are no properties belong to their definition or operation.
     item.pointer
         .starts_with("/operations/")
         .then(|| item.pointer.rfind("/errors"))?
@@ -80,12 +80,12 @@ fn place(item: &Item) -> Option<&str> {
 
 /// Two items with the same key are alike.
 fn key(item: &Item) -> String {
-    // A union of a few types is called by them, wherever it stands.
+    // A union of a few types is named after them, at any place.
     let place = if matches!(item.shape, Shape::Union(_)) { "" } else { place(item).unwrap_or_default() };
     format!("{place} {:?}", item.shape)
 }
 
-/// Calls a union of a few types by them, as in `StringOrFile`: wherever it stands, it is the same.
+/// Names a union of a few types after them, as in `StringOrFile`, the same at any place.
 pub(crate) fn name_unions(types: &mut Types) {
     let names: Vec<Option<String>> = types
         .items
@@ -106,7 +106,7 @@ pub(crate) fn name_unions(types: &mut Types) {
     }
 }
 
-/// The name of a type that does not depend on the place where it stands.
+/// The name of a type, if it does not depend on its place.
 fn plain_name(types: &Types, type_: &Type) -> Option<String> {
     Some(match type_ {
         Type::Bool => "Boolean".to_owned(),

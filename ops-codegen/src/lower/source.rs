@@ -1,11 +1,12 @@
 //! The definitions of an API as parsed JSON.
 
+use ops_runtime::spec::pointer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ops_runtime::spec::{Definitions, Diagnostic, Schema};
 use serde_json::Value;
 
-/// JSON nested deeper is not looked at: whoever prints or drops it would need as much stack.
+/// JSON nested deeper is ignored: printing or dropping it would need as much stack.
 const DEEPEST: usize = 120;
 
 /// The definitions by name.
@@ -14,10 +15,10 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Parses the definitions; one that is not JSON accepts everything and costs a diagnostic.
+    /// Parses the definitions; one that is not JSON accepts everything and gives a diagnostic.
     pub(crate) fn new(definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let definitions = definitions.as_slice().iter().map(|definition| {
-            let pointer = format!("/$defs/{}", definition.name.replace('~', "~0").replace('/', "~1"));
+            let pointer = format!("/$defs/{}", pointer::escaped(&definition.name));
             (definition.name.to_string(), parse(&mut definition.schema.clone(), &pointer, diagnostics))
         });
         Self { definitions: definitions.collect() }
@@ -32,10 +33,10 @@ impl Source {
         self.definitions.get(name)
     }
 
-    /// The name of the definition that a `$ref` means.
+    /// The name of the definition that a `$ref` refers to.
     pub(crate) fn name(&self, reference: &str) -> Option<&str> {
-        let name = reference.strip_prefix("#/$defs/")?.replace("~1", "/").replace("~0", "~");
-        self.definitions.get_key_value(&name).map(|(name, _)| name.as_str())
+        let name = pointer::unescaped(reference.strip_prefix(pointer::DEFINITIONS)?);
+        self.definitions.get_key_value(&*name).map(|(name, _)| name.as_str())
     }
 
     /// The names of all definitions that schemas reach, sorted.
@@ -48,11 +49,9 @@ impl Source {
             while let Some(value) = stack.pop() {
                 match value {
                     Value::Object(object) => {
-                        // The first segment: a reference may go on into the definition.
-                        let name = object.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"));
-                        let name = name.map(|name| name.split('/').next().unwrap_or(name));
-                        let name = name.map(|name| name.replace("~1", "/").replace("~0", "~"));
-                        if let Some((name, schema)) = name.and_then(|name| self.definitions.get_key_value(&name))
+                        // Only the first segment, because a reference may lead into the definition.
+                        let name = object.get("$ref").and_then(Value::as_str).and_then(pointer::definition);
+                        if let Some((name, schema)) = name.and_then(|name| self.definitions.get_key_value(&*name))
                             && found.insert(name.as_str())
                         {
                             queue.push(schema);
@@ -80,7 +79,7 @@ pub(crate) fn parse(schema: &mut Schema, pointer: &str, diagnostics: &mut Vec<Di
     Value::Bool(true)
 }
 
-/// How many values there are in a value.
+/// How many values a JSON value has inside, itself included.
 pub(crate) fn size_of(value: &Value) -> usize {
     let mut count = 0;
     let mut stack = vec![value];

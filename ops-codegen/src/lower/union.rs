@@ -1,4 +1,4 @@
-//! Unions: how their variants are told apart, and what the variants are.
+//! Unions: how their variants are distinguished, and which variants there are.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use super::{Lowered, Lowering, Object, Site, nullable_if, size_of, text};
 use crate::names::upper_camel;
 use crate::types::{Constant, Shape, Tagged, TaggedVariant, Type, Types, Variant};
 
-/// A union in a union is part of it, to this depth.
+/// A union inside a union is merged into it, up to this depth.
 const NESTED: usize = 8;
 
-/// A schema of a union's list.
+/// A member of a union's list.
 struct Member {
     schema: Value,
     view: Option<Rc<Object>>,
@@ -25,7 +25,7 @@ struct Member {
 }
 
 impl Lowering<'_> {
-    /// Lowers a union; nothing if its members only restrict what the rest of the schema describes.
+    /// Lowers a union; `None` if its members only restrict a type that the rest of the schema describes.
     pub(crate) fn union(&mut self, view: &Object, key: &str, list: &[Value], site: &Site) -> Option<Lowered> {
         let mut schemas = Vec::new();
         splice(list, NESTED, &mut schemas, &mut HashSet::new());
@@ -62,7 +62,7 @@ impl Lowering<'_> {
         let title = schema.get("title").and_then(Value::as_str).map(str::to_owned);
         let mut schema = schema;
         if let (Some(object), Some(kind)) = (schema.as_object_mut(), base.get("type")) {
-            // The type stands beside the list, once for all members.
+            // The type stands beside the list, for all members.
             if !["type", "$ref", "allOf", "oneOf", "anyOf", "const", "enum"].iter().any(|key| object.contains_key(*key))
             {
                 object.insert("type".to_owned(), kind.clone());
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         Member { schema, view, reference, title, position }
     }
 
-    /// Merges what stands beside the list into each member, unless the members have it already.
+    /// Merges the keywords beside the list into each member, unless the member already has them.
     fn with_base(&mut self, mut base: Object, mut members: Vec<Member>) -> Vec<Member> {
         base.shift_remove("type");
         if !base.contains_key("properties") {
@@ -89,7 +89,7 @@ impl Lowering<'_> {
                     ours.iter().all(|name| theirs.contains(name))
                 }
                 ("properties" | "required", ..) => false,
-                // Limits say nothing about the type.
+                // Limits do not affect the type.
                 (key, ..) => !matches!(key, "items" | "oneOf" | "anyOf" | "enum" | "const" | "prefixItems"),
             })
         };
@@ -140,7 +140,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The tags by a `discriminator`: of its mapping, else those that a member demands, else the name of the definition.
+    /// The tags by a `discriminator`: from its mapping, else as a member requires, else the name of the definition.
     fn declared_tags(&mut self, discriminator: &Object, members: &[Member]) -> Option<(String, Vec<Vec<Value>>)> {
         let property = discriminator.get("propertyName").and_then(Value::as_str)?;
         let mapping = discriminator.get("mapping").and_then(Value::as_object);
@@ -166,7 +166,7 @@ impl Lowering<'_> {
         (records && are_apart(&tags)).then(|| (property.to_owned(), tags))
     }
 
-    /// The tags by a property that every member requires to be a constant, each another one.
+    /// The tags by a property that every member requires, with a different constant in each.
     fn constant_tags(&mut self, members: &[Member]) -> Option<(String, Vec<Vec<Value>>)> {
         let first = members.first()?.view.clone()?;
         for property in self.constant_properties(&first, 0) {
@@ -201,7 +201,7 @@ impl Lowering<'_> {
         self.view_of_schema(members.iter().find(|member| !is_null(member) && !is_constraint(member))?)
     }
 
-    /// The values that an object requires the property to have, if they are few scalars.
+    /// The required values of an object's property, if they are few scalars.
     fn tags_of(&mut self, view: &Object, property: &str, depth: usize) -> Option<Vec<Value>> {
         if !self.spend(1) {
             return None;
@@ -244,7 +244,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Puts the members of unions that are nothing else in the place of those unions.
+/// Replaces members that are only unions by the members of those unions.
 fn splice(list: &[Value], depth: usize, into: &mut Vec<Value>, known: &mut HashSet<Value>) {
     for schema in list {
         let inner = schema.as_object().and_then(|object| {
@@ -263,9 +263,9 @@ fn splice(list: &[Value], depth: usize, into: &mut Vec<Value>, known: &mut HashS
 }
 
 enum Constants {
-    /// Any text, of which one is named.
+    /// Any text, with one constant.
     Text,
-    /// One enum that has a name, beside plain strings: it keeps every other string as it is.
+    /// A named enum beside plain strings: it keeps every other string unchanged.
     Named(String),
     All(Vec<Constant>),
 }
@@ -292,7 +292,7 @@ fn constants(members: &[Member]) -> Option<Constants> {
         enums.push(member);
         let single = values.len() == 1;
         for value in values {
-            // A number says less than its title, a string says it itself.
+            // A number is less descriptive than its title; a string describes itself.
             let title = member.title.as_deref().filter(|_| single && !value.is_string());
             let docs = text(view_text(member)).filter(|_| single);
             found.push(Constant { ident: wish(title, &value), value, docs });
@@ -303,7 +303,7 @@ fn constants(members: &[Member]) -> Option<Constants> {
     }
     match (enums.as_slice(), open) {
         ([Member { reference: Some(reference), .. }], true) => Some(Constants::Named(reference.clone())),
-        // One text of many says nothing about the others, and is not the only one.
+        // A single constant among arbitrary texts is not worth an enum.
         (_, true) if found.len() == 1 => Some(Constants::Text),
         _ => Some(Constants::All(found)),
     }
@@ -338,7 +338,7 @@ fn last_segment(reference: &str) -> &str {
 type Counts = HashMap<String, usize>;
 
 impl Lowering<'_> {
-    /// What a variant would like to be called, if its schema says.
+    /// The preferred name of a variant, if its schema has one.
     fn name_of(
         &mut self,
         member: &Member,
@@ -349,7 +349,7 @@ impl Lowering<'_> {
         if let [Value::String(tag)] = tags {
             return Some(upper_camel(tag));
         }
-        // A title beside a reference is about this place, such as the status of an answer.
+        // A title beside a reference describes this place, such as the status of a response.
         let beside = member.schema.as_object().is_some_and(|object| object.contains_key("$ref"));
         if let Some(reference) = member.reference.as_ref().filter(|_| !(beside && member.title.is_some())) {
             return Some(upper_camel(last_segment(reference)));
@@ -414,14 +414,14 @@ impl Kind {
     }
 }
 
-/// How many shapes a variant of a union is told apart by.
+/// How many shapes are used to distinguish a variant of a union.
 const SHAPES: usize = 1_000;
 
 /// The shapes of JSON values that a type takes.
 pub(crate) fn kinds(types: &Types, type_: &Type) -> Vec<Kind> {
     let mut room = SHAPES;
     let found = kinds_within(types, type_, 0, &mut room);
-    // What has more is tried as it stands.
+    // A type with more shapes is tried as it is.
     if room == 0 { vec![Kind::new("Any")] } else { found }
 }
 

@@ -10,10 +10,10 @@ use super::{Clash, Lowering, Object, size_of};
 /// Chains of `allOf` and `$ref` longer than this are not followed.
 const LONGEST: usize = 64;
 
-/// The product of two unions is taken up to this many variants.
+/// The product of two unions has up to this many variants.
 const PRODUCT: usize = 36;
 
-/// Keywords that say nothing about the type.
+/// Keywords that do not affect the type.
 const ANNOTATIONS: &[&str] = &[
     "$anchor",
     "$comment",
@@ -53,7 +53,7 @@ pub(crate) struct View {
     heirs: Vec<(&'static str, HashSet<String>)>,
 }
 
-/// Whether a schema is its own view.
+/// True if a schema is its own view.
 pub(crate) fn is_flat(schema: &Object) -> bool {
     !schema.contains_key("$ref") && !schema.contains_key("allOf")
 }
@@ -66,7 +66,7 @@ pub(crate) fn is_annotation(key: &str) -> bool {
     key.starts_with("x-") || ANNOTATIONS.contains(&key)
 }
 
-/// Whether the schema only restricts a value whose type is given elsewhere.
+/// True if the schema only restricts a value whose type is given elsewhere.
 pub(crate) fn is_constraint(schema: &Value) -> bool {
     match schema {
         Value::Object(object) => object.keys().all(|key| key == "required" || is_annotation(key)),
@@ -74,7 +74,7 @@ pub(crate) fn is_constraint(schema: &Value) -> bool {
     }
 }
 
-/// Whether the schema accepts only `null`.
+/// True if the schema accepts only `null`.
 pub(crate) fn is_null(schema: &Value) -> bool {
     let Some(object) = schema.as_object() else { return false };
     match (object.get("type"), object.get("const"), object.get("enum")) {
@@ -86,7 +86,7 @@ pub(crate) fn is_null(schema: &Value) -> bool {
     }
 }
 
-/// The types that a view names or implies, without `null`, and whether `null` is allowed.
+/// The types that a view names or implies, without `null`, and true if `null` is allowed.
 pub(crate) fn types_of(view: &Object) -> (Vec<String>, bool) {
     let mut types = type_list(view.get("type"));
     let mut nullable = view.get("nullable") == Some(&Value::Bool(true));
@@ -101,7 +101,7 @@ pub(crate) fn types_of(view: &Object) -> (Vec<String>, bool) {
             types.push("array".to_owned());
         }
     }
-    // `number` takes integers too.
+    // `number` includes integers.
     if types.iter().any(|kind| kind == "number") {
         types.retain(|kind| kind != "integer");
     }
@@ -132,7 +132,7 @@ pub(crate) fn only(view: &Object, kind: &str) -> Object {
 }
 
 impl Lowering<'_> {
-    /// The reference that a schema is nothing but, and whether the schema adds `null`.
+    /// The only reference of a schema without other content, and true if the schema adds `null`.
     pub(crate) fn sole_reference(&self, schema: &Object) -> Option<(String, bool)> {
         let mut schema = schema;
         let mut nullable = false;
@@ -192,7 +192,7 @@ impl Lowering<'_> {
         own.shift_remove("$ref");
         own.shift_remove("allOf");
         for (key, value) in &own {
-            // What a schema says about itself goes before what its parts say of themselves.
+            // A schema's own description goes before those of its parts.
             if is_annotation(key) {
                 merged.insert(key.clone(), value.clone());
             }
@@ -202,12 +202,12 @@ impl Lowering<'_> {
         Ok(merged)
     }
 
-    /// What a reference adds to the schema that it is merged into.
+    /// The keywords that a reference adds to the schema that it is merged into.
     fn referred(&mut self, reference: &str, depth: usize) -> Result<Object, Clash> {
         let name =
             self.source.name(reference).ok_or_else(|| Clash(format!("`{reference}` refers to no definition")))?;
         let known = self.known(name, depth)?;
-        // A base that lists its heirs is not a union where an heir takes it as its base.
+        // A base that lists its heirs is not treated as a union when an heir uses it as its base.
         let lists = |heirs: &HashSet<String>| self.open.iter().any(|open| heirs.contains(open));
         let bases: Vec<&str> = known.heirs.iter().filter(|(_, heirs)| lists(heirs)).map(|(key, _)| *key).collect();
         if bases.is_empty() && !self.spend(known.size) {
@@ -251,7 +251,7 @@ impl Lowering<'_> {
         Ok(view)
     }
 
-    /// The view of any schema; none if it has none.
+    /// The view of any schema; `None` if it has none.
     pub(crate) fn view_of_schema(&mut self, schema: &Value) -> Option<Rc<Object>> {
         let object = schema.as_object()?;
         if let (Some(Value::String(reference)), true) =
@@ -276,7 +276,7 @@ fn is_empty(schema: &Value) -> bool {
     }
 }
 
-/// Puts what two views demand into one.
+/// Combines the constraints of two views.
 fn merge(into: &mut Object, from: Object) -> Result<(), Clash> {
     for (key, theirs) in from {
         let Some(ours) = into.get_mut(&key) else {
@@ -301,7 +301,7 @@ fn merge(into: &mut Object, from: Object) -> Result<(), Clash> {
             }
             "items" => *ours = both(ours.take(), theirs),
             "oneOf" | "anyOf" => *ours = product(ours, &theirs)?,
-            // Limits, patterns and formats: the type is the same with either.
+            // Limits, patterns and formats do not change the type.
             _ => {}
         }
     }
@@ -309,7 +309,7 @@ fn merge(into: &mut Object, from: Object) -> Result<(), Clash> {
 }
 
 fn both(mut ours: Value, theirs: Value) -> Value {
-    // What was put together before takes one more, so that many parts are a long list and not a deep one.
+    // An earlier combination gets one more part, so that many parts are a long list and not a deep one.
     if let Some(object) = ours.as_object_mut().filter(|object| object.len() == 1)
         && let Some(Value::Array(parts)) = object.get_mut("allOf")
     {

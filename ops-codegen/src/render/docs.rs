@@ -1,13 +1,14 @@
-//! Descriptions of the document as documentation: Markdown that keeps lists, code and links, and can do nothing else.
+//! Descriptions of the document as documentation: Markdown that keeps only lists, code and links.
 //!
-//! No text becomes HTML, a link to an item, a doctest or an end of the comment, and none trips a lint.
+//! No text becomes HTML, a link to an item, a doctest or an end of the comment, and none triggers a lint.
 
 use serde_json::Value;
 
 use super::text::{is_visible, visible};
 use crate::types::{Constant, Default, Field, Item, Variant};
+use ops_runtime::spec::pointer;
 
-/// Longer lines are wrapped where that changes nothing.
+/// Longer lines are wrapped, if that does not change their meaning.
 const WIDTH: usize = 112;
 
 /// Documentation of more lines is cut.
@@ -44,7 +45,7 @@ pub(super) fn of_constant(constant: &Constant) -> String {
     text_or(constant.docs.as_deref(), &format!("The value {}.", code(&value)))
 }
 
-/// What to say of a property that can have one value only.
+/// The text for a property with a single possible value.
 pub(super) fn constant(name: &str, value: &serde_json::Value) -> String {
     let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     format!("Its {} is always {}.", code(name), code(&value))
@@ -54,25 +55,25 @@ pub(super) fn of_variant(variant: &Variant) -> String {
     text_or(variant.docs.as_deref(), &format!("The variant `{}`.", variant.ident))
 }
 
-/// A line of our own words.
+/// A line of the generator's own text.
 pub(super) fn line(text: &str) -> String {
     comment(text)
 }
 
-/// Our own words, wrapped.
+/// The generator's own text, wrapped.
 pub(super) fn text_of(text: &str) -> String {
     let mut lines = Vec::new();
     wrap(text, 0, 0, &mut lines);
     lines.iter().map(|line| comment(line)).collect()
 }
 
-/// The text of the document, or our own words if it has none.
+/// The text of the document, or the generator's own text if it has none.
 pub(super) fn text_or(text: Option<&str>, fallback: &str) -> String {
     let lines = text.map(markdown).unwrap_or_default();
     if lines.is_empty() { comment(fallback) } else { lines.iter().map(|line| comment(line)).collect() }
 }
 
-/// One line of documentation. What ends a line would end the comment, and is none of the text by now.
+/// One line of documentation. Characters that end a line would end the comment; they are removed before.
 fn comment(line: &str) -> String {
     let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if line.is_empty() { "///\n".to_owned() } else { format!("/// {line}\n") }
@@ -90,7 +91,7 @@ pub(super) fn code(text: &str) -> String {
     if shown.is_empty() { "of no name".to_owned() } else { format!("`{shown}`") }
 }
 
-/// A JSON value as inline code, shortened; nothing in it ends the code or hides in it.
+/// A JSON value as inline code, shortened; nothing in it can end the code or hide in it.
 fn json_code(value: &Value) -> String {
     let text = visible(&value.to_string());
     let mut shown: String = text.chars().take(80).collect();
@@ -109,11 +110,11 @@ fn subject_of(subject: &str) -> String {
     }
 }
 
-/// What a hoisted type is, from its place in the document.
+/// A description of a hoisted type, from its place in the document.
 fn subject(pointer: &str) -> String {
-    let mut keys = pointer.rsplit('/').map(|key| key.replace("~1", "/").replace("~0", "~"));
+    let mut keys = pointer.rsplit('/').map(|key| pointer::unescaped(key));
     let (last, before) = (keys.next().unwrap_or_default(), keys.next().unwrap_or_default());
-    match (before.as_str(), last.as_str()) {
+    match (&*before, &*last) {
         ("properties", name) => format!("The property {}.", code(name)),
         (id, "input") => format!("The input of {}.", code(id)),
         (id, "output") => format!("The output of {}.", code(id)),
@@ -162,7 +163,7 @@ fn markdown(text: &str) -> Vec<String> {
     }
     if lines.len() > LONGEST {
         lines.truncate(LONGEST);
-        // The fence that is open at the cut, if any, is still to be closed.
+        // If a fence is open at the cut, it must be closed.
         fence = lines.iter().fold(None, |open: Option<String>, line| match open {
             Some(open) => (!(line.starts_with(&open) && line.chars().all(|c| open.starts_with(c)))).then_some(open),
             None => line.strip_suffix("text").map(str::to_owned).filter(|line| fence_of(line).is_some()),
@@ -178,7 +179,7 @@ fn markdown(text: &str) -> Vec<String> {
     lines
 }
 
-/// The line with every character that cannot be seen replaced by its code point.
+/// The line with every invisible character replaced by its code point.
 fn shown(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for c in line.chars() {
@@ -221,7 +222,7 @@ fn wrap(line: &str, first: usize, rest: usize, lines: &mut Vec<String>) {
     let mut start = true;
     for word in line.split(' ').filter(|word| !word.is_empty()) {
         let length = word.chars().count();
-        // At the start of a line some signs mean something.
+        // At the start of a line some signs have a meaning.
         let plain = word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '(' | '"' | '\'' | '`'));
         if !start && !fixed && plain && width + 1 + length > WIDTH {
             lines.push(std::mem::replace(&mut current, " ".repeat(rest)));
@@ -239,7 +240,7 @@ fn wrap(line: &str, first: usize, rest: usize, lines: &mut Vec<String>) {
     lines.push(current);
 }
 
-/// One line of text: code and web links stay, everything else that means something to rustdoc is escaped.
+/// One line of text: code and web links stay, other special characters of rustdoc are escaped.
 fn inline(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;

@@ -1,8 +1,8 @@
-//! Lists in lines of a bounded width, for what is too regular to be given to a formatter.
+//! Lists in lines of a bounded width, for code that is too regular to need a formatter.
 
 const WIDTH: usize = 120;
 
-/// The inside of brackets: on the line of the brackets if it is short, else on lines of its own.
+/// The content of brackets: on one line with the brackets if it is short, else on lines of its own.
 pub(super) fn inside(items: Vec<String>, indent: &str) -> String {
     let joined = items.join(", ");
     if indent.len() + joined.len() < WIDTH - 60 {

@@ -1,4 +1,4 @@
-//! Operations: the struct that stands for one, its spec, and the lists of the module.
+//! Operations: the struct of each, its spec, and the lists of the module.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl Renderer<'_> {
         self.roots();
     }
 
-    /// Names everything once, because whoever includes the module need not use all of it.
+    /// Uses every name once, because the code that includes the module need not use all of them.
     fn roots(&mut self) {
         let errors =
             self.module.operations.iter().flat_map(|operation| &operation.errors).filter_map(|type_| match type_ {
@@ -62,7 +62,7 @@ impl Renderer<'_> {
         self.push(&format!("static {constant}: ops::OperationSpec = {expression};"));
     }
 
-    /// The declared errors whose details have a type of their own, as documentation.
+    /// The declared errors whose details have their own type, as documentation.
     fn errors(&self, operation: &Operation) -> String {
         let errors = operation.spec.errors.iter().zip(&operation.errors).filter_map(|(error, type_)| match type_ {
             Type::Named(id) => Some(format!("{} ([`{}`])", docs::code(&error.code), self.name(*id))),
@@ -88,10 +88,10 @@ impl Renderer<'_> {
     }
 }
 
-/// Lines of lists that need not be one item long; the schemas beside them are longer.
+/// Lines of lists that need not have one item each; the schemas beside them are longer.
 const WIDTH: usize = 160;
 
-/// How the steps of a binding are indented.
+/// The indentation of a binding's steps.
 const STEP: &str = "        ";
 
 fn documentation(spec: &OperationSpec) -> String {

@@ -1,4 +1,4 @@
-//! Records: the struct, its table and what it is by default.
+//! Records: the struct, its table and its default value.
 
 use super::layout::inside;
 use super::text::string;
@@ -92,7 +92,7 @@ impl Renderer<'_> {
         format!("{slot}<{}>", self.inner_type(&field.type_))
     }
 
-    /// The field of the new record, from what was read.
+    /// The field of the new record, from its slot.
     fn init(&self, field: &Field) -> String {
         let ident = &field.ident;
         match &field.default {
@@ -148,7 +148,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Whether the value is there at no cost, so that it need not be made on demand.
+/// True if the value costs nothing, so that it need not be made on demand.
 fn is_plain(literal: &Literal) -> bool {
     match literal {
         Literal::Bool(_) | Literal::Number(_) | Literal::Variant(..) => true,
@@ -158,7 +158,7 @@ fn is_plain(literal: &Literal) -> bool {
     }
 }
 
-/// Whether the type demands the property when it is read.
+/// True if reading the type requires the property.
 fn demanded(field: &Field) -> bool {
     field.required && !matches!(field.default, Default::Fits(_))
 }
@@ -173,7 +173,7 @@ fn construct(inits: Vec<String>, indent: &str) -> String {
     }
 }
 
-/// A tuple, in tuples if it is wide.
+/// A tuple, nested if it is wide.
 fn tuple(mut items: Vec<String>, indent: &str) -> String {
     while items.len() > WIDEST {
         items = items.chunks(WIDEST).map(|chunk| tuple(chunk.to_vec(), &format!("{indent}    "))).collect();
@@ -184,7 +184,7 @@ fn tuple(mut items: Vec<String>, indent: &str) -> String {
     }
 }
 
-/// The one value of a property.
+/// The single value of a property.
 fn constant(value: &serde_json::Value) -> String {
     let literal = scalar(value);
     match value {

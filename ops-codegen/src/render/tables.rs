@@ -1,4 +1,4 @@
-//! Lists that many operations have in common, printed once: security, the variables of servers.
+//! Lists that many operations share, printed once: security, the variables of servers.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ struct Table {
 }
 
 impl Tables {
-    /// The path of a list of these items, which is printed among the impls: there are no names of the document.
+    /// The path of a list of these items, which is printed among the impls, without names of the document.
     pub(super) fn share(&mut self, name: &str, type_: &'static str, items: impl Iterator<Item = String>) -> String {
         let items: Vec<String> = items.collect();
         if let Some(table) = self.known.get(&(type_, items.clone())).and_then(|at| self.lists.get(*at)) {

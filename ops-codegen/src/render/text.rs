@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// A string literal. What cannot be seen, such as a mark that changes the direction of text, is escaped.
+/// A string literal. Invisible characters, such as a mark that changes the direction of text, are escaped.
 pub(crate) fn string(text: &str) -> String {
     format!("{text:?}")
 }
 
-/// JSON as a raw string literal, with as many `#` as it takes.
+/// JSON as a raw string literal, with as many `#` as needed.
 pub(crate) fn json(value: &Value) -> String {
     let text = visible(&value.to_string());
     let mut hashes = String::new();
@@ -20,7 +20,7 @@ pub(crate) fn json(value: &Value) -> String {
     if hashes.is_empty() { format!("\"{text}\"") } else { format!("r{hashes}\"{text}\"{hashes}") }
 }
 
-/// The JSON text with every character that cannot be seen written as `\uXXXX`; such characters only occur in strings.
+/// The JSON text with every invisible character written as `\uXXXX`; such characters only occur in strings.
 pub(super) fn visible(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -36,7 +36,7 @@ pub(super) fn visible(json: &str) -> String {
     text
 }
 
-/// Whether a character shows as itself: no control, no mark of direction, nothing without width.
+/// True if a character is visible: no control, no mark of direction, nothing without width.
 pub(crate) fn is_visible(c: char) -> bool {
     let mut escaped = c.escape_debug();
     escaped.next() == Some(c) && escaped.next().is_none() || matches!(c, '"' | '\'' | '\\')

@@ -78,7 +78,7 @@ impl Renderer<'_> {
     }
 }
 
-/// The lints of clippy that names and sizes of the document would trip.
+/// The lints of clippy that names and sizes from the document would trigger.
 fn allowed(name: &str, variants: &[&str], union: bool) -> String {
     let mut lints = Vec::new();
     let repeats = |variant: &&str| variant.starts_with(name) || variant.ends_with(name);

@@ -23,6 +23,7 @@ pub(super) use workers::Workers;
 
 use super::Frame;
 use super::directory::gone;
+use crate::model::random;
 use crate::{BoxFuture, CallError};
 
 /// How often workers name requests that they have just started.
@@ -46,9 +47,7 @@ impl Default for Pace {
 
 /// An id that nobody else has, for a worker or a caller; fit for subjects and keys.
 pub(super) fn unique_id() -> Arc<str> {
-    use std::hash::{BuildHasher, RandomState};
-
-    format!("{:016x}", RandomState::new().hash_one(std::process::id())).into()
+    format!("{:016x}", random::number()).into()
 }
 
 /// Waits until there is a connection, as long as the patience lasts.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::CallRequest;
@@ -55,6 +56,10 @@ pub(super) struct Budget {
     running: AtomicUsize,
     watched: Mutex<Watched>,
     pace: Arc<Pace>,
+    /// Tells workers that wait for room that there may be some.
+    freed: Notify,
+    /// How many of them wait.
+    waiting: AtomicUsize,
 }
 
 /// The peers that can be disconnected.
@@ -82,8 +87,9 @@ pub(super) enum Spent {
 impl Budget {
     pub(super) fn new(limits: Limits) -> Arc<Self> {
         let watched = Mutex::new(Watched { looked: Instant::now(), peers: Vec::new() });
-        let [used, kept, running] = [0; 3].map(AtomicUsize::new);
-        Arc::new(Self { limits, used, kept, running, watched, pace: Pace::new() })
+        let [used, kept, running, waiting] = [0; 4].map(AtomicUsize::new);
+        let (pace, freed) = (Pace::new(), Notify::new());
+        Arc::new(Self { limits, used, kept, running, watched, pace, freed, waiting })
     }
 
     pub(super) fn limits(&self) -> Limits {
@@ -93,6 +99,31 @@ impl Budget {
     /// Whether half of the budget is spent, so that requests had better wait where they are.
     pub(super) fn is_spent(&self) -> bool {
         self.used.load(Ordering::Relaxed) >= self.limits.all / 2
+    }
+
+    /// Says that a request has ended.
+    pub(super) fn request_ended(&self) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.freed.notify_waiters();
+        }
+    }
+
+    /// Waits until a request has ended, unless there is room already; can be dropped.
+    pub(super) async fn until_freed(&self, has_room: impl Fn() -> bool) {
+        struct Waiting<'b>(&'b AtomicUsize);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let _waiting = Waiting(&self.waiting);
+        let mut freed = std::pin::pin!(self.freed.notified());
+        // Known to those that end from here on, so that none of them is missed.
+        freed.as_mut().enable();
+        if !has_room() {
+            freed.await;
+        }
     }
 
     /// A share for a peer.

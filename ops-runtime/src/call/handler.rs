@@ -344,6 +344,7 @@ impl Peer {
         if idle && entry.is_some() {
             self.idle.notify_waiters();
         }
+        self.handler.budget.request_ended();
         entry
     }
 
@@ -365,6 +366,7 @@ impl Peer {
             let _ = self.send(CallEvent::Aborted { request_id });
         }
         self.idle.notify_waiters();
+        self.handler.budget.request_ended();
     }
 
     pub(super) fn send(&self, event: CallEvent) -> Result<(), Unsent> {

@@ -19,11 +19,11 @@ use crate::documents::source::{FileSource, Source};
 use crate::documents::tools;
 use crate::{Api, Definitions, Diagnostic, OperationSpec, Severity};
 
-/// How many folders deep documents are looked for, and how many files are looked at.
+/// How many folders deep documents are looked for, and how many files are visited.
 const MAX_DEPTH: usize = 32;
 const MAX_FILES: usize = 20_000;
 
-/// What a directory of documents holds.
+/// The documents of a directory.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Directory {
@@ -37,13 +37,13 @@ pub struct Directory {
 
 /// Reads all documents of a directory and the directories in it: OpenAPI documents, and the JSON of operations.
 ///
-/// A file is taken for what it holds, if it is called `.json`, `.yaml` or `.yml`: an OpenAPI document, an
-/// [`OperationSpec`], or a list of these; with the feature `mcp-schema` also the list of an MCP server's tools. What is none of them is skipped, and named in a diagnostic unless a document
-/// refers to it. References are followed within the directory.
+/// Files called `.json`, `.yaml` or `.yml` are read by their content: an OpenAPI document, an [`OperationSpec`], or a
+/// list of these; with the feature `mcp-schema` also the list of an MCP server's tools. Other files are skipped, and
+/// named in a diagnostic unless a document refers to them. References are followed within the directory.
 ///
 /// The namespace of a document is its path below the directory without the ending, with `_` between the parts:
-/// `v1/pets.json` is `v1_pets`. Of documents that would have the same, see [`dir_namespaces`]; a diagnostic names them.
-/// `options.namespace` is not used. Operations of their own keep their namespaces.
+/// `v1/pets.json` is `v1_pets`. [`dir_namespaces`] tells documents apart that would have the same; a diagnostic names
+/// them. `options.namespace` is not used. Operations that are files of their own keep their namespaces.
 ///
 /// # Errors
 /// If there is no such directory.
@@ -69,7 +69,7 @@ pub fn load_dir(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Directo
 /// Finds the files.
 struct Walk {
     root: PathBuf,
-    /// The folders that were entered, by their real paths: a link may lead back.
+    /// The folders that were entered, by their real paths: a link may lead back to one.
     entered: BTreeSet<PathBuf>,
     files: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
@@ -99,7 +99,7 @@ impl Walk {
             Err(error) => return self.warn(folder, format!("cannot be read: {error}")),
         };
         let mut entries: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-        // The order of a file system is no order.
+        // File systems list entries in any order.
         entries.sort();
         for path in entries {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -142,7 +142,7 @@ fn is_document(path: &Path) -> bool {
 struct Loader {
     source: FileSource,
     options: ReadOptions,
-    /// The namespaces of the files, as they are if the files are documents.
+    /// The namespaces that the files have if they are documents.
     namespaces: BTreeMap<PathBuf, FileNamespace>,
     taken: Names,
     ids: BTreeSet<String>,
@@ -203,14 +203,14 @@ impl Loader {
         self.take(namespace, location, read);
     }
 
-    /// The namespace of a document; numbered if not even whole names tell documents apart.
+    /// The namespace of a document; numbered if even whole file names are the same.
     fn namespace(&mut self, file: &Path, location: &str) -> String {
         let Some(place) = self.namespaces.get(file) else { return String::new() };
         let (mut namespace, mut told) = (place.name.clone(), place.diagnostic(location));
         if !self.taken.take(&namespace.to_lowercase()) {
             namespace = self.taken.allot(&namespace.to_lowercase());
         }
-        // Here each is read all the same, so it is no error.
+        // No error here, because every document is read anyway.
         if let Some(told) = told.as_mut().filter(|told| told.severity == Severity::Error) {
             told.severity = Severity::Warning;
             told.help = Some(format!("this one has the namespace `{namespace}`"));
@@ -219,7 +219,7 @@ impl Loader {
         namespace
     }
 
-    /// Takes what was read of a file.
+    /// Adds what was read from a file.
     fn take(&mut self, namespace: String, location: &str, read: Result<(Api, Vec<Diagnostic>), Diagnostic>) {
         match read {
             Ok((api, diagnostics)) => {
@@ -233,7 +233,7 @@ impl Loader {
                 self.ids.extend(new.iter().map(|operation| operation.id.clone().into_owned()));
                 let api = Api::new(api.definitions, new);
                 match self.directory.apis.iter_mut().find(|(name, _)| *name == namespace) {
-                    // Operations of their own came first; they need no definitions of others.
+                    // Operations that are files of their own came first; they need no definitions of others.
                     Some((_, known)) => {
                         known.definitions = api.definitions;
                         known.operations.extend(api.operations);
@@ -266,7 +266,7 @@ impl Loader {
 
     fn finish(mut self) -> Directory {
         let mut read = self.source.files();
-        // Everything is read once to see what it is; what a document refers to was read for that.
+        // Every file is read to see what it holds; those that a document refers to need no note.
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let referred: BTreeSet<PathBuf> = self.source.referred().iter().map(real).collect();
         for file in self.others.iter().filter(|file| !referred.contains(&real(file))) {
@@ -280,7 +280,7 @@ impl Loader {
     }
 }
 
-/// What is said of a file that nothing could be made of.
+/// The diagnostic for a file that was skipped.
 fn skipped(diagnostic: Diagnostic, location: &str) -> Diagnostic {
     let help = match &diagnostic.help {
         Some(help) => format!("it was skipped: {help}"),
@@ -289,7 +289,7 @@ fn skipped(diagnostic: Diagnostic, location: &str) -> Diagnostic {
     diagnostic.with_document(location).with_help(help)
 }
 
-/// The operations that a value holds, if that is what it holds.
+/// The operations in a value; `None` if it holds none.
 fn operations(value: &Value) -> Option<Vec<&Value>> {
     let is_spec = |value: &Value| value.get("inputSchema").is_some() && value.get("namespace").is_some();
     match value {
@@ -299,7 +299,7 @@ fn operations(value: &Value) -> Option<Vec<&Value>> {
     }
 }
 
-/// Whether a value is a document with a namespace of its own.
+/// True if a value is a document with a namespace of its own.
 fn is_api(value: &Value) -> bool {
     #[cfg(feature = "mcp-schema")]
     if tools::is_tool_list(value) {
@@ -308,7 +308,7 @@ fn is_api(value: &Value) -> bool {
     value.get("openapi").is_some() || value.get("swagger").is_some()
 }
 
-/// The namespaces of the files of a directory, as they are if the files are documents.
+/// The namespaces that the files of a directory have if they are documents.
 fn namespaces(folder: &Path, files: &[PathBuf], options: &ReadOptions) -> BTreeMap<PathBuf, FileNamespace> {
     let is_document = |at: usize| {
         let size = |file: &PathBuf| file.metadata().is_ok_and(|data| data.len() <= options.max_bytes as u64);

@@ -22,28 +22,28 @@
 //! assert!(diagnostics.is_empty());
 //! ```
 //!
-//! What cannot be read costs itself alone and is named in a diagnostic: no document fails because of one schema or
-//! one operation. Schemas keep their names and refer to each other as `#/$defs/Name`, in JSON Schema 2020-12.
+//! Only the schema or operation that cannot be read is left out, and a diagnostic names it: the rest of the document is
+//! read. Schemas keep their names and refer to each other as `#/$defs/Name`, in JSON Schema 2020-12.
 //!
 //! OpenAPI 3.0, 3.1 and 3.2 are read, and Swagger 2.0; JSON and YAML; documents spread over several files, with
 //! references to any part of them.
 //!
 //! The input of an operation is an object with a property for each parameter, under the parameter's name, and one for
-//! the request body, `body`. Of two parameters with one name the later is `{name}_{location}`; beside a parameter
-//! called `body`, the request body is `request_body`. Where an endpoint takes several content types, the optional
-//! property `contentType` says which; if their schemas differ, the body is a `oneOf` of them. Bytes are
+//! the request body, `body`. If two parameters have one name, the later is `{name}_{location}`; beside a parameter
+//! called `body`, the request body is `request_body`. If an endpoint takes several content types, the optional property
+//! `contentType` selects one; if their schemas differ, the body is a `oneOf` of them. Bytes are
 //! `{"type":"string","format":"binary"}`, base64 is `{"type":"string","format":"byte"}`.
 //!
-//! Where a boolean such as `stream` in the body or the query chooses between one result and a stream, the operations set
+//! If a boolean such as `stream` in the body or the query chooses between one result and a stream, the operations set
 //! it themselves: `x_stream` sends `true`, and `x` sends `false` only if the document's default is `true` or the
-//! property is required. It is in neither input. A definition that has the property keeps its name and loses it, unless
-//! something else refers to the definition too; then the inputs refer to `{Name}_without_stream`.
+//! property is required. Neither input has it. A definition with the property keeps its name and loses the property. If
+//! something else refers to the definition too, the inputs refer to `{Name}_without_stream` instead.
 //!
-//! Successes that differ make a `oneOf`, each under the name of its status (`Ok`, `Created`, ...) as its title. Events
-//! (`text/event-stream`) and lines of JSON (`application/jsonl` and its kin) make subscriptions: `x_stream` where the
-//! endpoint also gives one result. A schema with a discriminator that others name in `allOf` is a union of these; what
-//! it says itself is the definition `{Name}_base`. `readOnly` and `writeOnly` stay in the schemas, with what is required
-//! as it stands: who reads them for one direction takes off what only the other side gives.
+//! Different successes make a `oneOf`, each titled by the name of its status (`Ok`, `Created`, ...). Events
+//! (`text/event-stream`) and lines of JSON (`application/jsonl` and its kin) make subscriptions: `x_stream` if the
+//! endpoint also gives one result. A schema with a discriminator that others name in `allOf` is a union of these; its
+//! own content is the definition `{Name}_base`. `readOnly` and `writeOnly` stay in the schemas, and so does `required`:
+//! code that reads them for one direction must drop the properties that only the other side sends.
 
 // An error ends the reading of a document, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
@@ -94,7 +94,7 @@ use crate::{Api, Definitions, Diagnostic};
 pub struct ReadOptions {
     /// The namespace of the operations; by default the name of the document's file, or its title.
     pub namespace: Option<String>,
-    /// How many documents are asked for to read one description, those included that cannot be read; 2000 by default.
+    /// How many documents are requested for one description, unreadable ones included; 2000 by default.
     pub max_documents: usize,
     /// How many bytes all documents of one description may have together; 512 MB by default.
     pub max_bytes: usize,
@@ -112,7 +112,7 @@ impl ReadOptions {
         Self::default()
     }
 
-    /// Sets the namespace of the operations. What cannot stand in a namespace becomes `_`.
+    /// Sets the namespace of the operations. Characters that a namespace cannot have become `_`.
     #[must_use]
     pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
@@ -146,7 +146,7 @@ pub fn load(location: &str, source: &dyn Source, options: &ReadOptions) -> Resul
 
 /// The value of a JSON or YAML text, told apart by content, as [`read`] takes it.
 ///
-/// It holds no value nested deeper than 512 levels, and of several values with one key the last.
+/// It holds no value nested deeper than 512 levels. If a key occurs more than once, its last value counts.
 ///
 /// # Errors
 /// If the text is neither.
@@ -155,7 +155,7 @@ pub fn parse(text: &str) -> Result<Value, Diagnostic> {
     text::parse(text, &mut Vec::new()).map(|(value, _)| value)
 }
 
-/// Finds where in a text the values at JSON pointers stand: line and column, from 1.
+/// Finds the line and the column, from 1, of the values at JSON pointers in a text.
 ///
 /// ```
 /// let text = "paths:\n  /pets:\n    get: {}\n";
@@ -169,7 +169,7 @@ pub fn locate(text: &str, pointers: &[&str]) -> Vec<Option<(usize, usize)>> {
     pointers.iter().map(|pointer| found.get(*pointer).copied()).collect()
 }
 
-/// Reads a document that is a JSON value already. References to other documents lead nowhere.
+/// Reads a document that is a JSON value already. References to other documents are not followed.
 ///
 /// # Errors
 /// If the value is not an OpenAPI document.

@@ -1,6 +1,6 @@
-//! Where documents come from: one small trait that all reading goes through.
+//! Where documents come from: one small trait for all reading.
 //!
-//! A document may refer to others, so a source also says what a reference means and whether it may be followed.
+//! A document may refer to others, so a source also resolves references and decides which are followed.
 //! Documents held in memory are a source too:
 //!
 //! ```
@@ -43,7 +43,7 @@ pub trait Source {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceError {
-    /// What went wrong, and what to do where that is known.
+    /// What went wrong and, if known, what to do.
     pub message: String,
 }
 
@@ -71,13 +71,13 @@ impl Source for BTreeMap<String, String> {
 
 /// Documents in files.
 ///
-/// References are followed within the folder of the document that the user asked for, and nowhere else unless
-/// [`FileSource::within`] names a wider one. It remembers what it read, so that a build script can print one
-/// `rerun-if-changed` line for each file.
+/// References are followed within the folder of the document that the user asked for, or within the folder of
+/// [`FileSource::within`]. It remembers the files that it read, so that a build script can print one `rerun-if-changed`
+/// line for each file.
 #[derive(Debug, Default)]
 pub struct FileSource {
     within: Option<PathBuf>,
-    // A lock and not a cell, so that a source can be shared with whatever loads documents in the background.
+    // A lock and not a cell, so that a source can be shared with a background thread.
     files: Mutex<Vec<PathBuf>>,
     referred: Mutex<Vec<PathBuf>>,
 }
@@ -88,7 +88,7 @@ impl FileSource {
         Self::default()
     }
 
-    /// Follows references within this folder instead, wherever in it the document lies.
+    /// Follows references within this folder instead, which the document may lie in at any depth.
     #[must_use]
     pub fn within(mut self, folder: impl Into<PathBuf>) -> Self {
         self.within = Some(folder.into());
@@ -123,7 +123,7 @@ impl FileSource {
         let real = |path: &Path| path.canonicalize().map_err(|error| unreadable(path, &error));
         let file = real(Path::new(location))?;
         if file.starts_with(real(&folder)?) {
-            // Of a device or a pipe there may be no end.
+            // A device or a pipe may never end.
             let is_file = file.is_file();
             return if is_file { Ok(()) } else { Err(SourceError::new(format!("`{location}` is not a file"))) };
         }
@@ -150,7 +150,7 @@ impl Source for FileSource {
     }
 
     fn resolve(&self, base: &str, reference: &str) -> String {
-        // References have slashes everywhere; paths have them everywhere but on Windows.
+        // References always have slashes; paths have them except on Windows.
         if cfg!(windows) { join(&base.replace('\\', "/"), reference) } else { join(base, reference) }
     }
 }
@@ -159,19 +159,19 @@ fn unreadable(path: &Path, error: &std::io::Error) -> SourceError {
     SourceError::new(format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Whether a location is a URL rather than a path (`C:\` has a scheme of one letter).
+/// True if a location is a URL rather than a path (`C:\` has a scheme of one letter).
 pub(crate) fn has_scheme(location: &str) -> bool {
     location.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     })
 }
 
-/// A relative reference against the location of the document that it stands in; both may be paths or URLs.
+/// A relative reference resolved against the location of its document; both may be paths or URLs.
 pub(crate) fn join(base: &str, reference: &str) -> String {
     if has_scheme(reference) {
         return reference.to_owned();
     }
-    // What no reference can climb above: nothing of a path, scheme and host of a URL.
+    // The prefix that no reference can climb above: empty for a path, scheme and host for a URL.
     let top = match base.find("://") {
         Some(at) if has_scheme(base) => {
             base.get(at + 3..).and_then(|rest| rest.find('/')).map_or(base.len(), |n| at + 3 + n)

@@ -1,4 +1,4 @@
-//! Reading lists of MCP tools: as operations, as snapshots that are committed, and what changed between two.
+//! Reading lists of MCP tools: as operations, as snapshots to commit, and the changes between two lists.
 
 // An error ends the reading of a list, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
@@ -13,7 +13,7 @@ pub use self::list::is_tool_list;
 pub use self::read::{load, read};
 pub use self::snapshot::Snapshot;
 
-/// Marks the schema of an object that only stands for its property `result` (`FastMCP`).
+/// Marks the schema of an object that only wraps its property `result` (`FastMCP`).
 pub(crate) const WRAPPED: &str = "x-fastmcp-wrap-result";
 
 /// How a list of tools is read.
@@ -30,7 +30,7 @@ impl ReadOptions {
         Self::default()
     }
 
-    /// Sets the namespace of the operations. What cannot stand in a namespace becomes `_`.
+    /// Sets the namespace of the operations. Characters that a namespace cannot have become `_`.
     #[must_use]
     pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 pub use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
+use crate::pointer;
 use crate::{Definition, Definitions};
 
 /// The name of a definition in schemas that mix those of several APIs.
@@ -65,9 +66,9 @@ fn renamed(definitions: &Definitions, namespace: &str, name: &str, names: &mut V
 
 fn rename(object: &mut Map<String, Value>, namespace: &str, names: &mut Vec<String>) {
     if let Some(Value::String(reference)) = object.get_mut("$ref")
-        && let Some(name) = reference.strip_prefix("#/$defs/")
+        && let Some(name) = reference.strip_prefix(pointer::DEFINITIONS)
     {
-        names.push(name.replace("~1", "/").replace("~0", "~"));
+        names.push(pointer::unescaped(name).into_owned());
         *reference = format!("#/$defs/{namespace}.{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Credentials, which never show.
+//! Credentials, which `Debug` never shows.
 
 mod oauth;
 mod plan;
@@ -18,7 +18,7 @@ use crate::CallError;
 pub use oauth::{ClientCredentials, TokenRequest, TokenSource};
 pub(super) use plan::{Applied, Credentials, Plan};
 
-/// Text that must not be seen: its `Debug` tells nothing.
+/// Secret text, which `Debug` never shows.
 ///
 /// ```
 /// use ops_runtime::http::Secret;
@@ -60,10 +60,10 @@ impl From<&str> for Secret {
 
 /// How a client proves who it is.
 ///
-/// Where the document says how an operation wants its callers to authenticate, credentials go where it says: a key into
-/// the header, the query or the cookie of that name, a token into `Authorization`. Without a word of the document they go
-/// where they say themselves. They are sent to the base URL, or without one to the servers that the document names; a
-/// redirect to another scheme, host or port drops them, wherever in the request they are.
+/// If the document says how an operation authenticates, credentials go where it says: a key into the header, query or
+/// cookie of that name, a token into `Authorization`. Otherwise they go where their own kind says. They are sent to the
+/// base URL or, without one, to the servers that the document names. A redirect to another scheme, host or port drops
+/// them from all parts of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Auth {
@@ -85,9 +85,9 @@ pub enum Auth {
         /// The key.
         key: Secret,
     },
-    /// `Authorization: Bearer` with a token that an OAuth 2 server gives for the client's own credentials.
+    /// `Authorization: Bearer` with a token that an OAuth 2 server issues for the client's own credentials.
     ClientCredentials(ClientCredentials),
-    /// `Authorization: Bearer` with a token that a function of yours gives.
+    /// `Authorization: Bearer` with a token from a function of yours.
     Token(TokenSource),
 }
 
@@ -112,7 +112,7 @@ impl Auth {
         Self::ClientCredentials(ClientCredentials::new(id, secret))
     }
 
-    /// Tokens that a function gives, which is asked before every request.
+    /// Tokens from a function that is called before every request.
     ///
     /// ```
     /// use ops_runtime::http::{Auth, Secret, TokenRequest};
@@ -148,7 +148,7 @@ impl Auth {
         self
     }
 
-    /// The header that carries the credentials, marked as sensitive; none if they must be asked for first.
+    /// The header that carries the credentials, marked as sensitive; `None` if a token must be fetched first.
     pub(super) fn to_header(&self) -> Result<Option<(HeaderName, HeaderValue)>, CallError> {
         let (name, value) = match self {
             Self::Bearer(token) => (AUTHORIZATION, format!("Bearer {}", token.expose())),
@@ -169,7 +169,7 @@ impl Auth {
     }
 }
 
-/// A header value that does not show.
+/// A header value that is marked as sensitive.
 pub(super) fn sensitive(value: &str) -> Result<HeaderValue, CallError> {
     let mut value = HeaderValue::from_bytes(value.as_bytes())
         .map_err(|_| invalid("/auth", "the credentials hold a character that a header cannot carry"))?;

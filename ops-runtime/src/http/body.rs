@@ -77,11 +77,11 @@ impl Input<'_> {
     }
 }
 
-/// Writes the body that the input holds: in the content type that it names, or else in the first of the endpoint's that
-/// can say it.
+/// Writes the input's body in the content type that the input names, or else in the endpoint's first type that can
+/// represent it.
 ///
 /// # Errors
-/// If there is a body and no content type can say it, or if the endpoint does not take the type that the input names.
+/// If no content type can represent the body, or if the endpoint does not take the type that the input names.
 pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<Encoded>, CallError> {
     if let Some(property) = binding.content_type.as_deref()
         && let Some(chosen) = input.members.get(property).filter(|value| !value.is_null())
@@ -89,7 +89,7 @@ pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<E
         return encode_as(binding, input, property, chosen);
     }
     let mut refused = None;
-    // A body that knows its own type is best sent as what it is.
+    // A body that knows its own type is best sent with it.
     let (fitting, others): (Vec<_>, Vec<_>) = binding.bodies.iter().partition(|body| {
         let value = input.members.get(body.property.as_ref()).and_then(|value| input.body(value));
         value.and_then(Body::content_type).is_some_and(|own| covers(&body.content_type, own))
@@ -123,10 +123,10 @@ fn encode_as(
     write(body, text, &value, input)
 }
 
-/// The value of a body: what the input holds, and what the operation itself sets.
+/// The value of a body: the input's, with the properties that the operation sets.
 ///
 /// # Errors
-/// If the input holds a property that the operation sets, or if it is no object that could hold one.
+/// If the input holds a property that the operation sets, or if properties must be set on a value that is no object.
 fn value<'a>(body: &HttpBody, input: Input<'a>) -> Result<Option<Cow<'a, Value>>, CallError> {
     let property = body.property.as_ref();
     let given = input.members.get(property);
@@ -154,7 +154,7 @@ fn value<'a>(body: &HttpBody, input: Input<'a>) -> Result<Option<Cow<'a, Value>>
     Ok(Some(Cow::Owned(Value::Object(members))))
 }
 
-/// Whether a described content type, which may be a range, stands for a content type.
+/// True if a described content type, which may be a range, covers a content type.
 fn covers(described: &str, content_type: &str) -> bool {
     let (described, content_type) = (essence(described), essence(content_type));
     match described.strip_suffix("/*") {
@@ -199,7 +199,7 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
     if essence.starts_with("multipart/") {
         let (boundary, body) =
             multipart::encode(body, &essence, value, input)?.ok_or_else(|| unfit("an object or a list"))?;
-        // A document may name a boundary, which only the one who writes the body can.
+        // A boundary that a document names is ignored: the writer of the body chooses one.
         let own = |parameter: &&str| !parameter.is_empty() && !parameter.to_ascii_lowercase().starts_with("boundary=");
         let parameters = content_type.split(';').skip(1).map(str::trim).filter(own).map(|p| format!("; {p}"));
         return ready(&format!("{essence}{}; boundary={boundary}", parameters.collect::<String>()), body);

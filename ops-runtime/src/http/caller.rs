@@ -8,7 +8,7 @@ use crate::{CallError, CallOptions, Handler, Registration};
 impl HttpClient {
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
         if let Target::Type(own) = target {
-            // By its own spec, whatever else the client has under that id.
+            // Uses the operation's own spec, even if the client has another under that id.
             self.registry.admit(&own, || Ok(Registration::new(own.spec, Handler::endpoint(self.remote.clone()))))?;
         }
         Ok(match options {

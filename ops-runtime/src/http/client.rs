@@ -47,8 +47,8 @@ impl HttpClient {
     /// A client of a service.
     ///
     /// # Errors
-    /// A `VALIDATION_ERROR` that names the part of the configuration that cannot be, such as a URL that is not absolute
-    /// or a header with a line break; an `EXECUTION_ERROR` if the built-in engine cannot be set up.
+    /// A `VALIDATION_ERROR` that names the invalid part of the configuration, such as a URL that is not absolute or a
+    /// header with a line break; an `EXECUTION_ERROR` if the built-in engine cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, CallError> {
         let registry = Registry::builder().policy(config.policy()).build();
         Ok(Self { remote: Remote(Arc::new(Checked::new(config)?)), registry })
@@ -86,7 +86,7 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// The service as an endpoint: what a registration holds, without the client's own operations.
+/// The service as an endpoint, which registrations hold; it does not have the client's own operations.
 #[derive(Clone)]
 pub(super) struct Remote(Arc<Checked>);
 

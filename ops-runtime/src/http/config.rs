@@ -1,4 +1,4 @@
-//! What an HTTP client needs to know about a service.
+//! The configuration of an HTTP client.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// How long a stream may be silent.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// What an HTTP client needs to know about a service.
+/// The configuration of an HTTP client for one service.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,7 +65,7 @@ pub struct HttpConfig {
 }
 
 impl HttpConfig {
-    /// A service whose operations say where it is, without credentials.
+    /// A configuration without credentials, and without a base URL: operations say where the service is.
     pub fn new() -> Self {
         Self {
             namespace: None,
@@ -91,14 +91,14 @@ impl HttpConfig {
         }
     }
 
-    /// Names the namespace of operations that are read from a document of this service.
+    /// Sets the namespace of operations that are read from a document of this service.
     #[must_use]
     pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Sets the URL that every path is below; without it, each operation's own server is called.
+    /// Sets the URL that every path is appended to; without it, each operation's own server is called.
     ///
     /// A user and password in it are used as basic authentication. Without a base URL, the document decides where the
     /// credentials go: set one for documents that you do not trust.
@@ -115,20 +115,20 @@ impl HttpConfig {
         self
     }
 
-    /// Sets a variable of the servers that the document names; a base URL makes it needless.
+    /// Sets a variable in the URLs of the document's servers, which are not used if there is a base URL.
     ///
-    /// An operation whose server knows no such variable is called as before; one whose server does not allow the value is
-    /// refused.
+    /// An operation whose server lacks the variable is called as before. If the server does not allow the value, the
+    /// call is refused.
     #[must_use]
     pub fn with_server_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.server_variables.insert(name.into(), value.into());
         self
     }
 
-    /// Sets the credentials for every operation that asks for any that they fit, or that says nothing about it.
+    /// Sets the credentials for every operation that accepts their kind, or that says nothing about credentials.
     ///
-    /// An operation that only allows anonymous calls is called without. One that asks for something that neither these nor
-    /// those [by name](Self::with_credentials) are is sent these nonetheless, as documents are often wrong about it.
+    /// An operation that only allows anonymous calls gets none. An operation that asks for others, for which there are
+    /// none [by name](Self::with_credentials), gets these anyway: documents are often wrong about it.
     #[must_use]
     pub fn with_auth(mut self, auth: impl Into<Auth>) -> Self {
         self.auth = Some(auth.into());
@@ -137,8 +137,8 @@ impl HttpConfig {
 
     /// Sets the credentials for a security scheme, by the name that the document gives it.
     ///
-    /// An operation may name several ways to authenticate: the first for which there are all credentials is used. If there
-    /// is none, the request is sent without any, which the log says at the level `DEBUG`.
+    /// An operation may name several ways to authenticate: the first whose credentials are all set is used. If there is
+    /// none, the request is sent without credentials, and logged at the level `DEBUG`.
     ///
     /// ```
     /// use ops_runtime::http::{Auth, HttpConfig};
@@ -154,39 +154,39 @@ impl HttpConfig {
         self
     }
 
-    /// Has requests sent again that failed in a way that may pass, where it is safe: see [`Retry`]. By default none is.
+    /// Retries requests after transient failures, where it is safe: see [`Retry`]. Off by default.
     #[must_use]
     pub fn with_retries(mut self, retry: Retry) -> Self {
         self.retry = Some(retry);
         self
     }
 
-    /// Has subscriptions opened again whose connection has ended: see [`Reconnect`]. By default none is.
+    /// Reopens subscriptions whose connection has ended: see [`Reconnect`]. Off by default.
     #[must_use]
     pub fn with_reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = Some(reconnect);
         self
     }
 
-    /// Sets how many requests may be under way at a time; more wait for their turn. By default there is no limit.
+    /// Sets how many requests may be in flight at once; more wait for their turn. No limit by default.
     ///
-    /// A request is under way until its response is read, or dropped: a subscription or a streamed body until it ends.
+    /// A request is in flight until its response is read or dropped; a subscription or streamed body, until it ends.
     #[must_use]
     pub fn with_max_in_flight(mut self, requests: usize) -> Self {
         self.max_in_flight = Some(requests);
         self
     }
 
-    /// Sets how long a call may take in all, retries included; of a subscription or a streamed body, until the response's
-    /// headers are there. Ten minutes by default; `None` for no limit.
+    /// Sets the timeout of a call, retries included; for a subscription or a streamed body, until the response's
+    /// headers arrive. Ten minutes by default; `None` for no limit.
     #[must_use]
     pub fn with_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();
         self
     }
 
-    /// Sets how long a subscription or a streamed body may be silent before it ends with an error; a comment of an event
-    /// stream breaks the silence. Five minutes by default; `None` for no limit.
+    /// Sets how long a subscription or a streamed body may be silent before it ends with an error; comments of an event
+    /// stream count as activity. Five minutes by default; `None` for no limit.
     #[must_use]
     pub fn with_idle_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.idle_timeout = timeout.into();
@@ -194,7 +194,7 @@ impl HttpConfig {
     }
 
     /// Sets how long connecting may take, TLS included: 30 seconds by default; `None` for no limit. A service of yours
-    /// ([`with_service`](Self::with_service)) has limits of its own.
+    /// ([`with_service`](Self::with_service)) has its own limits.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.connect_timeout = timeout.into();
@@ -203,7 +203,7 @@ impl HttpConfig {
 
     /// Sets how many bytes the body of a response may have: 64 MiB by default.
     ///
-    /// It does not count for subscriptions, which have the limits of a line and an event.
+    /// It does not apply to subscriptions, which have limits per line and per event.
     #[must_use]
     pub fn with_max_response(mut self, bytes: usize) -> Self {
         self.max_response = bytes;
@@ -239,8 +239,8 @@ impl HttpConfig {
         self
     }
 
-    /// Decides which addresses redirects may lead to. By default, those of private networks only from one of them: see
-    /// [`Destinations`].
+    /// Sets which addresses redirects may lead to. By default, only a private address may redirect to private networks:
+    /// see [`Destinations`].
     #[must_use]
     pub fn with_destinations(mut self, destinations: Destinations) -> Self {
         self.destinations = destinations;
@@ -256,10 +256,11 @@ impl HttpConfig {
         self
     }
 
-    /// Sends the requests through a service of yours instead of the built-in engine; it may wrap one
+    /// Sends the requests through a service of yours instead of the built-in engine, which it may wrap
     /// ([`HttpEngine`]).
     ///
-    /// It gets each request as it goes out, with credentials, once for every redirect and retry. The service should not follow redirects itself: the client does, and keeps credentials from strangers.
+    /// It gets each request as sent, with credentials, once per redirect and retry. The service should not follow
+    /// redirects itself: the client does, and keeps credentials from other origins.
     #[must_use]
     pub fn with_service<S, B>(mut self, service: S) -> Self
     where
@@ -327,7 +328,7 @@ impl Checked {
                 |what: &str| invalid("/headers", format!("the header `{}` has no valid {what}", name.escape_debug()));
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("name"))?;
             let mut value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("value"))?;
-            // Nobody knows which of them are credentials.
+            // Any of them may hold credentials.
             value.set_sensitive(true);
             if name == USER_AGENT {
                 headers.insert(name, value);

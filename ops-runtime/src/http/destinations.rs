@@ -1,4 +1,4 @@
-//! Where servers may lead a client: by redirects, and by what they say of authorization.
+//! Where servers may lead a client, by redirects and by OAuth metadata.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,12 +12,12 @@ use crate::CallError;
 
 /// Decides which addresses servers may lead a client to, by redirects and by the metadata of OAuth.
 ///
-/// The hosts that the program names itself are always allowed. Of others, the default allows public addresses; private
-/// ones (RFC 1918, `fc00::/7`, `100.64.0.0/10`) if the program's own URL leads to a private address or to this machine;
-/// loopback addresses if its own URL leads to this machine; link-local addresses, such as those of cloud metadata
-/// services, and other special ones never. Names are looked up, and the connection is made to an address that was
-/// allowed. Behind a proxy that looks up names, and in a service of the program's own
-/// ([`HttpConfig::with_service`](super::HttpConfig::with_service)), only addresses in URLs are looked at.
+/// Hosts that the program names itself are always allowed. Among other hosts, the default allows public addresses. It
+/// allows private ones (RFC 1918, `fc00::/7`, `100.64.0.0/10`) if the program's own URL leads to a private address or
+/// to this machine, and loopback ones if it leads to this machine. It never allows link-local addresses, such as those
+/// of cloud metadata services, nor other special ones. Names are looked up, and the client connects to an allowed
+/// address. Only addresses in URLs are checked behind a proxy that looks up names, and in a service of the program's
+/// own ([`HttpConfig::with_service`](super::HttpConfig::with_service)).
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -109,7 +109,7 @@ impl Home {
         Self(url.host().map(|host| host.to_owned()))
     }
 
-    /// Whether a host is this one.
+    /// True if a host is this one.
     pub(crate) fn is(&self, host: &Host<&str>) -> bool {
         self.0.as_ref().is_some_and(|home| match (home, host) {
             (Host::Domain(home), Host::Domain(host)) => home == host,
@@ -217,7 +217,7 @@ impl Class {
     }
 }
 
-/// Whether a name is this machine's by definition (RFC 6761, section 6.3).
+/// True if a name is this machine's by definition (RFC 6761, section 6.3).
 pub(crate) fn is_local(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")

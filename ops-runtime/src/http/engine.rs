@@ -1,4 +1,4 @@
-//! What carries requests: the built-in engine, or a service of the user's.
+//! Engines, which carry requests: the built-in one, or a service of the user's.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -36,17 +36,17 @@ pub(super) type EngineResponse = Response<ResponseBody>;
 #[derive(Debug)]
 pub struct ResponseBody {
     inner: UnsyncBoxBody<Bytes, BoxError>,
-    /// Held until the body is read or dropped: so long the request counts as under way.
+    /// Counts the request as in flight until the body is read or dropped.
     permit: Option<OwnedSemaphorePermit>,
     idle: Option<Idle>,
 }
 
-/// How long a body may be silent. The timer is made when nothing is there for the first time.
+/// The idle limit of a body. The timer is made when the body is first waited for.
 #[derive(Debug)]
 struct Idle {
     limit: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether the timer runs since the last piece.
+    /// True if the timer has been started since the last piece.
     runs: bool,
 }
 
@@ -76,7 +76,7 @@ impl ResponseBody {
         self
     }
 
-    /// Ends the body with an error when it has been silent for so long.
+    /// Ends the body with an error when it has been silent for longer than the limit.
     pub(super) fn with_idle_timeout(mut self, limit: Option<Duration>) -> Self {
         self.idle = limit.map(|limit| Idle { limit, timer: None, runs: false });
         self
@@ -130,7 +130,7 @@ impl Body for ResponseBody {
 #[derive(Debug)]
 pub(super) struct SendError {
     pub(super) error: CallError,
-    /// Whether it may be better the next time: the connection was not made, or broke.
+    /// True if a retry may succeed: the connection could not be made, or broke.
     pub(super) transient: bool,
 }
 
@@ -140,7 +140,7 @@ impl From<CallError> for SendError {
     }
 }
 
-/// Sends one request and gives the response as it comes, redirects and all.
+/// Sends one request and returns the response as it comes, redirects included.
 pub(super) trait Engine: Send + Sync {
     fn send(&self, request: Request<RequestBody>) -> BoxFuture<'static, Result<EngineResponse, SendError>>;
 }
@@ -148,8 +148,8 @@ pub(super) trait Engine: Send + Sync {
 /// The built-in engine as a service, to be wrapped by others and given to
 /// [`HttpConfig::with_service`](super::HttpConfig::with_service).
 ///
-/// It sends a request and gives the response as it comes: it follows no redirects and repeats nothing, which the client
-/// does. Anything of `tower` goes around it:
+/// It sends a request and returns the response as it comes. The client follows redirects and retries. Any `tower` layer
+/// can wrap the engine:
 ///
 /// ```
 /// use std::task::{Context, Poll};
@@ -183,10 +183,10 @@ pub(super) trait Engine: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct HttpEngine(reqwest::Client);
 
-/// What every HTTP client of this crate starts from.
+/// The settings that every HTTP client of this crate shares.
 pub(crate) fn builder() -> reqwest::ClientBuilder {
-    // TLS needs cryptography, and the program may have chosen some; `ring` builds in a fraction of the time that the
-    // default of rustls takes. That another thread may be first is fine.
+    // TLS needs a cryptography provider, and the program may have installed one. `ring` builds in a fraction of the
+    // time that the default of rustls takes. It does no harm if another thread installs one first.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
@@ -215,11 +215,11 @@ impl HttpEngine {
     }
 }
 
-/// So many engines for hosts that servers led to are kept.
+/// How many engines for hosts that servers led to are cached.
 const LED: usize = 16;
 
-/// The engines that ask hosts which servers lead to: they connect to allowed addresses only, one engine for each host that
-/// the program itself named.
+/// The engines for hosts that servers lead to. They connect to allowed addresses only; there is one engine for each
+/// host that the program itself named.
 pub(super) struct Led {
     destinations: Destinations,
     connect: Option<Duration>,
@@ -231,7 +231,7 @@ impl Led {
         Self { destinations, connect, engines: Mutex::default() }
     }
 
-    /// Sends a request to where a server led, away from the URL that the program named.
+    /// Sends a request to a URL that a server led to, away from the one that the program named.
     pub(super) async fn send(&self, home: &Url, request: Request<RequestBody>) -> Result<EngineResponse, SendError> {
         let engine = {
             let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -267,7 +267,7 @@ impl Service<Request<RequestBody>> for HttpEngine {
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let client = self.0.clone();
         Box::pin(async move {
-            // The URL is left out of every message: it may hold what nobody should read in a log.
+            // No message shows the URL: it may hold secrets.
             let request =
                 reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(reqwest::Error::without_url)?;
             let response = client.execute(request).await.map_err(reqwest::Error::without_url)?;
@@ -303,7 +303,7 @@ where
     }
 }
 
-/// Whether the connection was not made or broke, which may be better the next time.
+/// True if the connection could not be made or broke, so that a retry may succeed.
 fn is_transient(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

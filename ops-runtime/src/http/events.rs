@@ -1,4 +1,4 @@
-//! Subscriptions: a response that is an event stream, as the items that it carries.
+//! Subscriptions: turns a response that is an event stream into items.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use super::send::limited;
 use super::settings::Settings;
 use crate::http::sse::{SseEvent, SseParser};
 use crate::model::media::essence;
+use crate::pointer;
 use crate::{CallError, Definitions, EventMeta, HttpMeta, OperationSpec, Payload, PayloadStream, ResponseEnvelope};
 
 #[cfg(test)]
@@ -27,16 +28,16 @@ mod tests;
 /// How the data of an event is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Data {
-    /// As JSON; what isn't becomes an `Err` item when it is given its type.
+    /// As JSON; other data becomes an `Err` item when it is decoded.
     Json,
-    /// As JSON if it is, else as text.
+    /// As JSON if it parses, else as text.
     Any,
     /// As text, unless it is a JSON string.
     Text,
 }
 
 impl Data {
-    /// What the schema of a subscription's items calls for.
+    /// How to read items, by the schema of the subscription's output.
     pub(super) fn of(spec: &OperationSpec) -> Self {
         if spec.output.is_any() {
             return Self::Any;
@@ -44,7 +45,7 @@ impl Data {
         spec.output.to_value().map_or(Self::Any, |schema| Self::of_schema(&schema, &spec.definitions, 16))
     }
 
-    /// What the property `data` of whole events calls for.
+    /// How to read the property `data` of whole events, by its schema.
     fn of_whole(spec: &OperationSpec) -> Self {
         let mut found = Vec::new();
         if let Ok(schema) = spec.output.to_value() {
@@ -59,7 +60,7 @@ impl Data {
             found.push(Self::of_schema(data, definitions, depth));
         }
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let name = name.strip_prefix("#/$defs/").unwrap_or(name).replace("~1", "/").replace("~0", "~");
+            let name = pointer::unescaped(name.strip_prefix(pointer::DEFINITIONS).unwrap_or(name));
             if let Some(schema) = definitions.get(&name).and_then(|definition| definition.schema.to_value().ok()) {
                 Self::data_schemas(&schema, definitions, depth, found);
             }
@@ -75,7 +76,7 @@ impl Data {
         let Some(schema) = schema.as_object() else { return Self::Any };
         let inner = |schema: &Value| Self::of_schema(schema, definitions, depth);
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let name = name.strip_prefix("#/$defs/").unwrap_or(name).replace("~1", "/").replace("~0", "~");
+            let name = pointer::unescaped(name.strip_prefix(pointer::DEFINITIONS).unwrap_or(name));
             let definition = definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
             return definition.map_or(Self::Any, |schema| inner(&schema));
         }
@@ -107,13 +108,13 @@ impl Data {
         if variants.all(|variant| variant == first) { first } else { Self::Any }
     }
 
-    /// The data of an event; `None` if there is none to give.
+    /// The data of an event; `None` if the event is empty.
     fn read(self, text: String) -> Option<Payload> {
         let is_json = || serde_json::from_str::<IgnoredAny>(&text).is_ok();
         match self {
             Self::Text if text.starts_with('"') && is_json() => Some(Payload::Json(text.into())),
             Self::Text => Some(Payload::Value(Value::String(text))),
-            // Some servers keep a connection alive with events that say nothing.
+            // Some servers keep a connection alive with empty events.
             _ if text.trim().is_empty() => None,
             Self::Any if !is_json() => Some(Payload::Value(Value::String(text))),
             Self::Any | Self::Json => Some(Payload::Json(text.into())),
@@ -139,12 +140,12 @@ impl Items {
         }
     }
 
-    /// The item that an event is; none if it says nothing.
+    /// The item of an event; `None` if the event is empty.
     fn read(&self, event: SseEvent) -> Option<Payload> {
         let Some(data) = self.whole else { return self.data.read(event.data) };
         let data = match data.read(event.data)? {
             Payload::Value(value) => value,
-            // Data that should be JSON and is not is told by the type, which gets it as it came.
+            // Data that should be JSON and is not is passed on as text: decoding it reports the error.
             Payload::Json(text) => serde_json::from_slice(&text)
                 .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned())),
             Payload::Raw(_) | Payload::Body(_) => return None,
@@ -165,10 +166,9 @@ fn essence_of(response: &EngineResponse) -> String {
     essence(content_type.and_then(|value| value.to_str().ok()).unwrap_or_default())
 }
 
-/// Reads the response to a subscription; the exchange is what gave it, to be repeated if the stream is to go on.
+/// Reads the response to a subscription; repeating the exchange reopens the stream.
 ///
-/// A server that answers with JSON gives one item, and one that says that there is nothing (204) none; any other answer
-/// is an error.
+/// A response of JSON gives one item, and one with status 204 gives none; any other response is an error.
 ///
 /// # Errors
 /// If the status is not a success, or the response is of another type.
@@ -211,7 +211,7 @@ fn parser(settings: &Settings) -> SseParser {
     parser
 }
 
-/// A connection that held for so long takes back what the delay had grown by.
+/// A connection that lasted this long resets the back-off.
 const STABLE: Duration = Duration::from_secs(10);
 
 /// The state of a subscription between two items.
@@ -225,17 +225,17 @@ struct Source {
     reopen: Option<Reopen>,
 }
 
-/// What it takes to open a stream again.
+/// What is needed to reopen a stream.
 struct Reopen {
     exchange: Exchange,
     reconnect: Reconnect,
     /// How many tries in a row brought no event.
     in_vain: usize,
-    /// What the delay grows by. An event halves it, and only a connection that holds for a while takes it back: a server
-    /// that ends each connection after an event is not asked again and again.
+    /// The growth of the delay. An event halves it, and only a connection that lasts a while resets it: a server that
+    /// ends each connection after one event is not asked again and again.
     backoff: usize,
     opened: Instant,
-    /// What the server asked for last.
+    /// The delay that the server asked for last.
     retry: Option<Duration>,
 }
 
@@ -289,7 +289,7 @@ impl Source {
             }
             match self.body.frame().await.map(|frame| frame.map(http_body::Frame::into_data)) {
                 None => self.reopened(None).await,
-                // What came before an error is given first.
+                // Data before an error is returned first.
                 Some(Ok(Ok(data))) => self.error = self.parser.push(&data).err().map(Into::into),
                 Some(Ok(Err(_trailers))) => {}
                 Some(Err(error)) => self.reopened(Some(failure("the event stream broke off", &*error))).await,
@@ -297,7 +297,7 @@ impl Source {
         }
     }
 
-    /// Opens the stream again, if that is wanted; if it is not or in vain, the stream ends, with an error if there is one.
+    /// Reopens the stream, if configured. If it cannot, the stream ends, with an error if there is one.
     async fn reopened(&mut self, mut error: Option<CallError>) {
         let id = self.parser.last_event_id().to_owned();
         let retry = self.parser.retry();
@@ -354,13 +354,13 @@ impl Source {
 
 impl Reopen {
     async fn open(&mut self, last_event_id: &str) -> Result<EngineResponse, CallError> {
-        // An id that no header can carry is the server's problem: the stream then starts where it likes.
+        // An id that no header can hold is not sent: the server then chooses where the stream starts.
         if let Ok(id) = HeaderValue::from_bytes(last_event_id.as_bytes())
             && !id.is_empty()
         {
             self.exchange.request.headers_mut().insert("last-event-id", id);
         }
-        // The call's deadline was that of its first answer.
+        // The call's deadline covered its first response only.
         self.exchange.deadline = None;
         limited(self.exchange.settings.clone().timeout, self.exchange.run()).await
     }

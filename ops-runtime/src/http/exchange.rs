@@ -1,4 +1,4 @@
-//! One call's requests: with credentials, repeated where that is safe, and seen in traces.
+//! The requests of one call, with credentials, retries and traces.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -21,12 +21,12 @@ pub(super) struct Exchange {
     pub(super) request: Request<RequestBody>,
     pub(super) plan: Plan,
     pub(super) label: Label,
-    /// When an answer is of no use any more.
+    /// After this time no response is of use.
     pub(super) deadline: Option<Instant>,
 }
 
 impl Exchange {
-    /// Sends the request and gives the response, whatever its status.
+    /// Sends the request and returns the response, of any status.
     ///
     /// # Errors
     /// If there are no credentials, if a file of the body is not there, or if the transport fails.
@@ -64,7 +64,7 @@ impl Exchange {
                 return result.map(|answer| answer.response).map_err(|failed| failed.error);
             };
             debug!(operation = self.label.operation, ?delay, "the request is sent again");
-            // The response that nobody wants gives its connection back while we wait.
+            // Dropping the unused response frees its connection during the wait.
             drop(result);
             tokio::time::sleep(delay).await;
         }

@@ -21,7 +21,7 @@ use crate::CallError;
 impl HttpClient {
     /// Fetches a document by its URL.
     ///
-    /// The service's headers and credentials go along only if the URL is of the service's own host.
+    /// The service's headers and credentials are sent only if the URL is on the service's own host.
     ///
     /// # Errors
     /// If the URL is not one of http or https, or if there is no document.
@@ -33,7 +33,7 @@ impl HttpClient {
 
     /// Fetches a document that another refers to, of at most so many bytes.
     ///
-    /// A redirect is followed within the origin only: a document decides about no other host.
+    /// Redirects are followed within the origin only: a document must not lead to another host.
     ///
     /// # Errors
     /// Those of [`fetch`](Self::fetch), and if a redirect leads to another origin.
@@ -44,10 +44,10 @@ impl HttpClient {
     }
 }
 
-/// How long one document may take where the configuration does not say.
+/// The timeout for one document if the configuration sets none.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a document may take; a service that needs no runtime has no clock either.
+/// The timeout for one document; `None` if none is set and there is no runtime to measure time.
 fn timeout(settings: &Settings) -> Option<Duration> {
     settings.timeout.or_else(|| tokio::runtime::Handle::try_current().is_ok().then_some(TIMEOUT))
 }
@@ -109,7 +109,7 @@ async fn fetch(checked: &Checked, url: &str, reach: Reach, limit: usize) -> Resu
     }
 }
 
-/// Sends a request, and the ones that redirects within its origin ask for.
+/// Sends a request, and follows redirects within its origin.
 async fn send_within(
     settings: &Settings,
     first: Request<RequestBody>,

@@ -1,4 +1,4 @@
-//! Documents met at run time: read, and bound to a client in one go.
+//! Documents met at run time: reads them and binds them to a client.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::{FileSource, Source, SourceError};
 use crate::{Api, Binding, CallError, Diagnostic, Registration};
 
-/// How many times a document may lead to others that have to be fetched before it can be read.
+/// How many rounds of fetching further documents are made before a document is read.
 const ROUNDS: usize = 16;
 
-/// The operations of a document, ready to be registered, and what the reader had to say about it.
+/// The operations of a document, ready to be registered, with the reader's diagnostics.
 #[derive(Clone)]
 #[must_use = "operations do nothing until they are given to `Registry::register_all`"]
 pub struct Imported {
@@ -52,8 +52,8 @@ impl IntoIterator for Imported {
 /// ```
 ///
 /// # Errors
-/// If the text is no OpenAPI document, or if the configuration is wrong. References to other documents lead nowhere,
-/// which is told in a diagnostic.
+/// If the text is no OpenAPI document, or if the configuration is wrong. References to other documents are not
+/// followed; a diagnostic says so.
 pub fn from_openapi(document: &str, config: HttpConfig) -> Result<Imported, CallError> {
     const NAME: &str = "document";
     let source = BTreeMap::from([(NAME.to_owned(), document.to_owned())]);
@@ -79,13 +79,13 @@ pub fn from_openapi_source(location: &str, source: &dyn Source, config: HttpConf
 
 /// Makes operations of the OpenAPI document at a URL, and of those on the same host that it refers to.
 ///
-/// References are followed within the origin of the document only, redirects included. As many as
-/// [`ReadOptions::max_documents`] are asked for, each within the configuration's timeout (60 seconds without one), and all
-/// documents together have no more bytes than one response may have ([`HttpConfig::with_max_response`], 64 MB).
+/// References are followed within the origin of the document only, redirects included. At most
+/// [`ReadOptions::max_documents`] are fetched, each within the configuration's timeout (60 seconds without one). All
+/// documents together may have as many bytes as one response ([`HttpConfig::with_max_response`], 64 MB).
 ///
-/// Without a base URL in the configuration, operations are called at the servers that the document names; a relative
-/// one is below the document's own URL. So the document decides where credentials go; set a base URL for one that you
-/// do not trust.
+/// Without a base URL in the configuration, operations are called at the servers that the document names; relative ones
+/// are resolved against the document's own URL. The document then decides where credentials go: set a base URL for
+/// documents that you do not trust.
 ///
 /// # Errors
 /// If the document can't be fetched or is no OpenAPI document, or if the configuration is wrong.
@@ -106,7 +106,7 @@ pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported,
             break read?;
         }
         for location in wanted {
-            // A reference that leads nowhere costs what needs it, not the document; but it counts.
+            // A document that cannot be fetched affects only what refers to it; it still counts towards the limit.
             let text = if asked == options.max_documents {
                 Err(format!("the description has more than {asked} documents"))
             } else if left == 0 {
@@ -137,22 +137,22 @@ fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<I
     Ok(Imported { registrations: client.bind(api.operations), diagnostics })
 }
 
-/// Makes a relative server absolute, as seen from the document.
+/// Resolves a relative server URL against the document's URL.
 fn locate(binding: &mut Binding, document: &Url) {
     if let Binding::Http(http) = binding {
         let server = http.server.as_deref().unwrap_or("/");
         if server.starts_with('{') || (server.contains('{') && server.contains("://")) {
-            // What it is as seen from the document shows only once its variables have values.
+            // It can be resolved only once its variables have values.
             return;
         }
         if let Ok(server) = document.join(server) {
-            // Variables in the path must stay what they are.
+            // Variables in the path must stay unescaped.
             http.server = Some(Cow::Owned(server.as_str().replace("%7B", "{").replace("%7D", "}")));
         }
     }
 }
 
-/// Documents that were fetched, or why not, and the locations of those that a reading asked for in vain.
+/// Fetched documents or their errors, and the locations that a reading asked for but that are missing.
 struct Fetched {
     texts: BTreeMap<String, Result<String, String>>,
     wanted: Mutex<BTreeSet<String>>,

@@ -13,13 +13,13 @@ use super::response::{meta, of_item};
 use crate::model::media::Media;
 use crate::{CallError, HttpMeta, Payload, PayloadStream, ResponseEnvelope};
 
-/// How many bytes an item may have, unless the configuration says so.
+/// How many bytes an item may have by default.
 const MAX_ITEM: usize = 8 * 1024 * 1024;
 
 /// What stands before each text of a sequence.
 const RECORD_SEPARATOR: u8 = 0x1E;
 
-/// How the texts of a stream are told apart.
+/// How the texts of a stream are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// One a line.
@@ -29,7 +29,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// What a content type stands for; none if it is no stream of JSON texts.
+    /// The framing of a content type; `None` if it is no stream of JSON texts.
     pub(super) fn of(content_type: &str) -> Option<Self> {
         match Media::of(content_type) {
             Media::Lines => Some(Self::Lines),
@@ -99,7 +99,7 @@ struct Source {
     ended: bool,
 }
 
-/// The items of a response that is a stream of JSON texts; one that is not JSON is an `Err` item when it gets its type.
+/// The items of a stream of JSON texts; one that is not JSON becomes an `Err` item when it is decoded.
 pub(super) fn items(
     response: EngineResponse,
     framing: Framing,
@@ -128,7 +128,7 @@ impl Source {
             }
             match self.body.frame().await.map(|frame| frame.map(http_body::Frame::into_data)) {
                 None => {
-                    // The last line need not end.
+                    // The last line may have no line ending.
                     self.splitter.finish();
                     self.ended = true;
                 }

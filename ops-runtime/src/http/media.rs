@@ -1,8 +1,10 @@
-//! Media types: which of the three ways a body is held in, and what a request asks for.
+//! Media types: the form in which a body is held, and the types that a request accepts.
 
 use http::HeaderValue;
+use std::borrow::Cow;
 
 use crate::model::media::{Media, essence};
+use crate::model::parameters::parameter;
 use crate::{HttpBinding, HttpResponse, OperationKind, StatusRange};
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
@@ -19,18 +21,15 @@ pub(super) enum Form {
 }
 
 /// The value of the parameter `charset`.
-pub(super) fn charset(content_type: &str) -> Option<&str> {
-    content_type.split(';').skip(1).find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
-    })
+pub(super) fn charset(content_type: &str) -> Option<Cow<'_, str>> {
+    parameter(content_type, "charset")
 }
 
 pub(super) fn is_json(content_type: &str) -> bool {
     Media::of(content_type) == Media::Json && !is_range(content_type)
 }
 
-/// How a body of this content type is held.
+/// The form of a body with this content type.
 pub(super) fn form(content_type: &str) -> Form {
     match Media::of(content_type) {
         _ if is_range(content_type) => Form::Bytes,
@@ -40,12 +39,12 @@ pub(super) fn form(content_type: &str) -> Form {
     }
 }
 
-/// Whether a type in a document stands for several, so that it says nothing about the form.
+/// True if a described type is a range, which says nothing about the form.
 pub(super) fn is_range(essence: &str) -> bool {
     essence.is_empty() || matches!(essence, "*" | "*/*" | "application/*")
 }
 
-/// In which forms a document says that answers come.
+/// The forms of the responses that a document describes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Described(Vec<(StatusRange, Form)>);
 
@@ -59,7 +58,7 @@ impl Described {
         Self(binding.responses.iter().filter_map(form_of).collect())
     }
 
-    /// The forms for a status: those of the answers that name it, else of its class, else of the default.
+    /// The forms for a status: of the responses for that very status, else for its class, else of the default.
     pub(super) fn forms(&self, status: u16) -> impl Iterator<Item = Form> + Clone {
         let ranges = self.0.iter().filter(move |(range, _)| range.contains(status));
         // Ranges are ordered from the most to the least specific, but for the numbers inside.
@@ -68,7 +67,7 @@ impl Described {
     }
 }
 
-/// What the request asks for.
+/// The `Accept` header of a request.
 ///
 /// JSON is preferred where the endpoint offers several types, because it alone fits any schema.
 pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue {
@@ -106,7 +105,7 @@ pub(super) fn accept(binding: &HttpBinding, kind: OperationKind) -> HeaderValue 
         .unwrap_or_else(|| HeaderValue::from_static("*/*"))
 }
 
-/// The streams that a subscription can be answered with; server-sent events, if the document says nothing.
+/// The stream types that a subscription accepts; server-sent events if the document names none.
 fn accept_stream(binding: &HttpBinding) -> HeaderValue {
     let mut types: Vec<&str> = Vec::new();
     for response in binding.responses.iter() {
@@ -141,7 +140,7 @@ mod tests {
         for (content_type, expected) in table {
             assert_eq!(form(&essence(content_type)), expected, "{content_type}");
         }
-        assert_eq!(charset("text/plain; a=b; Charset=\"ISO-8859-1\""), Some("ISO-8859-1"));
+        assert_eq!(charset("text/plain; a=b; Charset=\"ISO-8859-1\""), Some("ISO-8859-1".into()));
         assert_eq!(charset("text/plain"), None);
     }
 

@@ -27,7 +27,7 @@ pub struct RequestBody {
 #[derive(Debug, Clone)]
 pub(super) enum Piece {
     Bytes(Bytes),
-    /// With its length, as far as it is known.
+    /// A body, with its length if it is known.
     Body(Body, Option<u64>),
 }
 
@@ -45,20 +45,20 @@ impl RequestBody {
         Self { left: total(&pieces), pieces: pieces.into(), next: 0, current: None }
     }
 
-    /// Whether the body can be sent a second time: it can, unless there is a stream in it.
+    /// True if the body can be sent again: it can, unless there is a stream in it.
     pub fn is_repeatable(&self) -> bool {
         self.pieces.iter().all(|piece| !matches!(piece, Piece::Body(body, _) if body.is_stream()))
     }
 
-    /// Whether there is nothing to send.
+    /// True if there is nothing to send.
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Finds out how long files are, so that the server is told.
+    /// Finds the length of files, to send it to the server.
     ///
     /// # Errors
-    /// If a file is not there: nothing is sent then.
+    /// If a file is missing; nothing is sent then.
     pub(super) async fn measure(&mut self) -> io::Result<()> {
         if self.left.is_some() {
             return Ok(());

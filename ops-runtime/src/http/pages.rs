@@ -1,7 +1,7 @@
 //! Lists that come in pages, as a stream of pages.
 //!
-//! [`pages`] runs an operation again and again, with the input that a function makes of each page: with the page's cursor,
-//! the next offset or page number, or what the `Link` header says. It works with any [`Caller`].
+//! [`pages`] runs an operation repeatedly. A function makes the next input from each page: from its cursor, from the
+//! next offset or page number, or from the `Link` header. It works with any [`Caller`].
 //!
 //! ```
 //! use futures_util::{StreamExt, TryStreamExt};
@@ -39,6 +39,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use crate::model::body::handover;
+use crate::model::parameters::{end_of_part, parameter};
 use crate::{Call, CallError, Caller, ResponseEnvelope};
 
 /// How many pages a stream of [`pages`] gives at most.
@@ -46,8 +47,8 @@ const MAX_PAGES: usize = 10_000;
 
 /// The pages of a list, one call each; `next` makes the input of the next page, or ends the list.
 ///
-/// A call that fails is the last item. So is an error if the next input is the one before again, or after 10,000 pages:
-/// such a list would not end. [`pages_up_to`] sets another limit.
+/// A failed call is the last item. So is an error if an input equals the one before, or after 10,000 pages: such a list
+/// would not end. [`pages_up_to`] sets another limit.
 pub fn pages<'a, Op, C, N>(
     caller: &'a C,
     first: Op::Input,
@@ -61,7 +62,7 @@ where
     pages_up_to::<Op, C, N>(caller, first, next, MAX_PAGES)
 }
 
-/// The pages of a list like [`pages`], with an error after so many if there are more.
+/// Like [`pages`], with an error after `limit` pages if there are more.
 pub fn pages_up_to<'a, Op, C, N>(
     caller: &'a C,
     first: Op::Input,
@@ -90,7 +91,7 @@ where
     })
 }
 
-/// An input as JSON, to be compared with another; bodies in it do not count.
+/// An input as JSON, to be compared with another; bodies in it are ignored.
 fn as_json<T: serde_core::Serialize>(input: &T) -> Option<Value> {
     handover::scoped(|| serde_json::to_value(input)).0.ok()
 }
@@ -109,24 +110,16 @@ pub fn link_parameter<T>(page: &ResponseEnvelope<T>, name: &str) -> Option<Strin
 }
 
 /// The links of a header with their relations.
-fn links(header: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+fn links(header: &str) -> impl Iterator<Item = (&str, Vec<String>)> {
     let mut rest = header;
     std::iter::from_fn(move || {
         let (_, after) = rest.split_once('<')?;
         let (url, after) = after.split_once('>')?;
         // The parameters end at a comma that is not inside quotation marks.
-        let mut quoted = false;
-        let end = after.find(|c| {
-            quoted ^= c == '"';
-            c == ',' && !quoted
-        });
-        let (parameters, after) = end.map_or((after, ""), |end| after.split_at(end));
+        let (parameters, after) = after.split_at(end_of_part(after, ','));
         rest = after;
-        let relations = parameters.split(';').find_map(|parameter| {
-            let (name, value) = parameter.split_once('=')?;
-            name.trim().eq_ignore_ascii_case("rel").then(|| value.trim().trim_matches('"').split_ascii_whitespace())
-        });
-        Some((url.trim(), relations.into_iter().flatten().collect()))
+        let relations = parameter(parameters, "rel").unwrap_or_default();
+        Some((url.trim(), relations.split_ascii_whitespace().map(str::to_owned).collect()))
     })
 }
 

@@ -27,7 +27,7 @@ const LITERAL: &AsciiSet = &COMPONENT
     .remove(b';')
     .remove(b'=');
 
-/// What a template stands for.
+/// The result of filling a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     /// The path, escaped.
@@ -51,7 +51,7 @@ pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
     // The properties that stand in the path, each with the number of its segment.
     let mut places: Vec<(usize, Cow<'_, HttpParameter>)> = Vec::new();
     let mut rest = binding.path.as_ref();
-    // Where the pair of the query that is written now begins, and whether a part of it has no value.
+    // The start of the query pair that is being written, and true if a part of it has no value.
     let (mut start, mut is_absent) = (0, false);
     while let Some(at) = rest.find(['{', '?', '#', '&']) {
         let (literal, tail) = rest.split_at(at);
@@ -106,7 +106,7 @@ pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
     Ok(target)
 }
 
-/// Ends a pair of the query. One whose parameter has no value is left out: true if it was.
+/// Ends a pair of the query. A pair whose parameter has no value is removed; returns true then.
 fn end_pair(query: &mut String, start: usize, is_absent: &mut bool) -> bool {
     if *is_absent {
         query.truncate(start);
@@ -123,8 +123,8 @@ fn literal_text(text: &str, in_query: bool) -> impl Iterator<Item = &str> {
     std::iter::once(literal).chain(utf8_percent_encode(path, LITERAL))
 }
 
-/// The path parameter of that name, or in a query the query parameter; one that the document forgot to describe is a
-/// plain one.
+/// The path parameter of that name, or in a query the query parameter. One that the document does not describe is
+/// plain.
 fn parameter<'a>(binding: &'a HttpBinding, name: &str, in_query: bool) -> Cow<'a, HttpParameter> {
     let of = |location| binding.parameters.iter().find(|p| p.location == location && p.name == name);
     let described = of(ParameterLocation::Path);
@@ -159,7 +159,7 @@ fn check_segments(path: &str, places: &[(usize, Cow<'_, HttpParameter>)]) -> Res
     Ok(())
 }
 
-/// Whether URL parsers take the segment for a step in the tree (WHATWG URL, section 4.4).
+/// True if URL parsers read the segment as `.` or `..` (WHATWG URL, section 4.4).
 fn is_dots(segment: &str) -> bool {
     matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }

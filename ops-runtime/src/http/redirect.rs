@@ -1,4 +1,4 @@
-//! Sending a request and following redirects, which never carry credentials to strangers.
+//! Sending a request and following redirects, which never carry credentials to other origins.
 
 use http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, Method, Request, StatusCode};
@@ -13,16 +13,16 @@ use super::send::{Label, Sent, request, send_led, send_one};
 use super::settings::Settings;
 use crate::CallError;
 
-/// All that another host gets to see beside the body.
+/// The headers that another host receives; besides them it gets only the body.
 ///
-/// A list of what is harmless rather than of credentials: any header of the caller's may hold some.
+/// It lists harmless headers rather than credentials: any header of the caller's may hold some.
 const HARMLESS: &[HeaderName] = &[ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT];
 
-/// A response and the URL that gave it, which is another than the request's after a redirect.
+/// A response and its URL, which differs from the request's after a redirect.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) response: EngineResponse,
-    /// None if no redirect was followed.
+    /// `None` if no redirect was followed.
     #[cfg_attr(not(feature = "openapi"), allow(dead_code, reason = "only documents care where they are"))]
     pub(super) url: Option<Url>,
 }
@@ -39,13 +39,13 @@ impl Answer {
 
 /// Sends a request, and the ones that redirects ask for (RFC 9110, section 15.4).
 ///
-/// Like a browser, it turns a POST into a GET after 301 and 302, and anything but HEAD after 303; 307 and 308 keep
-/// method and body. Once a redirect has left scheme, host or port, nothing but harmless headers is sent, and a key in the
-/// query is taken out. A body goes to no other origin unless the configuration allows it, and the configuration's
+/// Like a browser, it turns POST into GET after 301 and 302, and every method but HEAD after 303; 307 and 308 keep
+/// method and body. After a redirect to another scheme, host or port, only harmless headers are sent, and a key in the
+/// query is removed. A body is sent to another origin only if the configuration allows it. The configuration's
 /// [`Destinations`](super::Destinations) decide about other hosts.
 ///
 /// # Errors
-/// If the transport fails, if a redirect leads nowhere or too far, or if it asks for a stream that was sent already.
+/// If the transport fails, if a redirect is invalid or one too many, or if it needs a stream that was already sent.
 pub(super) async fn send(
     settings: &Settings,
     first: Request<RequestBody>,
@@ -118,13 +118,13 @@ pub(super) fn target(from: &Url, location: &str) -> Result<Url, CallError> {
     if !is_http(&to) {
         return Err(CallError::execution(format!("the server redirected to a URL of scheme `{}`", to.scheme())));
     }
-    // A server does not say who the caller is.
+    // Credentials in a server's URL are not used.
     let _ = take_credentials(&mut to);
     to.set_fragment(None);
     Ok(to)
 }
 
-// The URL stays out of the message: it may hold what nobody should read in a log.
+// The message does not show the URL: it may hold secrets.
 fn leads_nowhere() -> CallError {
     CallError::execution("the server redirected to something that is not a URL")
 }
@@ -148,7 +148,7 @@ fn rewrite(
     (Method::GET, headers, RequestBody::default())
 }
 
-/// Whether a URL is the other by `https`.
+/// True if the URLs differ only by `http` and `https`, on the same host and their default ports.
 fn is_upgrade(from: &Url, to: &Url) -> bool {
     let default = |url: &Url| url.port().is_none();
     (from.scheme(), to.scheme()) == ("http", "https") && from.host() == to.host() && default(from) && default(to)

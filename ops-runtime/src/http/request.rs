@@ -25,11 +25,11 @@ mod tests;
 /// What a query cannot hold as it is.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'').add(b'\\').add(b'^');
 
-/// The request of an operation for an input, but for credentials.
+/// The request of an operation for an input, without credentials.
 ///
 /// # Errors
-/// A `VALIDATION_ERROR` that names the part of the input that cannot be sent, an `EXECUTION_ERROR` if the binding is to
-/// blame.
+/// A `VALIDATION_ERROR` that names the part of the input that cannot be sent, an `EXECUTION_ERROR` if the binding is at
+/// fault.
 pub(super) fn encode(
     spec: &OperationSpec,
     binding: &HttpBinding,
@@ -68,7 +68,7 @@ pub(super) fn encode(
     request(method, &url, headers, body)
 }
 
-/// Refuses an input with a member that has no place in the request: what a caller sets is not dropped silently.
+/// Refuses input members that have no place in the request, so that none is dropped silently.
 fn refuse_others(spec: &OperationSpec, binding: &HttpBinding, members: &Map<String, Value>) -> Result<(), CallError> {
     let is_known = |name: &str| {
         let is_parameter = |parameter: &HttpParameter| parameter.property == name && parameter.fixed.is_none();
@@ -86,7 +86,7 @@ fn refuse_others(spec: &OperationSpec, binding: &HttpBinding, members: &Map<Stri
     }
 }
 
-/// The input as parameters see it: with the JSON of bodies, which only a request body can stream.
+/// The input for parameters: bodies are replaced by their JSON, for only a request body can be streamed.
 fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map<String, Value>>, CallError> {
     if input.bodies.is_empty() {
         return Ok(Cow::Borrowed(input.members));
@@ -110,7 +110,7 @@ fn url(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -
     };
     url.set_path(&path);
     if url.path() != path {
-        // Everything is escaped already, so a parser that reads something else into it must not be followed.
+        // Everything is escaped already, so a URL that the parser reads differently must not be used.
         return Err(CallError::execution("the path is not what the URL would be read as"));
     }
 
@@ -131,7 +131,7 @@ fn url(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -
     Ok(url)
 }
 
-/// The URL that the path is below.
+/// The URL that the path is appended to.
 fn base(binding: &HttpBinding, settings: &Settings) -> Result<Url, CallError> {
     if let Some(url) = &settings.base_url {
         return Ok(url.clone());
@@ -142,7 +142,7 @@ fn base(binding: &HttpBinding, settings: &Settings) -> Result<Url, CallError> {
     let server = server::filled(server, &binding.server_variables, &settings.server_variables)?;
     match Url::parse(&server) {
         Ok(mut url) if is_http(&url) => {
-            // A document does not say who the caller is.
+            // Credentials in a document's URL are not used.
             let _ = take_credentials(&mut url);
             Ok(url)
         }

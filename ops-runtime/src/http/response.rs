@@ -1,5 +1,6 @@
 //! From a response to an envelope or an error.
 
+use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use super::engine::{EngineResponse, failure};
 use super::media::{self, Described, Form, charset};
 use crate::model::media::{Media, essence};
+use crate::model::parameters::parameter;
 use crate::{Body as Streamed, CallError, HttpMeta, Payload, ResponseEnvelope};
 
 #[cfg(test)]
@@ -26,11 +28,11 @@ mod tests;
 /// How much of the body of an error is kept.
 const MAX_ERROR: usize = 1024 * 1024;
 
-/// How much of a stream that was not asked for is read, and for how long, so that an error can show it.
+/// How much of an unexpected stream is read, and for how long, to show it in an error.
 const MAX_BEGINNING: usize = 4 * 1024;
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The facts of a response.
+/// The metadata of a response.
 pub(super) fn meta(parts: &Parts) -> HttpMeta {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let content_type = parts.headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
@@ -50,10 +52,10 @@ pub(super) fn meta(parts: &Parts) -> HttpMeta {
     meta
 }
 
-/// So many bytes of headers come with every item of a stream; more come with the first only, for each item has a copy.
+/// So many bytes of headers are copied into every item of a stream; more are in the first item only.
 const MAX_HEADERS: usize = 16 * 1024;
 
-/// What an item of a stream says of the response that it came in.
+/// The metadata of a response for one item of its stream.
 pub(super) fn of_item(meta: &mut HttpMeta) -> HttpMeta {
     let facts = meta.clone();
     let length = |text: &String| text.len();
@@ -93,7 +95,7 @@ pub(super) async fn read(
     }
 }
 
-/// Gives a response's body as it comes, for an operation whose output is bytes.
+/// Streams a response's body, for an operation whose output is bytes.
 ///
 /// # Errors
 /// If its status is not a success.
@@ -124,22 +126,16 @@ pub(super) async fn stream(
     Ok(ResponseEnvelope::http(Payload::Body(streamed), meta))
 }
 
-/// The name that a server gives a download (RFC 6266), without any folders that it would lead through.
+/// The file name that a server gives a download (RFC 6266), without any folders.
 fn file_name(disposition: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(disposition);
-    let parameter = |wanted: &str| {
-        text.split(';').skip(1).find_map(|parameter| {
-            let (name, value) = parameter.split_once('=')?;
-            name.trim().eq_ignore_ascii_case(wanted).then(|| value.trim().trim_matches('"').to_owned())
-        })
-    };
-    let extended = parameter("filename*").and_then(|value| {
+    let extended = parameter(&text, "filename*").and_then(|value| {
         let (charset, rest) = value.split_once('\'')?;
         let (_, value) = rest.split_once('\'')?;
         let value = percent_encoding::percent_decode_str(value).decode_utf8().ok()?;
         charset.eq_ignore_ascii_case("utf-8").then(|| value.into_owned())
     });
-    let name = extended.or_else(|| parameter("filename"))?;
+    let name = extended.map(Cow::Owned).or_else(|| parameter(&text, "filename"))?;
     let name = name.rsplit(['/', '\\', '\0']).next().unwrap_or_default();
     (!matches!(name, "" | "." | "..")).then(|| name.to_owned())
 }
@@ -148,7 +144,7 @@ pub(super) fn too_large(limit: usize) -> CallError {
     CallError::execution(format!("the response is larger than {limit} bytes: raise `with_max_response`"))
 }
 
-/// What became of a body.
+/// The result of reading a body.
 pub(super) enum Collected {
     /// All of it.
     Whole(Bytes),
@@ -191,10 +187,9 @@ where
 
 /// The data of a success.
 ///
-/// The content type that the server sent decides, with three exceptions: where the document describes bytes only, the
-/// body is bytes; where it describes JSON and the server named no type of its own (none, `text/plain` or
-/// `application/octet-stream`), a body that is JSON is taken as such; an empty body is `null` unless text or bytes are
-/// described.
+/// The server's content type decides, with three exceptions. If the document describes only bytes, the body is bytes.
+/// If it describes JSON and the response has no specific type (none, `text/plain` or `application/octet-stream`), a
+/// body that is JSON is read as JSON. An empty body is `null` unless the document describes text or bytes.
 fn payload(meta: &HttpMeta, described: &Described, bytes: Bytes) -> Payload {
     let essence = essence(&meta.content_type);
     let forms = described.forms(meta.status_code);
@@ -233,7 +228,7 @@ fn text_of(meta: &HttpMeta, bytes: &[u8]) -> Payload {
     Payload::Value(Value::String(decode(meta, bytes)))
 }
 
-/// The text in the charset that the server names, UTF-8 by default; what is not text in it becomes U+FFFD.
+/// The text in the charset that the server names, UTF-8 by default; invalid bytes become U+FFFD.
 pub(super) fn decode(meta: &HttpMeta, bytes: &[u8]) -> String {
     encoding(meta).decode(bytes).0.into_owned()
 }
@@ -242,7 +237,7 @@ fn encoding(meta: &HttpMeta) -> &'static Encoding {
     charset(&meta.content_type).and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8)
 }
 
-/// What comes first of a stream that was not asked for, and may never end.
+/// The beginning of an unexpected stream, which may never end.
 async fn beginning<B>(mut body: B) -> Vec<u8>
 where
     B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Unpin,

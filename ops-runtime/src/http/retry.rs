@@ -8,16 +8,15 @@ use http::{HeaderMap, Method, Request, StatusCode};
 
 use super::RequestBody;
 
-/// How often and after how long a request is sent again.
+/// How often, and after what delays, a request is retried.
 ///
-/// Only what is safe to repeat is repeated: requests that are idempotent by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
-/// TRACE, PUT, DELETE), and any other only if it carries the header `Idempotency-Key`; never a body that is a stream. They
-/// are repeated if the connection could not be made or broke before there was a response, and after the statuses 408, 429,
-/// 502, 503 and 504.
+/// Only requests that are safe to repeat are retried: idempotent ones by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
+/// TRACE, PUT, DELETE), and others only with the header `Idempotency-Key`; never one whose body is a stream. They are
+/// retried if the connection could not be made or broke before the response, and after the statuses 408, 429, 502, 503
+/// and 504.
 ///
-/// The delay is a random part of a time that doubles with each try ("full jitter"), or what the server asks for with
-/// `Retry-After`. If that is more than the limit, or if the call's deadline would pass meanwhile, the answer that there is
-/// counts.
+/// The delay is a random part of a time that doubles with each try ("full jitter"), or the server's `Retry-After`. If
+/// it would exceed the limit or the call's deadline, the last response counts.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,7 +35,7 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Three retries, after up to 0.25, 0.5 and 1 seconds; `Retry-After` counts up to a minute.
+    /// Three retries, after up to 0.25, 0.5 and 1 seconds; a `Retry-After` of up to a minute is followed.
     pub const fn new() -> Self {
         Self {
             retries: 3,
@@ -46,7 +45,7 @@ impl Retry {
         }
     }
 
-    /// Sets how often a request is sent again.
+    /// Sets how often a request is retried.
     #[must_use]
     pub const fn with_max_retries(mut self, retries: usize) -> Self {
         self.retries = retries;
@@ -67,7 +66,7 @@ impl Retry {
         self
     }
 
-    /// Sets the longest `Retry-After` that is waited for; if the server asks for more, its answer counts.
+    /// Sets the longest `Retry-After` to wait for; if the server asks for more, its response counts.
     #[must_use]
     pub const fn with_max_retry_after(mut self, delay: Duration) -> Self {
         self.max_retry_after = delay;
@@ -96,13 +95,13 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// None if the request must not be repeated, or if nobody wants it to be.
+    /// `None` if the request must not be repeated, or if retries are off.
     pub(super) fn of(retry: Option<&Retry>, request: &Request<RequestBody>) -> Option<Self> {
         let retry = retry.filter(|_| is_repeatable(request))?;
         Some(Self { backoff: retry.backoff(), max_retry_after: retry.max_retry_after })
     }
 
-    /// How long to wait before the next try; none if there is to be none.
+    /// How long to wait before the next try; `None` if there is no next try.
     pub(super) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
         let delay = self.backoff.next()?;
         match asked {
@@ -123,7 +122,7 @@ pub(super) fn jitter(delay: Duration) -> Duration {
     delay.mul_f64(fastrand::f64())
 }
 
-/// Whether the same request may do better later on.
+/// True if the same request may succeed later.
 pub(super) fn may_pass(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
 }
@@ -138,14 +137,13 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-/// How a subscription goes on after its connection has ended.
+/// How a subscription is reopened after its connection has ended.
 ///
-/// Only queries (GET) are opened again, and only streams of server-sent events: with the last event's id as
-/// `Last-Event-ID`, after the time that the server asked for with `retry:` or else a back-off, and never faster than
-/// [`with_min_delay`](Self::with_min_delay) says. The back-off grows with connections that end soon, even if an event came
-/// over them. A stream ends for good when
-/// it says `[DONE]`, when the server answers 204 or with an error that will not pass, or after too many tries in a row
-/// that brought no event.
+/// Only queries (GET) are reopened, and only streams of server-sent events. The last event's id is sent as
+/// `Last-Event-ID`. The delay is what the server asked for with `retry:`, or else a back-off, and never less than
+/// [`with_min_delay`](Self::with_min_delay). The back-off grows with connections that end soon, even if an event came
+/// over them. A stream ends for good when it says `[DONE]`, when the server answers 204 or with a permanent error, or
+/// after too many tries in a row without an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconnect {
     pub(super) tries: usize,
@@ -172,32 +170,32 @@ impl Reconnect {
         self
     }
 
-    /// Sets the delay before the first try, where the server says nothing; it doubles with each.
+    /// Sets the delay before the first try if the server asks for none; it doubles with each.
     #[must_use]
     pub const fn with_first_delay(mut self, delay: Duration) -> Self {
         self.first_delay = delay;
         self
     }
 
-    /// Sets the shortest delay before any try, whatever the server asks for: half a second by default.
+    /// Sets the shortest delay before any try, even if the server asks for less: half a second by default.
     #[must_use]
     pub const fn with_min_delay(mut self, delay: Duration) -> Self {
         self.min_delay = delay;
         self
     }
 
-    /// Sets the longest delay before any try, whatever the server asks for.
+    /// Sets the longest delay before any try, even if the server asks for more.
     #[must_use]
     pub const fn with_max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self
     }
 
-    /// How long to wait before a try that comes after so many in vain.
+    /// The delay before a try, after `in_vain` tries without an event.
     pub(super) fn delay(&self, in_vain: usize, asked: Option<Duration>) -> Duration {
         let doubled = self.first_delay.saturating_mul(1 << in_vain.min(16));
         let delay = match asked {
-            // What the server asks for, and the more the longer it is away.
+            // At first the server's delay; a longer one while the server stays away.
             Some(asked) if in_vain == 0 => asked,
             Some(asked) => asked.max(jitter(doubled)),
             None => doubled / 2 + jitter(doubled / 2),

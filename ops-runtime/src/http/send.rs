@@ -1,4 +1,4 @@
-//! Sending one request, and giving up after a while.
+//! Sending one request, with a timeout.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -103,7 +103,7 @@ pub(super) async fn send_led(
     .await
 }
 
-/// A span with everything that is known before the response; the URL is left out, for it may hold secrets.
+/// A span with everything that is known before the response. It has no URL, which may hold secrets.
 fn span(request: &Request<RequestBody>, label: &Label) -> Span {
     let (method, uri) = (request.method().as_str(), request.uri());
     let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
@@ -131,7 +131,7 @@ pub(super) async fn limited<T>(
 ) -> Result<T, CallError> {
     let Some(timeout) = timeout else { return work.await };
     let mut work = pin!(work);
-    // What is there at once needs no timer.
+    // A result that is ready at once needs no timer.
     let mut timer = None;
     poll_fn(|cx| {
         if let Poll::Ready(done) = work.as_mut().poll(cx) {

@@ -1,4 +1,4 @@
-//! What a client was configured to do, checked.
+//! The settings of a client, checked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::Destinations;
 use super::engine::{Engine, Led};
 use super::retry::{Reconnect, Retry};
 
-/// A configuration that was checked, but for the credentials, whose requests need it.
+/// A checked configuration, without credentials, because fetching them needs it.
 pub(super) struct Settings {
     pub(super) base_url: Option<Url>,
     pub(super) headers: HeaderMap,
@@ -25,7 +25,7 @@ pub(super) struct Settings {
     pub(super) redirects: usize,
     pub(super) bodies_to_other_origins: bool,
     pub(super) destinations: Destinations,
-    /// The engines for hosts that servers lead to; none with a service of the user's.
+    /// The engines for hosts that servers lead to; `None` with a service of the user's.
     pub(super) led: Option<Led>,
     pub(super) retry: Option<Retry>,
     pub(super) reconnect: Option<Reconnect>,

@@ -46,11 +46,11 @@ pub struct SseEvent {
 
 /// An incremental parser of a `text/event-stream`.
 ///
-/// Every piece is handed to [`push`](Self::push), and what it completes is taken with
-/// [`next_event`](Self::next_event). Bytes that are not UTF-8 become U+FFFD, a byte order mark at the start is
-/// dropped, and an event that the stream's end cuts off is never given.
+/// Hand every piece to [`push`](Self::push), and take the events that it completes with
+/// [`next_event`](Self::next_event). Bytes that are not UTF-8 become U+FFFD, a byte order mark at the start is dropped,
+/// and an event cut off by the stream's end is never returned.
 ///
-/// It keeps no more than an unfinished line and an unfinished event beside the events not yet taken; both have limits.
+/// It keeps only an unfinished line and an unfinished event, both limited, and the events not yet taken.
 /// An id or a type of more than 64 KiB is ignored.
 #[derive(Debug, Clone)]
 pub struct SseParser {
@@ -169,7 +169,7 @@ impl SseParser {
             chunk = match rest {
                 [b'\r', b'\n', rest @ ..] => rest,
                 [b'\r'] => {
-                    // The line is complete all the same: waiting for the next piece would delay the event.
+                    // The line is already complete: waiting for the next piece would delay the event.
                     self.after_cr = true;
                     &[]
                 }
@@ -238,7 +238,7 @@ impl SseParser {
 
     /// Adds a line of data, followed by a line feed that [`dispatch`](Self::dispatch) takes off the last one.
     fn add_data(&mut self, value: &str) -> Result<(), SseError> {
-        // A line without data costs its line feed.
+        // An empty line counts for its line feed.
         if self.data.len().saturating_add(value.len()) > self.max_event {
             return Err(SseError::EventTooLarge { limit: self.max_event });
         }
@@ -267,7 +267,7 @@ impl Default for SseParser {
     }
 }
 
-/// A time in milliseconds, if the text has nothing but ASCII digits; one beyond all measure counts as the longest.
+/// A time in milliseconds, if the text is only ASCII digits; the longest time if it overflows.
 fn milliseconds(text: &[u8]) -> Option<Duration> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;

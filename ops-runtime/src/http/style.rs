@@ -1,8 +1,8 @@
 //! Parameter styles: how a value is written in a path, a query, a header or a cookie.
 //!
-//! The expectations are those of OpenAPI 3.1, section 4.8.12.3 and 4.8.12.4, which follow RFC 6570. What they leave
-//! undefined is decided here: items and properties that are `null` are left out; values nested deeper than a style can
-//! say are written as JSON; a list in a deep object gets indices; exploded cookies are pairs of their own.
+//! The rules are those of OpenAPI 3.1, section 4.8.12.3 and 4.8.12.4, which follow RFC 6570. What they leave undefined
+//! is decided here: items and properties that are `null` are left out; values nested deeper than a style allows are
+//! written as JSON; a list in a deep object gets indices; exploded cookies are pairs of their own.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::{HttpParameter, ParameterLocation, ParameterStyle};
 /// Everything but the unreserved characters of RFC 3986.
 pub(super) const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What must be escaped even where reserved characters are allowed: what would end the value or the query.
+/// Escaped even where reserved characters are allowed: what would end the value or the query.
 ///
 /// A plus sign is escaped because most servers read it as a space.
 const RESERVED: &AsciiSet = &COMPONENT
@@ -34,7 +34,7 @@ const RESERVED: &AsciiSet = &COMPONENT
     .remove(b';')
     .remove(b'=');
 
-/// A deep object is nested no deeper than this; what lies below is written as JSON.
+/// How deep a deep object may be nested; deeper values are written as JSON.
 const MAX_DEPTH: usize = 16;
 
 /// What no cookie can hold (RFC 6265, section 4.1.1).
@@ -99,7 +99,7 @@ pub(super) fn query(parameter: &HttpParameter, value: &Value) -> Vec<String> {
     Writer { parameter, named: true, escape }.pieces(value)
 }
 
-/// The query string that a parameter is as a whole, not yet escaped but for what is inside its pairs.
+/// The query string of a parameter that is the whole query; only the text inside its pairs is escaped.
 ///
 /// An object is the fields of a form, JSON is one text, and a string is the query string itself.
 pub(super) fn query_string(parameter: &HttpParameter, value: &Value) -> Option<String> {
@@ -132,7 +132,7 @@ pub(super) fn cookie(parameter: &HttpParameter, value: &Value) -> Vec<String> {
     Writer { parameter, named: true, escape }.pieces(value)
 }
 
-/// The parameter that stands for a field of a form that nothing more is said about.
+/// The parameter for a form field that the document says nothing more about.
 pub(super) fn form_field(name: &str, value: &Value) -> HttpParameter {
     let nested = match value {
         Value::Array(items) => items.iter().any(|item| item.is_object() || item.is_array()),
@@ -146,13 +146,13 @@ pub(super) fn form_field(name: &str, value: &Value) -> HttpParameter {
 
 struct Writer<'a> {
     parameter: &'a HttpParameter,
-    /// Whether a piece starts with the parameter's name.
+    /// True if a piece starts with the parameter's name.
     named: bool,
     escape: Escape,
 }
 
 impl Writer<'_> {
-    /// The pieces that a value is written as, escaped, to be joined by the style's separator.
+    /// The escaped pieces of a value, to be joined by the style's separator.
     fn pieces(&self, value: &Value) -> Vec<String> {
         use ParameterStyle::{DeepObject, Json};
         match (value, self.parameter.style) {

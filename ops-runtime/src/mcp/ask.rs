@@ -1,7 +1,7 @@
-//! What a server asks of the user in the middle of a call: elicitation, sampling and roots.
+//! What a server asks of the user during a call: elicitation, sampling and roots.
 //!
-//! Servers of 2025-11-25 and before ask by requests of their own; those of 2026-07-28 answer the call with what they need
-//! (`InputRequiredResult`), and the call is sent again with the answers. Both end in [`Asks::answer`].
+//! Servers of 2025-11-25 and before send requests of their own. Those of 2026-07-28 answer the call with what they need
+//! (`InputRequiredResult`), and the call is repeated with the answers. Both end in [`Asks::answer`].
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::model::futures::BoxFuture;
 use crate::{CallError, ErrorCode};
 
-/// How much a call may ask for at once.
+/// How many requests a call may ask for at once.
 const MAX_REQUESTS: usize = 32;
 
 /// What a server wants to know from the user (MCP specification, `ElicitRequest`).
@@ -44,7 +44,7 @@ pub enum ElicitationMode {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitationAnswer {
-    /// Yes, with the values of the form; `null` for a URL, which is only agreed to.
+    /// Yes, with the values of the form; `null` for a URL.
     Accept(Value),
     /// No.
     Decline,
@@ -85,7 +85,7 @@ impl ElicitationAnswer {
     }
 }
 
-/// Whether a URL is `https`, or `http` on this machine.
+/// True if a URL is `https`, or `http` on this machine.
 fn may_be_opened(url: &str) -> bool {
     let has = |prefix: &str| url.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has("https://") {
@@ -109,7 +109,7 @@ impl<I, O> Clone for Answerer<I, O> {
     }
 }
 
-/// Who answers what servers ask.
+/// The functions that answer requests of servers.
 #[derive(Clone, Default)]
 pub(in crate::mcp) struct Asks {
     pub(in crate::mcp) elicitation: Option<Answerer<Elicitation, ElicitationAnswer>>,
@@ -118,7 +118,7 @@ pub(in crate::mcp) struct Asks {
 }
 
 impl Asks {
-    /// What servers may ask.
+    /// The kinds of requests that servers may send.
     pub(in crate::mcp) fn capabilities(&self) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::default();
         if self.elicitation.is_some() {
@@ -139,7 +139,7 @@ impl Asks {
                 };
                 let request = Elicitation::read(params);
                 match &self.elicitation {
-                    // What a browser must not open is not put before the user.
+                    // A URL that a browser must not open is not shown to the user.
                     _ if matches!(&request.mode, ElicitationMode::Url(url) if !may_be_opened(url)) => {
                         tracing::warn!(
                             "a server asked to have a URL visited that is neither `https` nor of this machine"
@@ -162,7 +162,7 @@ impl Asks {
         }
     }
 
-    /// Answers all that a call needs, by the names that the server gave its questions.
+    /// Answers all requests of a call, keyed by the server's names for them.
     pub(in crate::mcp) async fn answer_all(
         &self,
         requests: &Map<String, Value>,

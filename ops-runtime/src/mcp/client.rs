@@ -34,7 +34,7 @@ use catalog::Catalog;
 use link::Link;
 use session::Session;
 
-/// How long after one refresh of the tools the next may begin.
+/// The shortest time between two refreshes of the tools.
 const REFRESH: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A client of one MCP server, whose tools it runs as operations.
@@ -56,11 +56,11 @@ const REFRESH: std::time::Duration = std::time::Duration::from_secs(1);
 ///
 /// # When something fails
 ///
-/// A server that dies, or whose connection ends, is started again by the next call, once for all calls that wait for it
-/// and with a growing delay if it keeps dying. Calls that were under way fail, with `interrupted` in their details; they
-/// are not repeated, for nobody knows whether they were carried out.
+/// The next call restarts a server that has died or whose connection has ended, once for all waiting calls, and with a
+/// growing delay if it keeps dying. Calls in flight fail, with `interrupted` in their details. They are not repeated,
+/// because the server may have carried them out.
 ///
-/// A call that is dropped, or that is given up by its timeout, is cancelled at the server.
+/// A call that is dropped or times out is cancelled at the server.
 #[derive(Clone)]
 pub struct McpClient {
     remote: Remote,
@@ -70,7 +70,7 @@ pub struct McpClient {
     dynamic: Registry,
 }
 
-/// The server as an endpoint: what a registration holds.
+/// The server as an endpoint, which registrations hold.
 #[derive(Clone)]
 struct Remote(Arc<Inner>);
 
@@ -80,12 +80,12 @@ struct Inner {
     namespace: Option<String>,
     link: Mutex<Link>,
     catalog: Mutex<Arc<Catalog>>,
-    /// What is amiss with the operations that the program knows, by their id.
+    /// Diagnostics of the operations that the program expects, by their id.
     unfit: Mutex<Vec<(String, Diagnostic)>>,
-    /// The registries that have the tools, to be changed with them.
+    /// The registries that hold the tools, to be updated when the tools change.
     registries: Mutex<Vec<WeakRegistry>>,
     changed: Arc<Notify>,
-    /// What lists the tools again when they have changed.
+    /// Lists the tools again when they have changed.
     refresher: OnceLock<AbortOnDropHandle<()>>,
     /// The authorization at the server, made when it is first needed.
     #[cfg(feature = "mcp-auth")]
@@ -97,8 +97,8 @@ impl McpClient {
     ///
     /// # Errors
     /// If the server cannot be started or reached, or answers with an error; a `TIMEOUT` if it does not answer in time.
-    /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict) also if it lacks an operation of
-    /// [`with_operations`](McpServerConfig::with_operations), or has it otherwise.
+    /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict) also if an operation of
+    /// [`with_operations`](McpServerConfig::with_operations) is missing or differs.
     pub async fn connect(config: McpServerConfig) -> Result<Self, CallError> {
         let name = config.namespace.clone().unwrap_or_else(|| match &config.target {
             super::config::Target::Stdio(stdio) => stdio.shown().to_owned(),
@@ -107,8 +107,8 @@ impl McpClient {
         Self::connect_named(&name, None, config).await
     }
 
-    /// Connects to a server that errors and logs call by that name; the tools' namespace is the configured one, or else
-    /// the given one, or else what the server calls itself.
+    /// Connects to a server, which errors and logs call by that name. The tools' namespace is the configured one, else
+    /// the given one, else the server's own name.
     pub(super) async fn connect_named(
         name: &str,
         namespace: Option<&str>,
@@ -139,7 +139,7 @@ impl McpClient {
                 let Some(inner) = weak.upgrade() else { return };
                 inner.refresh().await;
                 drop(inner);
-                // A server that says it all the time is asked now and then.
+                // A server that reports changes all the time is asked only now and then.
                 tokio::time::sleep(REFRESH).await;
             }
         });
@@ -168,18 +168,18 @@ impl McpClient {
         self.remote.0.catalog().tools.clone()
     }
 
-    /// The server's tools as operations that are met at run time. They follow the server when it says that its tools
-    /// have changed, and when it is started again.
+    /// The server's tools as operations that are met at run time. They are updated when the server reports that its
+    /// tools have changed, and when it is restarted.
     pub fn operations(&self) -> Vec<SpecRef> {
         self.remote.0.catalog().operations.clone()
     }
 
-    /// Puts the server's tools into a registry, and keeps them there as the server has them.
+    /// Registers the server's tools, and updates the registry when they change.
     ///
-    /// Operations of this client that are there already, such as those of generated code, stay.
+    /// Operations of this client that are already registered, such as those of generated code, stay.
     ///
     /// # Errors
-    /// If an id belongs to something else.
+    /// If an id is taken by another operation.
     pub fn register_all(&self, registry: &Registry) -> Result<(), RegistryError> {
         let missing = self.operations().into_iter().filter(|spec| !self.remote.runs(registry, &spec.id));
         registry.register_all(self.remote.bind(missing))?;
@@ -190,7 +190,7 @@ impl McpClient {
     /// The operations with this client as their handler, ready for `registry.register_all(..)`.
     ///
     /// # Errors
-    /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict), if the server lacks one of them or has it otherwise;
+    /// Under [`OutputPolicy::Strict`](crate::OutputPolicy::Strict), if one of them is missing or differs at the server;
     /// under the default policy that is a [diagnostic](Self::diagnostics).
     pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
         let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
@@ -198,15 +198,15 @@ impl McpClient {
         Ok(self.remote.bind(specs))
     }
 
-    /// What is amiss: tools that could not be read in full, and operations of generated code that the server does not
-    /// have, or not as they were generated.
+    /// Problems with the tools: those that could not be read in full, and operations of generated code that the server
+    /// lacks or has changed.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut diagnostics = self.remote.0.catalog().diagnostics.clone();
         diagnostics.extend(lock(&self.remote.0.unfit).iter().map(|(_, diagnostic)| diagnostic.clone()));
         diagnostics
     }
 
-    /// Lists the tools again; a server that says when they change need not be asked.
+    /// Lists the tools again, which is not needed for a server that reports changes.
     ///
     /// # Errors
     /// If the server cannot be reached, or answers with an error.
@@ -221,8 +221,8 @@ impl McpClient {
         lock(&self.remote.0.link).session().map_or(0, |session| session.interceptor.pending())
     }
 
-    /// Ends the connection; a child process is told to exit, and made to if it does not. Calls that are under way fail, as
-    /// do later ones.
+    /// Ends the connection; a child process is told to exit, and killed if it does not. Calls in flight fail, as do
+    /// later ones.
     pub async fn close(&self) {
         let before = std::mem::replace(&mut *lock(&self.remote.0.link), Link::Closed);
         if let Some(session) = before.session() {
@@ -247,7 +247,7 @@ impl Remote {
         specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
     }
 
-    /// Whether this client is the handler of an operation of a registry.
+    /// True if this client is the handler of an operation of a registry.
     fn runs(&self, registry: &Registry, id: &str) -> bool {
         self.0.runs(registry, id)
     }
@@ -270,7 +270,7 @@ impl Inner {
         Ok(Arc::new(session))
     }
 
-    /// Lists the tools, in the time that connecting may take.
+    /// Lists the tools, within the timeout for connecting.
     async fn load(&self, session: &Session) -> Result<Arc<Catalog>, CallError> {
         let loading = Catalog::load(session, self.namespace.as_deref());
         tokio::time::timeout(self.config.connect_timeout, loading).await.unwrap_or_else(|_| {
@@ -305,7 +305,7 @@ impl Inner {
         }
     }
 
-    /// Puts the tools in the place of those that were there, in every registry that has them.
+    /// Replaces the tools, in every registry that has them.
     fn take_over(self: &Arc<Self>, catalog: Arc<Catalog>) -> Result<(), CallError> {
         let before = std::mem::replace(&mut *lock(&self.catalog), catalog.clone());
         for diagnostic in &catalog.diagnostics {
@@ -320,7 +320,7 @@ impl Inner {
         self.config.operations.iter().try_for_each(|spec| self.expect(spec))
     }
 
-    /// Checks that the server has an operation that the program knows, and as it knows it.
+    /// Checks that the server has an operation as the program expects it.
     fn expect(&self, spec: &SpecRef) -> Result<(), CallError> {
         let catalog = self.catalog();
         let Some(binding) = spec.mcp() else { return Ok(()) };
@@ -378,7 +378,7 @@ impl Endpoint for Remote {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        // What the answer is decoded by: the rest of the spec need not be copied.
+        // Only what decoding needs: the rest of the spec need not be copied.
         let mut called = OperationSpec::query("");
         (called.id, called.binding) = (spec.id.clone(), spec.binding.clone());
         let inner = self.0.clone();
@@ -406,7 +406,7 @@ impl Endpoint for McpClient {
     }
 }
 
-/// What of a live tool breaks callers of an operation that the program knows.
+/// How a live tool breaks callers of an operation that the program expects; `None` if it does not.
 fn breaks(known: &OperationSpec, live: &OperationSpec) -> Option<String> {
     let mut changes = super::tool_changes(known, live);
     // An operation that was written by hand need not say what it takes.
@@ -418,7 +418,7 @@ fn breaks(known: &OperationSpec, live: &OperationSpec) -> Option<String> {
     (!changes.is_empty()).then(|| said.collect::<Vec<_>>().join("; "))
 }
 
-/// The arguments of a tool: an object, and none is an empty one.
+/// The arguments of a tool: an object, empty if there are none.
 fn arguments(spec: &OperationSpec, input: Value) -> Result<Map<String, Value>, CallError> {
     match input {
         Value::Object(arguments) => Ok(arguments),

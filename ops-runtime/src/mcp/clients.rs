@@ -11,8 +11,8 @@ use crate::{CallError, Registry, RegistryError, SpecRef};
 
 /// The clients of the servers of a configuration.
 ///
-/// A clone is the same clients. The operations of each server are in the namespace that its name in the configuration
-/// is, so tools of the same name do not meet.
+/// Clones share the clients. The namespace of a server's operations is its name in the configuration, so tools of the
+/// same name do not clash.
 ///
 /// ```no_run
 /// use ops_runtime::Registry;
@@ -38,8 +38,8 @@ struct Inner {
 }
 
 impl McpClients {
-    /// Connects to all servers at the same time, but for those that are disabled. One that fails does not stop the
-    /// others: see [`errors`](Self::errors).
+    /// Connects to all enabled servers at the same time. One that fails does not stop the others: see
+    /// [`errors`](Self::errors).
     pub async fn connect(config: &McpConfig) -> Self {
         let enabled =
             config.servers.iter().filter(|(_, server)| !server.as_ref().is_ok_and(McpServerConfig::is_disabled));
@@ -79,7 +79,7 @@ impl McpClients {
     /// The client of the server of that name.
     ///
     /// # Errors
-    /// If there is none, or why it could not be connected to.
+    /// If there is none, or if connecting to it failed.
     pub fn client(&self, name: &str) -> Result<McpClient, CallError> {
         let missing = || match self.0.errors.get(name) {
             Some(error) => error.clone(),
@@ -93,15 +93,15 @@ impl McpClients {
         self.all().values().flat_map(McpClient::operations).collect()
     }
 
-    /// Puts the tools of all servers into a registry, and keeps them there as the servers have them.
+    /// Registers the tools of all servers, and updates the registry when they change.
     ///
     /// # Errors
-    /// If an id belongs to something else.
+    /// If an id is taken by another operation.
     pub fn register_all(&self, registry: &Registry) -> Result<(), RegistryError> {
         self.all().values().try_for_each(|client| client.register_all(registry))
     }
 
-    /// Ends the connection to the server of that name; its operations fail from now on. Whether there was one.
+    /// Ends the connection to the server of that name; its operations then fail. Returns true if there was one.
     pub async fn close(&self, name: &str) -> bool {
         let client = self.0.clients.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         match client {

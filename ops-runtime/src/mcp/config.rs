@@ -34,17 +34,17 @@ use crate::{CallError, OutputPolicy, SpecRef};
 /// # Ok::<(), ops_runtime::CallError>(())
 /// ```
 ///
-/// Of a server it knows `command`, `args`, `env`, `cwd`; `url` (`serverUrl`, `baseUrl`), `headers`, `auth`; `type` or
-/// `transport`, `timeout` (milliseconds) and `disabled`. Other keys are kept: [`McpServerConfig::extra`]. In every string
-/// `${NAME}` and `${env:NAME}` are variables of the environment, and `${NAME:-default}` need not be set. Errors and `Debug`
-/// show the name of a variable, never its value.
+/// It reads these keys of a server: `command`, `args`, `env`, `cwd`; `url` (`serverUrl`, `baseUrl`), `headers`, `auth`;
+/// `type` or `transport`, `timeout` (milliseconds) and `disabled`. Others are kept: [`McpServerConfig::extra`]. In
+/// every string `${NAME}` and `${env:NAME}` are environment variables, and `${NAME:-default}` need not be set. Errors
+/// and `Debug` show the name of a variable, never its value.
 #[derive(Debug, Clone, Default)]
 pub struct McpConfig {
     pub(super) servers: BTreeMap<String, Result<McpServerConfig, CallError>>,
 }
 
 impl McpConfig {
-    /// No servers.
+    /// A configuration without servers.
     pub fn new() -> Self {
         Self::default()
     }
@@ -63,13 +63,13 @@ impl McpConfig {
     /// Reads the text of a file, with the variables of this process's environment.
     ///
     /// # Errors
-    /// If it is not a JSON object with `mcpServers` or `servers`. What is wrong with one server is
-    /// [that server's](Self::server) error.
+    /// If it is not a JSON object with `mcpServers` or `servers`. A mistake in one server is [that
+    /// server's](Self::server) error.
     pub fn from_json(text: &str) -> Result<Self, CallError> {
         Self::from_json_with(text, |name| std::env::var(name).ok())
     }
 
-    /// Reads the text of a file, with variables from elsewhere.
+    /// Reads the text of a file, with variables from a function.
     ///
     /// # Errors
     /// Those of [`from_json`](Self::from_json).
@@ -77,7 +77,7 @@ impl McpConfig {
         file::read(text, &look_up)
     }
 
-    /// Adds a server, or puts it in the place of the one of that name.
+    /// Adds a server, or replaces the one of that name.
     #[must_use]
     pub fn with_server(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {
         self.servers.insert(name.into(), Ok(server));
@@ -103,7 +103,7 @@ impl McpConfig {
     /// The server of that name.
     ///
     /// # Errors
-    /// If there is none, or what is wrong with it.
+    /// If there is none, or if its configuration is wrong.
     pub fn server(&self, name: &str) -> Result<&McpServerConfig, CallError> {
         match self.servers.get(name) {
             Some(server) => server.as_ref().map_err(Clone::clone),
@@ -156,7 +156,7 @@ pub(super) enum Target {
 #[derive(Clone, Default)]
 pub(super) struct Stdio {
     pub(super) command: String,
-    /// What is shown in place of the command, if variables were put into it; of the directory, too.
+    /// Shown in place of the command, if variables were filled into it; the next field does the same for the directory.
     pub(super) shown_command: Option<String>,
     pub(super) shown_cwd: Option<String>,
     pub(super) args: Vec<String>,
@@ -169,7 +169,7 @@ pub(super) struct Stdio {
 #[derive(Clone, Default)]
 pub(super) struct Http {
     pub(super) url: String,
-    /// What is shown in place of the URL, if variables were put into it.
+    /// Shown in place of the URL, if variables were filled into it.
     pub(super) shown_url: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) bearer: Option<String>,
@@ -201,8 +201,8 @@ impl McpServerConfig {
 
     /// A server that runs as a child process and speaks over its standard input and output.
     ///
-    /// Of this process's environment it gets only what programs need to run, such as `PATH` and `HOME`, unless
-    /// [`with_inherited_env`](Self::with_inherited_env) says otherwise.
+    /// It inherits only the environment variables that programs need to run, such as `PATH` and `HOME`, unless
+    /// [`with_inherited_env`](Self::with_inherited_env) is called.
     pub fn stdio<A: Into<String>>(command: impl Into<String>, args: impl IntoIterator<Item = A>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
         Self::new(Target::Stdio(Stdio { command: command.into(), args, ..Stdio::default() }))
@@ -222,7 +222,7 @@ impl McpServerConfig {
         self
     }
 
-    /// Gives the child all of this process's environment, secrets and all.
+    /// Gives the child all of this process's environment, secrets included.
     #[must_use]
     pub fn with_inherited_env(mut self) -> Self {
         if let Target::Stdio(stdio) = &mut self.target {
@@ -266,30 +266,30 @@ impl McpServerConfig {
         self
     }
 
-    /// Sets the namespace of the tools' operations; otherwise it is the name in the configuration, or else the one that
-    /// the server gives itself. Dots become underscores, for a namespace has none.
+    /// Sets the namespace of the tools' operations. By default it is the name in the configuration, or else the one
+    /// that the server gives itself. Dots become underscores, because a namespace has none.
     #[must_use]
     pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Gives up a call when the server has neither answered nor reported progress for that long: five minutes by default,
-    /// `None` for no limit. Time that the user takes to answer the server does not count.
+    /// Sets how long a call may go without an answer or progress from the server: five minutes by default, `None` for
+    /// no limit. The user's time to answer the server does not count.
     #[must_use]
     pub fn with_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();
         self
     }
 
-    /// Gives up a call after that long, whatever progress it reports: an hour by default, `None` for no limit.
+    /// Sets how long a call may take in all, even with progress: an hour by default, `None` for no limit.
     #[must_use]
     pub fn with_total_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.total_timeout = timeout.into();
         self
     }
 
-    /// Sets how long connecting may take, and listing the tools, then and later; a minute each by default.
+    /// Sets the timeouts for connecting and for each listing of the tools: a minute each by default.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -303,39 +303,39 @@ impl McpServerConfig {
         self
     }
 
-    /// Sets how many bytes all pages of the list of tools may have together; 16 MiB by default. A value of JSON
-    /// counts for 32 bytes at least.
+    /// Sets how many bytes all pages of the list of tools may have together; 16 MiB by default. A JSON value counts for
+    /// at least 32 bytes.
     #[must_use]
     pub fn with_max_list(mut self, bytes: usize) -> Self {
         self.max_list = bytes;
         self
     }
 
-    /// Sets how many bytes may wait to be read by a child process; 16 MiB by default. Calls wait while there is no room.
-    /// A child that sends pings meanwhile is not listened to, and one that then reads nothing for ten seconds is ended.
+    /// Sets how many bytes may wait to be read by a child process; 16 MiB by default. Calls wait while there is no
+    /// room. If the child sends pings meanwhile, it is not read from, and ended if it reads nothing for ten seconds.
     #[must_use]
     pub fn with_max_waiting(mut self, bytes: usize) -> Self {
         self.max_waiting = bytes;
         self
     }
 
-    /// Sets what to do with results that do not match their schema, and whether operations that the server does not have
-    /// as they should be are an error ([`OutputPolicy::Strict`]) or a diagnostic.
+    /// Sets what to do with results that do not match their schema. Operations that are missing or differ at the server
+    /// are an error under [`OutputPolicy::Strict`], else a diagnostic.
     #[must_use]
     pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Says which operations of generated code the server must have: it is checked whenever the client connects.
+    /// Sets the operations of generated code that the server must have, which is checked on every connection.
     #[must_use]
     pub fn with_operations<S: Into<SpecRef>>(mut self, specs: impl IntoIterator<Item = S>) -> Self {
         self.operations.extend(specs.into_iter().map(Into::into));
         self
     }
 
-    /// Lets the server ask the user: `answer` fills in the form, or sees that the page is visited. Otherwise the server
-    /// is told that nobody can be asked, and what it asks all the same is declined.
+    /// Lets the server ask the user: `answer` fills in the form, or has the page visited. By default the server is told
+    /// that it cannot ask, and its questions are declined.
     #[must_use]
     pub fn with_elicitation<F, Fut>(mut self, answer: F) -> Self
     where
@@ -347,7 +347,7 @@ impl McpServerConfig {
     }
 
     /// Lets the server ask a language model: `answer` takes the parameters of `sampling/createMessage` and gives its
-    /// result, both as JSON (MCP specification, `CreateMessageRequest`). Otherwise it is refused.
+    /// result, both as JSON (MCP specification, `CreateMessageRequest`). By default this is refused.
     #[must_use]
     pub fn with_sampling<F, Fut>(mut self, answer: F) -> Self
     where
@@ -365,12 +365,12 @@ impl McpServerConfig {
         self
     }
 
-    /// Whether the configuration says not to use it.
+    /// True if the configuration disables the server.
     pub fn is_disabled(&self) -> bool {
         self.disabled
     }
 
-    /// Whether the configuration says that tokens are got by OAuth, which needs [`with_oauth`](Self::with_oauth).
+    /// True if the configuration asks for OAuth, and [`with_oauth`](Self::with_oauth) has not been called.
     #[cfg(feature = "mcp-auth")]
     pub fn wants_oauth(&self) -> bool {
         matches!(&self.target, Target::Http(http) if http.oauth) && self.oauth.is_none()
@@ -383,7 +383,7 @@ impl McpServerConfig {
 }
 
 impl fmt::Debug for McpServerConfig {
-    /// Arguments, values of variables and headers, and what stands behind the host of a URL may be secret.
+    /// Arguments, values of variables and headers, and everything after the host of a URL may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("McpServerConfig");
         match &self.target {
@@ -406,14 +406,14 @@ impl fmt::Debug for McpServerConfig {
 }
 
 impl Stdio {
-    /// What may be shown of the command.
+    /// The command as it may be shown.
     pub(super) fn shown(&self) -> &str {
         self.shown_command.as_deref().unwrap_or(&self.command)
     }
 }
 
 impl Http {
-    /// The host of the URL, with its port: what may be shown of it. Variables stay as they are written.
+    /// The host of the URL with its port, the only part that may be shown. Variables stay as they are written.
     pub(super) fn host(&self) -> &str {
         let url = self.shown_url.as_deref().unwrap_or(&self.url);
         let after = url.split_once("://").map_or(url, |(_, after)| after);

@@ -1,4 +1,4 @@
-//! How tokens are got by OAuth 2.1: who the program is, who asks the user, and where tokens are kept.
+//! Getting tokens by OAuth 2.1: the program's identity, the prompt for the user, and the store for tokens.
 
 mod redirect;
 pub(in crate::mcp) mod steps;
@@ -12,14 +12,14 @@ use self::tokens::{MemoryTokenStore, TokenStore};
 use crate::http::{Destinations, Secret};
 use crate::{BoxFuture, CallError};
 
-/// How to get tokens by OAuth 2.1: who this program is, who asks the user, and where tokens are kept.
+/// How to get tokens by OAuth 2.1: the program's identity, the prompt for the user, and the store for tokens.
 ///
-/// What the authorization server is and what it wants is found out from the MCP server. The program is registered with it
-/// in the first way that is possible: as a client that is known there, by the URL of its metadata, or dynamically.
+/// The MCP server names the authorization server and what it needs. The program registers there in the first way that
+/// is possible: as a known client, by the URL of its metadata, or dynamically.
 ///
-/// What the MCP server names is not trusted. Only `https` URLs, and `http` ones on this machine, are asked or opened, and
-/// private addresses as [`Destinations`] say. A refresh token and a client's secret go only to the token endpoint that the
-/// token was got from, or that got the secret first; [`with_issuer`](Self::with_issuer) says which server that has to be.
+/// What the MCP server names is not trusted. Only `https` URLs, and `http` ones on this machine, are requested or
+/// opened, and private addresses as [`Destinations`] say. A refresh token goes only to the token endpoint that issued
+/// it, a client's secret only to the first that got it; [`with_issuer`](Self::with_issuer) sets which server that is.
 ///
 /// ```
 /// use ops_runtime::mcp::{McpOAuth, McpServerConfig};
@@ -47,7 +47,7 @@ pub struct McpOAuth {
 pub(in crate::mcp) type Prompt = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, CallError>> + Send + Sync>;
 
 impl McpOAuth {
-    /// A program to which the authorization server sends users back at that URL.
+    /// A program with the URL to which the authorization server sends users back.
     ///
     /// By default tokens are kept in memory and the user is never asked, so that only tokens of a
     /// [store](Self::with_store) are used.
@@ -67,44 +67,43 @@ impl McpOAuth {
         }
     }
 
-    /// Sets the name that users are shown, of a client that is registered dynamically.
+    /// Sets the name that users see if the client is registered dynamically.
     #[must_use]
     pub fn with_client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = name.into();
         self
     }
 
-    /// Says as which client the program is known to the authorization server.
+    /// Sets the client id, and the secret, by which the authorization server knows the program.
     #[must_use]
     pub fn with_client(mut self, id: impl Into<String>, secret: Option<Secret>) -> Self {
         self.client = Some((id.into(), secret));
         self
     }
 
-    /// Says where the program's client metadata document is, which is its id where servers support that.
+    /// Sets the URL of the program's client metadata document, which is its id at servers that support that.
     #[must_use]
     pub fn with_client_metadata_url(mut self, url: impl Into<String>) -> Self {
         self.client_metadata_url = Some(url.into());
         self
     }
 
-    /// Sets the scopes to ask for, in the place of those that the server names.
+    /// Sets the scopes to request, instead of those that the server names.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Says which authorization server the user is to be sent to, by its issuer (RFC 8414): that of another is refused.
+    /// Sets the authorization server to use, by its issuer (RFC 8414); any other is refused.
     #[must_use]
     pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self
     }
 
-    /// Decides which addresses the MCP server may lead to by what it says of its authorization server: see
-    /// [`Destinations`]. A private address that stands in a URL instead of a name is refused in any case, unless the MCP
-    /// server is on this machine.
+    /// Sets which addresses the MCP server's authorization metadata may lead to: see [`Destinations`]. A private
+    /// address in a URL, in place of a name, is always refused unless the MCP server is on this machine.
     #[must_use]
     pub fn with_destinations(mut self, destinations: Destinations) -> Self {
         self.destinations = destinations;
@@ -132,7 +131,7 @@ impl McpOAuth {
         self
     }
 
-    /// Says how the user is asked: `ask` has a URL visited, and gives the URL that the browser was sent back to.
+    /// Sets how the user is asked: `ask` has a URL visited, and returns the URL that the browser was sent back to.
     #[must_use]
     pub fn with_prompt<F, Fut>(mut self, ask: F) -> Self
     where
@@ -143,8 +142,8 @@ impl McpOAuth {
         self
     }
 
-    /// Waits for the user's browser at the redirect URL, which names a port of this machine; `open` has the URL that it
-    /// is given visited.
+    /// Waits for the user's browser at the redirect URL, which names a port of this machine; `open` has the given URL
+    /// visited.
     #[must_use]
     pub fn with_loopback(self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let redirect = self.redirect_uri.clone();

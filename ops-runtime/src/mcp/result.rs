@@ -1,6 +1,6 @@
 //! Results of tools to envelopes (MCP specification, `CallToolResult`).
 //!
-//! Nothing that a server says is lost: `meta` holds all of it, and `data` the part that the operation is about.
+//! Nothing that a server says is lost: `meta` holds the whole result, and `data` the operation's output.
 
 use serde_json::{Map, Value, json};
 
@@ -22,10 +22,10 @@ use crate::{CallError, ContentBlock, McpMeta, McpOutput, OperationSpec, Payload,
 /// assert_eq!(envelope.meta.as_mcp().unwrap().content[0].as_text(), Some("5"));
 /// ```
 ///
-/// A result that says `isError` has its content blocks as data, as has that of a tool without an output schema, and that
-/// of one which left out what its schema promises: the pipeline looks into the text then. Of a tool without an output
-/// schema that sent structured content, the pipeline gives this to calls by id, and the blocks to typed calls. A member of another kind than
-/// the protocol's is taken for what it can mean: content that is no list is the only block.
+/// The data is the content blocks if the result says `isError`, if the tool has no output schema, or if the structured
+/// content that the schema promises is missing; the pipeline then looks into the text. If a tool without an output
+/// schema sends structured content, the pipeline gives that to calls by id, and the blocks to typed calls. A member of
+/// the wrong kind is read as far as possible: content that is no list is the only block.
 ///
 /// # Errors
 /// If the value is not the result of a tool at all; the details hold it.
@@ -57,7 +57,7 @@ pub fn decode(spec: &OperationSpec, result: Value) -> Result<ResponseEnvelope<Pa
 
 /// The output that a structured result holds.
 ///
-/// What is not wrapped though the schema says so is the output itself.
+/// A result that is not wrapped, though the schema says so, is itself the output.
 fn unwrapped(output: McpOutput, structured: &Value) -> &Value {
     match structured {
         Value::Object(members) if output == McpOutput::Wrapped => members.get("result").unwrap_or(structured),

@@ -5,16 +5,16 @@
 //!
 //! # Tools
 //!
-//! Every operation with a handler is a tool, unless it is filtered out. Its name is the id with `_` in the place of
-//! all but letters, digits, `_` and `-`, so `math.add` is `math_add`: MCP would allow a dot, but not what hosts hand to
-//! their models. Of ids that would be called alike, and of one longer than 64 characters, the name ends with a hash.
-//! Tools are listed in the order of their names.
+//! Every operation with a handler is a tool, unless it is filtered out. Its name is the id, with `_` for every
+//! character but letters, digits, `_` and `-`: `math.add` is `math_add`. MCP would allow a dot, but the models of hosts
+//! do not. The name ends with a hash if two ids would share it, or if it is longer than 64 characters. Tools are listed
+//! in the order of their names.
 //!
-//! A tool's arguments are the operation's input; if that is no object, they are `{"input": X}`. Its output schema is
-//! the operation's, and with it come results as structured content. Before 2026-07-28 these had to be objects, so any
-//! other is `{"result": X}` there, with a schema that says so (and the mark `x-fastmcp-wrap-result`). An output that
-//! has no schema is structured content where the revision allows the value. The text of an answer is always the data
-//! itself: a string as it is, else JSON.
+//! A tool's arguments are the operation's input, or `{"input": X}` if that is no object. Its output schema is the
+//! operation's, and its results are structured content. Before 2026-07-28 that had to be an object, so any other output
+//! is `{"result": X}`, with a schema that says so (and the mark `x-fastmcp-wrap-result`). An output without a schema is
+//! structured content if the revision allows the value. The text of an answer is always the data itself: a string as it
+//! is, else JSON.
 //!
 //! An operation that gives content blocks, `Vec<ContentBlock>` or an envelope with [`McpMeta`](crate::McpMeta), answers
 //! with these. A query is `readOnlyHint: true`.
@@ -23,8 +23,8 @@
 //!
 //! A subscription's items are progress notifications, for clients that ask for progress: the number of the item, and
 //! the item as text. The answer has all of them as a list, up to [`max_items`](McpServerOptions::max_items) and
-//! [`max_bytes`](McpServerOptions::max_bytes); where it stops short of the end it says so, in its text and by
-//! `ops/truncated` in its `_meta`.
+//! [`max_bytes`](McpServerOptions::max_bytes); a list that is cut short says so in its text, and by `ops/truncated` in
+//! its `_meta`.
 //!
 //! An item that fails does not end the subscription: its text is a progress notification, and the items after it are
 //! collected. The answer is an error then (`isError`), with the text of each failure, followed by the items.
@@ -37,21 +37,21 @@
 //!
 //! # Errors
 //!
-//! An unknown tool is an error of the protocol. All else that fails is a result with `isError`: `CODE: message`, then
+//! An unknown tool is an error of the protocol. Every other failure is a result with `isError`: `CODE: message`, then
 //! the details as JSON, and all three as `ops/error` in its `_meta`. A failure without a code of its own
-//! (`EXECUTION_ERROR`, `UNKNOWN_ERROR`) may hold anything, a path or a password. It goes to the log, and the caller gets
-//! the number of the request; [`expose_errors`](McpServerOptions::expose_errors) shows its message. What callers should
-//! read has a code that the operation declares, or a `CallError::new("OUT_OF_STOCK", ..)`. Of an HTTP error the status
-//! is shown, and its body if the operation declares that status.
+//! (`EXECUTION_ERROR`, `UNKNOWN_ERROR`) may hold anything, such as a path or a password. It goes to the log, and the
+//! caller gets the number of the request; [`expose_errors`](McpServerOptions::expose_errors) shows its message. For
+//! errors that callers should read, use a code that the operation declares, or a `CallError::new("OUT_OF_STOCK", ..)`.
+//! An HTTP error shows its status, and its body if the operation declares that status.
 //!
 //! Repairs of a result (`warnings` of the envelope) are `ops/warnings` in its `_meta`.
 //!
 //! # Who may call what
 //!
-//! Over stdio the caller is whoever started the process, the owner: access rules are not checked, unless
-//! [`with_identity`](McpServer::with_identity) says who it is. Over HTTP they are, against the identity that the
-//! authenticator of [`McpService`] finds; without one, callers may only run what asks for nothing. Tools that somebody
-//! may not call are not listed for them; called in spite of that, they answer `ACCESS_DENIED`.
+//! Over stdio the caller is the owner, who started the process: access rules are not checked, unless
+//! [`with_identity`](McpServer::with_identity) sets an identity. Over HTTP they are checked against the identity that
+//! the authenticator of [`McpService`] finds; without one, callers may only run operations without access rules.
+//! Callers do not see tools that they may not call; calling one anyway fails with `ACCESS_DENIED`.
 
 mod call;
 mod handler;
@@ -98,29 +98,29 @@ pub struct McpServerOptions {
     pub version: String,
     /// How to use the server, for the model.
     pub instructions: Option<String>,
-    /// How many tools a page of the list has. Many at a time by default, 1,000: not every client asks for more pages.
+    /// How many tools a page of the list has; 1,000 by default, because not every client asks for more pages.
     pub page_size: usize,
-    /// How long clients may take the list of tools for the present one; a minute by default. Those that listen for
-    /// changes are told of each.
+    /// How long clients may cache the list of tools; a minute by default. Clients that listen for changes are told of
+    /// each.
     pub list_ttl: Duration,
-    /// How long a call may take; as long as the operation allows by default.
+    /// How long a call may take; by default as long as the operation allows.
     pub timeout: Option<Duration>,
     /// How many items of a subscription are collected; 1,000 by default.
     pub max_items: usize,
     /// How long the JSON of the items of a subscription may be, in bytes; 1 MiB by default.
     pub max_bytes: usize,
-    /// How long a client may take to answer what a handler asks it ([`McpPeer`]), before 2026-07-28; 10 minutes by default.
+    /// How long a client may take to answer a handler ([`McpPeer`]), before 2026-07-28; 10 minutes by default.
     pub ask_timeout: Duration,
-    /// How many sessions there may be over HTTP; 1,000 by default. A new one then ends the one that was not used for longest.
+    /// How many sessions there may be over HTTP; 1,000 by default. A further one ends the least recently used.
     pub max_sessions: usize,
     /// How long a session over HTTP may be without a message; 5 minutes by default.
     pub session_idle: Duration,
-    /// How many requests over HTTP may be in work; 2,000 by default.
+    /// How many requests over HTTP may be in flight; 2,000 by default.
     pub max_requests: usize,
     /// How many requests and streams a session over HTTP may have at a time; 200 by default.
     pub max_session_requests: usize,
-    /// How many bytes the requests in work over HTTP may take in memory together; 128 MiB by default. A value of JSON counts
-    /// with 256 bytes beside its text, so a request can have half a million of them.
+    /// How many bytes the requests in flight over HTTP may take in memory together; 128 MiB by default. A JSON value
+    /// counts for 256 bytes beside its text, so a request can have half a million of them.
     pub max_request_bytes: usize,
     /// How many bytes of results may wait for their clients to read them, before new requests over HTTP are refused; 64
     /// MiB by default.
@@ -131,19 +131,19 @@ pub struct McpServerOptions {
     pub max_connections: usize,
     /// How long [`McpService::serve`] waits for the head of a request, and keeps an idle connection; 30 seconds by default.
     pub head_timeout: Duration,
-    /// After what time [`McpService::serve`] ends the connection of a client that reads nothing; a minute by default.
+    /// How long a client of [`McpService::serve`] may read nothing before its connection is ended; a minute by default.
     pub stall_timeout: Duration,
-    /// Whether callers see the messages of failures that have no code of their own, such as those of `io::Error`.
+    /// True if callers see the messages of failures that have no code of their own, such as those of `io::Error`.
     pub expose_errors: bool,
 }
 
 impl McpServerOptions {
-    /// The defaults under that name and version.
+    /// Default options with that name and version.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), ..Self::default() }
     }
 
-    /// Says how to use the server, for the model.
+    /// Sets the instructions for using the server, for the model.
     #[must_use]
     pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
@@ -233,15 +233,15 @@ impl McpServer {
         self
     }
 
-    /// Says who calls, where the transport does not: every call is checked against that identity.
+    /// Sets the identity of callers, where the transport does not: every call is checked against it.
     #[must_use]
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.0.identity = Some(Arc::new(identity));
         self
     }
 
-    /// Gives the key that signs the state of calls which wait for answers ([`McpPeer`]): several servers that stand for
-    /// one, behind a balancer, need the same. Each makes its own by default.
+    /// Sets the key that signs the state of calls which wait for answers ([`McpPeer`]). Servers behind one load
+    /// balancer need the same key; by default each makes its own.
     #[must_use]
     pub fn with_state_key(mut self, key: [u8; 32]) -> Self {
         self.0.states = States::new(key);
@@ -255,7 +255,7 @@ impl McpServer {
         self.with_filter(move |spec| namespaces.iter().any(|namespace| namespace == spec.namespace()))
     }
 
-    /// Serves only what the filter says yes to; of several, what all say yes to.
+    /// Serves only operations that the filter accepts; with several filters, those that all accept.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Fn(&OperationSpec) -> bool + Send + Sync + 'static) -> Self {
         self.0.filters.push(Box::new(filter));
@@ -264,7 +264,7 @@ impl McpServer {
 
     /// Serves the process that started this one, until it closes stdin.
     ///
-    /// The protocol has stdout for itself: whatever else prints there breaks it. The runtime must drive I/O, as that of
+    /// The protocol needs stdout for itself: any other output there breaks it. The runtime must drive I/O, as that of
     /// `#[tokio::main]` does.
     ///
     /// # Errors
@@ -285,7 +285,7 @@ impl McpServer {
     {
         let running = match Connection::new(Arc::new(self.0)).serve((read, write)).await {
             Ok(running) => running,
-            // Somebody looked whether there is a server, and went away.
+            // A client looked if there is a server, and went away.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(io::Error::other(error)),
         };
@@ -315,7 +315,7 @@ impl Shared {
         info
     }
 
-    /// Who sent a request: over HTTP, whoever the service found.
+    /// Who sent a request; over HTTP, the caller that the service found.
     fn caller(&self, extensions: &Extensions) -> Principal {
         let remote = extensions.get::<Parts>().map(|parts| parts.extensions.get::<Principal>().cloned());
         match (remote, &self.identity) {
@@ -325,7 +325,7 @@ impl Shared {
         }
     }
 
-    /// Who sends HTTP requests that nobody authenticates.
+    /// Who sends HTTP requests without authentication.
     fn remote_caller(&self) -> Principal {
         Principal::Checked(self.identity.clone())
     }

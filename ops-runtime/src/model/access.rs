@@ -1,4 +1,4 @@
-//! Who may call what: the identity of a caller and the access rules of an operation.
+//! Access control: the identity of a caller and the access rules of an operation.
 //!
 //! ```
 //! use ops_runtime::access::{AccessControl, Identity};
@@ -19,16 +19,16 @@ use crate::model::text::{List, Text, set};
 pub struct AccessControl {
     /// Scopes of which the caller must hold all.
     pub required_scopes: List<Text>,
-    /// Scopes of which the caller must hold at least one; no rule if empty.
+    /// Scopes of which the caller must hold at least one; empty for no such rule.
     pub required_scopes_any: List<Text>,
     /// The type of resource that the operation acts on; a rule only together with `resource_action`.
     pub resource_type: Option<Text>,
-    /// What the operation does to the resource; a rule only together with `resource_type`.
+    /// The action of the operation on the resource; a rule only together with `resource_type`.
     pub resource_action: Option<Text>,
 }
 
 impl AccessControl {
-    /// No rules: everybody may call, even without an identity.
+    /// No rules: anyone may call, even without an identity.
     pub const NONE: Self = Self {
         required_scopes: Cow::Borrowed(&[]),
         required_scopes_any: Cow::Borrowed(&[]),
@@ -58,14 +58,14 @@ impl AccessControl {
         self
     }
 
-    /// Whether there are no rules, so that no identity is needed.
+    /// True if there are no rules, so that no identity is needed.
     pub fn is_open(&self) -> bool {
         self.required_scopes.is_empty() && self.required_scopes_any.is_empty() && self.resource().is_none()
     }
 
-    /// Whether the identity satisfies every rule.
+    /// True if the identity satisfies every rule.
     ///
-    /// The resource rule asks for the action on any resource of the type; which one is the handler's to check.
+    /// The resource rule asks for the action on any resource of the type; the handler must check which one.
     pub fn allows(&self, identity: &Identity) -> bool {
         let holds = |scope: &Text| identity.scopes.iter().any(|s| s == scope);
         self.required_scopes.iter().all(holds)
@@ -84,7 +84,7 @@ impl Default for AccessControl {
     }
 }
 
-/// Who calls: an id, the scopes it holds and the actions it may take on resources.
+/// A caller's identity: an id, the scopes it holds and the actions it may take on resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Identity {

@@ -31,7 +31,7 @@ pub use parameter::{HttpParameter, ParameterLocation, ParameterStyle};
 pub use response::{HttpResponse, StatusRange};
 pub use security::{SecurityKind, SecurityRequirement, SecurityScheme};
 
-/// How an operation is reached.
+/// The way to reach an operation.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 // A spec is a static or shared, and never moved in a call.
@@ -46,7 +46,7 @@ pub enum Binding {
     Mcp(McpBinding),
 }
 
-/// The HTTP request of an operation and the answers that it can get.
+/// The HTTP request of an operation and its possible responses.
 ///
 /// One interpreter reads this table for generated and for run-time operations alike.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,19 +56,19 @@ pub struct HttpBinding {
     pub method: Text,
     /// The path below the server's URL, with `{name}` for each path parameter.
     pub path: Text,
-    /// The server's URL in the document, used when the client is given no base URL; `{name}` stands for a variable.
+    /// The server's URL in the document, used if the client has no base URL; `{name}` stands for a variable.
     pub server: Option<Text>,
     /// The variables of the server's URL.
     pub server_variables: List<ServerVariable>,
-    /// The ways to authenticate, of which one suffices; none if the endpoint asks for nothing.
+    /// The ways to authenticate, of which one suffices; empty if the endpoint requires none.
     pub security: List<SecurityRequirement>,
-    /// Where each property of the input goes, but for the body.
+    /// The place of each property of the input in the request, except for the body.
     pub parameters: List<HttpParameter>,
     /// The request body, once for each content type that the endpoint takes, preferred first.
     pub bodies: List<HttpBody>,
-    /// The property of the input that names the content type of the body, where the caller can choose.
+    /// The property of the input that selects the content type of the body; `None` if there is no choice.
     pub content_type: Option<Text>,
-    /// The answers that the document describes.
+    /// The responses that the document describes.
     pub responses: List<HttpResponse>,
 }
 
@@ -88,8 +88,8 @@ impl HttpBinding {
         }
     }
 
-    /// The described answer that a response of this status and content type is: of those that name the status, else its
-    /// class, else the default, the one of this type, or else the first.
+    /// The described response for this status and content type. Those for the very status come before those for its
+    /// class, and these before the default; among them, the one of this type counts, or else the first.
     #[cfg(feature = "registry")]
     pub(crate) fn response(&self, status: u16, content_type: &str) -> Option<&HttpResponse> {
         let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -123,7 +123,7 @@ impl HttpBinding {
         self
     }
 
-    /// Names the property of the input that names the content type of the body.
+    /// Sets the property of the input that selects the content type of the body.
     #[must_use]
     pub const fn with_content_type(mut self, property: &'static str) -> Self {
         set(&mut self.content_type, Some(Cow::Borrowed(property)));
@@ -144,7 +144,7 @@ impl HttpBinding {
         self
     }
 
-    /// Sets the answers.
+    /// Sets the responses.
     #[must_use]
     pub const fn with_responses(mut self, responses: &'static [HttpResponse]) -> Self {
         set(&mut self.responses, Cow::Borrowed(responses));
@@ -160,7 +160,7 @@ pub struct ServerVariable {
     pub name: Text,
     /// Its value, unless the client sets another.
     pub default: Text,
-    /// The values that it may have; empty if any will do.
+    /// The values that it may have; empty for any value.
     pub values: List<Text>,
 }
 

@@ -1,8 +1,8 @@
 //! Bodies that are bytes: uploads and downloads.
 //!
 //! A [`Body`] is a field of an input or the whole output of an operation, wherever a document says
-//! `{"type":"string","format":"binary"}`. In JSON it is a string of base64; through a binding that streams, such as
-//! HTTP, it is sent and received as it is, and need never be in memory as a whole.
+//! `{"type":"string","format":"binary"}`. In JSON it is a string of base64. A binding that streams, such as HTTP, sends
+//! and receives the bytes themselves, and need not hold all of them in memory.
 //!
 //! ```
 //! use ops_runtime::Body;
@@ -37,13 +37,13 @@ type Data = bytes::Bytes;
 #[cfg(not(feature = "registry"))]
 type Data = Arc<[u8]>;
 
-/// A body that is bytes: held in memory, in a file, or coming as a stream.
+/// A body of bytes: held in memory, in a file, or read from a stream.
 ///
-/// In JSON it is a string of base64. A string that is not base64, as some servers send, is kept as it came, and its bytes
-/// are those of its text. A file or a stream has no JSON: it goes only to operations that are reached by a binding that
-/// streams. File name and content type are seen by such bindings alone, too.
+/// In JSON it is a string of base64. A string that is not base64, as some servers send, is kept unchanged, and its
+/// bytes are those of its text. A file or a stream has no JSON: it can only be sent by a binding that streams.
+/// Likewise, only such bindings use the file name and the content type.
 ///
-/// A clone is the same body. One that is a stream can be read once, by whoever comes first.
+/// A clone is the same body. A stream can be read once only, by the first reader.
 #[derive(Clone, Default)]
 pub struct Body {
     content: Content,
@@ -54,7 +54,7 @@ pub struct Body {
 #[derive(Clone)]
 enum Content {
     Bytes(Data),
-    /// A string of somebody else's JSON that is not base64.
+    /// A string of foreign JSON that is not base64.
     Text(Arc<str>),
     File(Arc<Path>),
     #[cfg(feature = "registry")]
@@ -68,7 +68,7 @@ impl Default for Content {
 }
 
 impl Body {
-    /// The content of a file, which is opened when the body is read or sent, each time anew.
+    /// The content of a file, which is opened anew each time the body is read or sent.
     ///
     /// Its name is the body's file name.
     pub fn file(path: impl Into<PathBuf>) -> Self {
@@ -77,7 +77,7 @@ impl Body {
         Self { content: Content::File(path.into()), file_name, content_type: None }
     }
 
-    /// Names the file that the receiver should take the body for.
+    /// Sets the name of the body's file for the receiver.
     #[must_use]
     pub fn with_file_name(mut self, name: impl Into<String>) -> Self {
         self.file_name = Some(name.into().into());
@@ -91,7 +91,7 @@ impl Body {
         self
     }
 
-    /// The name of the file, if it has one.
+    /// The file name, if there is one.
     pub fn file_name(&self) -> Option<&str> {
         self.file_name.as_deref()
     }
@@ -110,7 +110,7 @@ impl Body {
         }
     }
 
-    /// The path of the file that the body is read from, if it is one.
+    /// The path of the file that the body is read from, if there is one.
     pub fn as_path(&self) -> Option<&Path> {
         match &self.content {
             Content::File(path) => Some(path),
@@ -118,7 +118,7 @@ impl Body {
         }
     }
 
-    /// What the body is in JSON: base64, or the text that it came as.
+    /// The body in JSON: base64, or the text that it was read from.
     fn text(&self) -> Result<Cow<'_, str>, &'static str> {
         match &self.content {
             Content::Bytes(bytes) => Ok(Cow::Owned(base64::encode(bytes))),
@@ -170,7 +170,7 @@ impl From<&str> for Body {
 }
 
 impl PartialEq for Body {
-    /// Bodies in memory are equal by their bytes, files by their paths; a stream is equal to its clones only.
+    /// Bodies in memory are equal by their bytes, files by their paths; a stream equals only its clones.
     fn eq(&self, other: &Self) -> bool {
         let content = match (&self.content, &other.content) {
             (Content::File(a), Content::File(b)) => a == b,
@@ -184,7 +184,7 @@ impl PartialEq for Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the content: it is long, and nobody knows whether it may be seen.
+        // The content is never shown: it is long, and may be secret.
         let mut body = f.debug_struct("Body");
         match &self.content {
             Content::Bytes(bytes) => body.field("bytes", &bytes.len()),

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 
 /// One block of an MCP result (MCP specification, `ContentBlock`).
 ///
-/// A block of a kind that is not known becomes a text block that holds its JSON; fields of a known kind that are not
-/// known are kept in `extra`. So nothing that a server says is lost.
+/// A block of an unknown kind becomes a text block that holds its JSON; unknown fields of a known kind are kept in
+/// `extra`. So nothing that a server says is lost.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ContentBlock {
@@ -64,7 +64,7 @@ pub struct TextContent {
     pub text: String,
     /// Hints for the reader.
     pub annotations: Option<Annotations>,
-    /// Fields that are not known.
+    /// Unknown fields.
     pub extra: Map<String, Value>,
 }
 
@@ -78,7 +78,7 @@ pub struct MediaContent {
     pub mime_type: String,
     /// Hints for the reader.
     pub annotations: Option<Annotations>,
-    /// Fields that are not known.
+    /// Unknown fields.
     pub extra: Map<String, Value>,
 }
 
@@ -97,7 +97,7 @@ pub struct EmbeddedResource {
     pub resource: ResourceContent,
     /// Hints for the reader.
     pub annotations: Option<Annotations>,
-    /// Fields that are not known.
+    /// Unknown fields.
     pub extra: Map<String, Value>,
 }
 
@@ -111,9 +111,9 @@ pub struct ResourceContent {
     pub mime_type: Option<String>,
     /// The content, if it is text.
     pub text: Option<String>,
-    /// The content in base64, if it is not.
+    /// The content in base64, if it is not text.
     pub blob: Option<String>,
-    /// Fields that are not known.
+    /// Unknown fields.
     pub extra: Map<String, Value>,
 }
 
@@ -125,13 +125,13 @@ pub struct ResourceLink {
     pub uri: String,
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
     /// The media type.
     pub mime_type: Option<String>,
     /// Hints for the reader.
     pub annotations: Option<Annotations>,
-    /// Fields that are not known.
+    /// Unknown fields.
     pub extra: Map<String, Value>,
 }
 
@@ -139,16 +139,16 @@ pub struct ResourceLink {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// Who the block is for: `user`, `assistant`.
+    /// The intended readers: `user`, `assistant`.
     pub audience: Option<Vec<String>>,
     /// How important it is, from 0 to 1.
     pub priority: Option<f64>,
     /// When it was last changed, an ISO 8601 time.
     pub last_modified: Option<String>,
-    /// Fields that are not known.
+    /// Unknown fields.
     pub extra: Map<String, Value>,
 }
 
-/// What the schema of content blocks is called in the schemas that refer to it.
+/// The reference to the schema of content blocks, in schemas that use it.
 #[cfg(feature = "mcp-server")]
 pub(crate) const BLOCK_REFERENCE: &str = "#/$defs/mcp.ContentBlock";

@@ -1,4 +1,4 @@
-//! What a reader of documents has to say: where, what, and what was done instead.
+//! Diagnostics of a reader of documents: the place, the finding, and what was done instead.
 //!
 //! ```
 //! use ops_runtime::spec::{Diagnostic, Severity};
@@ -13,22 +13,22 @@ use std::fmt;
 
 use crate::model::text::{is_harmless, readable};
 
-/// How many diagnostics of one severity are kept of a document; one more says how many there are beyond.
+/// How many diagnostics of one severity are kept for a document; one more gives the number of the rest.
 #[cfg(feature = "openapi")]
 pub(crate) const MOST: usize = 1_000;
 
-/// How many bytes a pointer has at most; the end of a longer one is `/...`.
+/// The maximum size of a pointer in bytes; a longer one ends with `/...`.
 #[cfg(feature = "openapi")]
 pub(crate) const MOST_POINTER: usize = 2_000;
 
-/// How a diagnostic begins that stands for others.
+/// The start of a diagnostic that stands for others.
 #[cfg(feature = "openapi")]
 const COUNT: &str = "there are ";
 
-/// How many characters a message or a help has at most.
+/// The maximum number of characters in a message or a help.
 const MOST_WORDS: usize = 1_000;
 
-/// How bad a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
@@ -36,7 +36,7 @@ pub enum Severity {
     Note,
     /// Something was left out or made less precise.
     Warning,
-    /// Nothing could be made of the document.
+    /// The document could not be read.
     Error,
 }
 
@@ -44,16 +44,16 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// Where, as a JSON pointer into the document (RFC 6901); empty for the whole document. One of more than 2,000 bytes
-    /// ends with `/...`.
+    /// The place, as a JSON pointer into the document (RFC 6901); empty for the whole document. One of more than 2,000
+    /// bytes ends with `/...`.
     pub pointer: String,
-    /// What was found, in a line of at most 1,000 characters.
+    /// The finding, in a line of at most 1,000 characters.
     pub message: String,
     /// What was done instead, or what to do, in a line of at most 1,000 characters.
     pub help: Option<String>,
-    /// The document, as its `Source` names it.
+    /// The document, by the name that its `Source` has for it.
     pub document: Option<String>,
     /// Line and column in the document, from 1.
     pub position: Option<(usize, usize)>,
@@ -82,39 +82,39 @@ impl Diagnostic {
         Self::new(Severity::Warning, pointer, message)
     }
 
-    /// Nothing could be made of the document.
+    /// The document could not be read.
     pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, pointer, message)
     }
 
-    /// Says what was done instead, or what to do.
+    /// Sets what was done instead, or what to do.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(words(help.into()));
         self
     }
 
-    /// Names the document.
+    /// Sets the document.
     #[must_use]
     pub fn with_document(mut self, document: impl Into<String>) -> Self {
         self.document = Some(document.into());
         self
     }
 
-    /// Says how many diagnostics of a severity are not kept; `None` if all are.
+    /// A diagnostic with the number of those of a severity that were not kept; `None` if all were kept.
     #[cfg(feature = "openapi")]
     pub(crate) fn more(severity: Severity, count: usize) -> Option<Self> {
         let more = count.checked_sub(MOST).filter(|more| *more > 0)?;
         Some(Self::new(severity, "", format!("{COUNT}{more} more, which are not shown")))
     }
 
-    /// Whether it says how many others there are, and nothing about a place.
+    /// True if it only counts other diagnostics, without a place.
     #[cfg(feature = "openapi")]
     pub(crate) fn is_count(&self) -> bool {
         self.pointer.is_empty() && self.message.starts_with(COUNT)
     }
 
-    /// Keeps the first 1,000 of each severity, and says how many there are more.
+    /// Keeps the first 1,000 of each severity, and adds how many more there are.
     #[cfg(feature = "openapi")]
     pub fn bound(list: &mut Vec<Self>) {
         let mut counts = [0_usize; 3];
@@ -127,7 +127,7 @@ impl Diagnostic {
         list.extend(severities.filter_map(|(severity, count)| Self::more(severity, count)));
     }
 
-    /// Gives line and column, from 1.
+    /// Sets line and column, from 1.
     #[must_use]
     pub fn with_position(mut self, line: usize, column: usize) -> Self {
         self.position = Some((line, column));
@@ -164,7 +164,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Words of a document and about it, as one line that no terminal obeys.
+/// Text from or about a document, as one line without control characters.
 fn words(text: String) -> String {
     match shown(&text) {
         Cow::Borrowed(_) => text,
@@ -172,7 +172,7 @@ fn words(text: String) -> String {
     }
 }
 
-/// The text as it may be shown: the fields of a diagnostic may be set by anyone.
+/// The text in a form that is safe to show, since anyone may set the fields of a diagnostic.
 fn shown(text: &str) -> Cow<'_, str> {
     if is_harmless(text) && (text.len() <= MOST_WORDS || text.chars().count() <= MOST_WORDS) {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! The envelope of every result: the data, and where it came from.
+//! The envelope of every result: the data, and its origin.
 //!
 //! ```
 //! use ops_runtime::ResponseEnvelope;
@@ -22,11 +22,11 @@ use crate::{ContentBlock, Text};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ResponseEnvelope<T> {
-    /// What the operation gave.
+    /// The operation's output.
     pub data: T,
-    /// Where it came from, with the facts of the transport.
+    /// The origin, with the facts of the transport.
     pub meta: ResponseMeta,
-    /// Where the value did not match its schema, and was repaired or left as it came.
+    /// The places where the value did not match its schema, and was repaired or kept.
     pub warnings: Vec<Warning>,
 }
 
@@ -36,7 +36,7 @@ impl<T> ResponseEnvelope<T> {
         Self { data, meta: meta.into(), warnings: Vec::new() }
     }
 
-    /// Wraps the result of a handler of this process, with the time of now.
+    /// Wraps the result of a handler in this process, with the current time.
     #[doc(alias = "localEnvelope")]
     pub fn local(data: T, operation_id: impl Into<Text>) -> Self {
         Self::new(data, LocalMeta { operation_id: operation_id.into(), timestamp: now() })
@@ -54,7 +54,7 @@ impl<T> ResponseEnvelope<T> {
         Self::new(data, meta)
     }
 
-    /// The data alone.
+    /// The data without the envelope.
     #[doc(alias = "unwrap")]
     pub fn into_data(self) -> T {
         self.data
@@ -78,15 +78,15 @@ impl<T> ResponseEnvelope<T> {
 #[inline]
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Not `as_millis`, whose 128 bits cost every call.
+    // Not `as_millis`, whose 128 bits would slow down every call.
     now.as_secs().saturating_mul(1000).saturating_add(u64::from(now.subsec_millis()))
 }
 
-/// Where a result came from, told apart by `source` in JSON.
+/// The origin of a result, distinguished by `source` in JSON.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ResponseMeta {
-    /// A handler of this process.
+    /// A handler in this process.
     Local(LocalMeta),
     /// An HTTP response.
     // Boxed like `Mcp`, so that a local call does not move what it doesn't use.
@@ -140,7 +140,7 @@ impl From<McpMeta> for ResponseMeta {
     }
 }
 
-/// The facts of a result of this process.
+/// The facts of a result from this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LocalMeta {
@@ -156,13 +156,13 @@ pub struct LocalMeta {
 pub struct HttpMeta {
     /// The status.
     pub status_code: u16,
-    /// The headers by lower-case name, those that came several times joined with `, `; without `set-cookie`.
+    /// The headers by lower-case name, repeated ones joined with `, `; without `set-cookie`.
     pub headers: BTreeMap<String, String>,
-    /// The content type as the server sent it; empty if it sent none.
+    /// The content type as the server sent it; empty if there is none.
     pub content_type: String,
-    /// The server-sent event that carried the item, of a subscription.
+    /// For an item of a subscription, the server-sent event that carried it.
     pub event: Option<EventMeta>,
-    /// The `set-cookie` headers, one by one.
+    /// The `set-cookie` headers, one each.
     pub set_cookie: Vec<String>,
 }
 
@@ -177,9 +177,9 @@ impl HttpMeta {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct EventMeta {
-    /// The event's type; `message` unless the server named one.
+    /// The event's type; `message` by default.
     pub kind: String,
-    /// The last event id that the server sent; empty if it sent none.
+    /// The last event id that the server sent; empty if there is none.
     pub id: String,
 }
 
@@ -194,11 +194,11 @@ impl EventMeta {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct McpMeta {
-    /// Whether the tool ran and says that it failed.
+    /// True if the tool ran and reported a failure.
     pub is_error: bool,
     /// All content blocks.
     pub content: Vec<ContentBlock>,
-    /// The structured result as it was sent, any JSON.
+    /// The structured result as sent, any JSON.
     pub structured_content: Option<Value>,
     /// Extensions of the protocol (`_meta` in JSON).
     pub meta: Option<Map<String, Value>>,
@@ -217,11 +217,11 @@ impl McpMeta {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// Where, as a JSON pointer into the data (RFC 6901).
+    /// The place, as a JSON pointer into the data (RFC 6901).
     pub pointer: String,
-    /// What the schema asks for there.
+    /// What the schema expects there.
     pub expected: String,
-    /// What kind of value was there, such as `string` or `absent`.
+    /// The kind of value found there, such as `string` or `absent`.
     pub found: Text,
 }
 
@@ -232,10 +232,10 @@ impl Warning {
     }
 }
 
-/// True if a JSON value is an envelope that can be read without losing anything.
+/// True if a JSON value is an envelope, and reading it would lose nothing.
 ///
-/// It has `data`, and a `meta` with a known `source` and that source's facts. Every other member is one that an
-/// envelope has, and is written as it was read. A value with a member that reading would drop or change is data.
+/// It has `data`, and a `meta` with a known `source` and the facts of that source. Every other member must be an
+/// envelope's, and be written as it was read. A value with a member that reading would drop or change is data.
 ///
 /// Reading may add defaults. Numbers are compared by value, and an optional member that is null or an empty list counts
 /// as absent.
@@ -254,7 +254,7 @@ pub fn is_response_envelope(value: &Value) -> bool {
     looks_like_envelope(value) && json::read_whole(value).is_some()
 }
 
-/// Takes a value for what it is: the envelope, or the value itself if it is none.
+/// Reads a value as an envelope; returns the value itself if it is none.
 #[cfg(feature = "registry")]
 pub(crate) fn detect(value: Value) -> Result<ResponseEnvelope<Value>, Value> {
     if !looks_like_envelope(&value) {
@@ -270,7 +270,7 @@ pub(crate) fn detect(value: Value) -> Result<ResponseEnvelope<Value>, Value> {
     }
 }
 
-/// The members that tell an envelope from data, looked at before anything is read.
+/// Checks the members that distinguish an envelope from data, before anything is read.
 fn looks_like_envelope(value: &Value) -> bool {
     let Some(meta) = value.get("data").and_then(|_| value.get("meta")) else { return false };
     let is = |key: &str, test: fn(&Value) -> bool| meta.get(key).is_some_and(test);

@@ -40,22 +40,22 @@ use serde_json::Value;
 use crate::model::text::readable;
 use crate::{McpMeta, Text};
 
-/// The most characters of an operation's id that an error shows.
+/// The maximum number of characters of an operation's id in an error.
 const MAX_ID: usize = 200;
 
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
-        /// What kind of failure a [`CallError`] is.
+        /// The kind of failure of a [`CallError`].
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorCode {
             $($(#[$doc])* $name,)*
-            /// A code that the operation itself declares, such as `NOT_FOUND`.
+            /// A code that the operation declares, such as `NOT_FOUND`.
             Domain(Text),
         }
 
         impl ErrorCode {
-            /// The code as it stands in JSON, such as `TIMEOUT`.
+            /// The code in JSON, such as `TIMEOUT`.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$name => $code,)*
@@ -88,9 +88,9 @@ error_codes! {
     Aborted = "ABORTED",
     /// The handler or the transport failed.
     ExecutionError = "EXECUTION_ERROR",
-    /// An MCP tool ran and answered with an error; the error carries the whole answer.
+    /// An MCP tool ran and reported a failure; the error has the whole answer.
     ToolError = "TOOL_ERROR",
-    /// Something failed that is not an error value, such as a panic.
+    /// A failure that is not an error value, such as a panic.
     UnknownError = "UNKNOWN_ERROR",
 }
 
@@ -112,10 +112,10 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// Why a call failed.
+/// The error of a call.
 ///
-/// Its JSON is `{ "code", "message", "details" }`, `details` left out when there are none. `Display` also shows the
-/// operation and, for the error of an HTTP response, what the server says in its body.
+/// Its JSON is `{ "code", "message", "details" }`, without `details` if there are none. `Display` also shows the
+/// operation and, for the error of an HTTP response, the server's message in its body.
 #[derive(Clone)]
 pub struct CallError(Box<Inner>);
 
@@ -130,7 +130,7 @@ struct Inner {
 }
 
 impl CallError {
-    /// An error with a code of the operation's own, or one of the standard codes by name.
+    /// An error with a code that the operation declares, or one of the standard codes by name.
     pub fn new(code: impl Into<ErrorCode>, message: impl Into<Text>) -> Self {
         Self(Box::new(Inner {
             code: code.into(),
@@ -160,10 +160,10 @@ impl CallError {
         self
     }
 
-    /// Names the operation that failed, unless the error names one already.
+    /// Sets the operation that failed, unless the error has one already.
     ///
-    /// Every caller does this, so the error of a nested call names the operation that failed first. The name is not part
-    /// of the JSON: the caller of an operation of another process names it again.
+    /// Every caller does this, so the error of a nested call names the operation that failed first. The name is not
+    /// part of the JSON: a caller from another process sets it again.
     #[must_use]
     pub fn with_operation(mut self, id: impl Into<Text>) -> Self {
         self.0.operation.get_or_insert_with(|| id.into());
@@ -175,30 +175,30 @@ impl CallError {
         self.0.operation.as_deref()
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     pub fn code(&self) -> &ErrorCode {
         &self.0.code
     }
 
-    /// What happened, for people.
+    /// The message for people.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What happened, for programs; `null` if there is nothing to add.
+    /// The details for programs; `null` if there are none.
     pub fn details(&self) -> &Value {
         &self.0.details
     }
 
-    /// The whole answer of the MCP tool, of a `TOOL_ERROR`.
+    /// The whole answer of the MCP tool, for a `TOOL_ERROR`.
     pub fn mcp_meta(&self) -> Option<&McpMeta> {
         self.0.mcp.as_deref()
     }
 
-    /// Gives an undeclared failure the code that its message names.
+    /// Gives an undeclared failure the code in its message.
     ///
-    /// A handler whose error type knows only text may write `CODE` or `CODE: what happened`; the first declared code
-    /// that fits is taken.
+    /// A handler whose error type is only text may write `CODE` or `CODE: what happened`. The first declared code that
+    /// fits is used.
     #[must_use]
     pub fn with_declared_code(mut self, declared: &[crate::ErrorDefinition]) -> Self {
         if self.0.code == ErrorCode::ExecutionError {
@@ -212,10 +212,10 @@ impl CallError {
         self
     }
 
-    /// Code and message, without the operation and without what a server said: for callers who are to know no more.
+    /// Code and message, without the operation and the server's message, for callers who must not see these.
     pub(crate) fn plain(&self) -> String {
         let Inner { code, message, .. } = &*self.0;
-        // The message of a handler whose errors are text begins with the code.
+        // A handler with text errors begins its message with the code.
         match message.strip_prefix(code.as_str()) {
             Some(rest) if rest.is_empty() || rest.starts_with(':') => message.clone().into_owned(),
             _ if message.is_empty() => code.to_string(),
@@ -223,7 +223,7 @@ impl CallError {
         }
     }
 
-    /// Whether this is the error of an HTTP response, whose message begins with the status.
+    /// True if this is the error of an HTTP response, whose message begins with the status.
     fn is_status(&self) -> bool {
         self.0.code == ErrorCode::ExecutionError
             && self.0.message.starts_with("HTTP ")
@@ -330,18 +330,18 @@ impl CallError {
     }
 }
 
-/// An error that an operation declares, so that callers can tell it from failures.
+/// An error that an operation declares, so that callers can distinguish it from other failures.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorDefinition {
     /// The code of the [`CallError`]. Errors of HTTP endpoints are declared as `HTTP_404` and the like, but come as
     /// `EXECUTION_ERROR` with the status in their details; see `http::error_status` and `http::error_body`.
     pub code: Text,
-    /// What it means.
+    /// Its meaning.
     pub description: Text,
     /// The schema of the error's details.
     pub schema: crate::Schema,
-    /// The HTTP status that stands for it.
+    /// The HTTP status for it.
     pub http_status: Option<u16>,
 }
 
@@ -356,21 +356,21 @@ impl ErrorDefinition {
         }
     }
 
-    /// Says what the error means.
+    /// Sets the meaning of the error.
     #[must_use]
     pub const fn with_description(mut self, description: &'static str) -> Self {
         crate::model::text::set(&mut self.description, Cow::Borrowed(description));
         self
     }
 
-    /// Gives the schema of the error's details.
+    /// Sets the schema of the error's details.
     #[must_use]
     pub const fn with_schema(mut self, schema: crate::Schema) -> Self {
         crate::model::text::set(&mut self.schema, schema);
         self
     }
 
-    /// Gives the HTTP status that stands for the error.
+    /// Sets the HTTP status for the error.
     #[must_use]
     pub const fn with_http_status(mut self, status: u16) -> Self {
         self.http_status = Some(status);

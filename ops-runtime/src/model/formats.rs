@@ -1,10 +1,10 @@
-//! The types that generated code gives to strings of a format, if its generator is asked to.
+//! The types of generated code for strings of a format, if its generator is asked for them.
 //!
 //! Each comes with the feature of its crate; without it, and by default, such strings are text.
 //!
 //! ```
 //! # #[cfg(feature = "chrono")] {
-//! let when: ops_runtime::formats::DateTime = serde_json::from_str(r#""2026-11-22T10:00:00+01:00""#).unwrap();
+//! let when: ops_runtime::__generated::formats::DateTime = serde_json::from_str(r#""2026-11-22T10:00:00+01:00""#).unwrap();
 //! assert_eq!(when.to_rfc3339(), "2026-11-22T10:00:00+01:00");
 //! # }
 //! ```

@@ -1,16 +1,16 @@
-//! What the JSON of the model is made with; the JSON of a type is beside the type.
+//! The tools for the JSON of the model; the JSON of a type is beside the type.
 //!
-//! No derives: a plain record is a table over the crate's own [`Record`](crate::record::Record), as in generated code,
-//! and what is no plain record goes through a private one that has the shape of the JSON.
+//! There are no derives. A plain record is a table over the crate's own [`Record`](crate::record::Record), as in
+//! generated code; any other type goes through a private record that has the shape of the JSON.
 //!
-//! What holds everywhere: members that are not known are passed over, an optional member that is `null` counts as
-//! absent, and an optional member that is empty or has its default is not written.
+//! For all of them: unknown members are ignored, an optional member that is `null` counts as absent, and an optional
+//! member that is empty or has its default is not written.
 
 use std::fmt;
 
 use serde_core::de::{self, Deserialize, Deserializer, Visitor};
 
-/// Reads a string that is not kept as it is, and so need not be copied.
+/// Reads a string that is not kept, and so need not be copied.
 pub(crate) fn read_text<'de, D: Deserializer<'de>, T>(
     d: D,
     expected: &'static str,
@@ -33,15 +33,15 @@ pub(crate) fn read_text<'de, D: Deserializer<'de>, T>(
     d.deserialize_str(Read(expected, read))
 }
 
-/// Makes a record of a struct: for each member its name, the field and how it may be absent.
+/// Makes a record of a struct: for each member its name, its field, and how it may be absent.
 ///
-/// - `required`: it may not, and `null` is a value like any other
-/// - `number`: it may not, and any number that fits the field's type will do
-/// - `default`: absent stands for the default, and it is always written
-/// - `filled`: absent stands for the default, and it is written unless empty
-/// - `flag`: absent stands for `false`, and only `true` is written
+/// - `required`: must be present, and `null` is a value like any other
+/// - `number`: must be present, and any number that fits the field's type is accepted
+/// - `default`: absent means the default, and it is always written
+/// - `filled`: absent means the default, and it is written unless empty
+/// - `flag`: absent means `false`, and only `true` is written
 /// - `some`: absent and `null` are `None`
-/// - `some_number`: absent and `null` are `None`, and any number that fits the field's type will do
+/// - `some_number`: absent and `null` are `None`, and any number that fits the field's type is accepted
 /// - `any`: absent is `None`; `null` is not
 macro_rules! fields {
     ($t:ident { $($key:literal => $field:ident: $how:ident,)* }) => {
@@ -69,7 +69,7 @@ macro_rules! fields {
                         _ => m.skip()?,
                     }
                 }
-                // Unused where nothing is required.
+                // Unused if nothing is required.
                 #[allow(unused_variables)]
                 let absent = [$((At::$field as usize, $crate::model::json::fields!(@absent $how $field))),*];
                 Ok(Self { $($field: $crate::model::json::fields!(@take $how $field, m.missing(&absent)),)* })
@@ -116,11 +116,11 @@ macro_rules! positions {
     };
 }
 
-/// Makes a serde type of an enum of words that knows them all.
+/// Makes a serde type of an enum whose words are all known.
 macro_rules! words {
     ($t:ident { $($word:literal => $variant:ident,)* }) => {
         impl $t {
-            /// The word that stands for it in JSON.
+            /// The word for it in JSON.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -146,7 +146,7 @@ macro_rules! words {
     };
 }
 
-/// Makes a serde type of one that goes through another, which has the shape of the JSON.
+/// Makes a serde type that goes through another, which has the shape of the JSON.
 macro_rules! through {
     ($t:ty, $json:ty) => {
         impl serde_core::Serialize for $t {
@@ -165,7 +165,7 @@ macro_rules! through {
 
 pub(crate) use {fields, positions, through, words};
 
-/// A whole number as any JSON writer may put it: `200.0` is 200.
+/// A whole number in any JSON notation: `200.0` is 200.
 ///
 /// A fraction is cut off, and a negative number is 0.
 pub(crate) struct Whole(pub(crate) u64);

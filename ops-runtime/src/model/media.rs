@@ -1,9 +1,9 @@
-//! Content types: what a body of one holds, to who reads documents and to who reads bodies.
+//! Content types: the kinds of bodies, for reading documents and for reading bodies.
 
-/// What a body of some content type is to the client that writes or reads it, those last that are preferred.
+/// The kind of a body, by its content type; the preferred kinds come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Media {
-    /// Something without a name.
+    /// Any other kind.
     Other,
     /// A stream of server-sent events.
     Events,
@@ -23,7 +23,7 @@ pub(crate) enum Media {
     Json,
 }
 
-/// Types that are text though they are not called so.
+/// Text types whose names do not say so.
 const TEXT: &[&str] = &[
     "application/csv",
     "application/ecmascript",
@@ -39,7 +39,7 @@ const TEXT: &[&str] = &[
     "application/yaml",
 ];
 
-/// Types of which each line is a JSON text of its own (OpenAPI 3.2, section 4.14.3).
+/// Types in which each line is a JSON text (OpenAPI 3.2, section 4.14.3).
 const LINES: &[&str] = &[
     "application/json-lines",
     "application/jsonl",
@@ -56,7 +56,7 @@ const LINES: &[&str] = &[
 ];
 
 impl Media {
-    /// What a body of this content type is.
+    /// The kind of a body with this content type.
     pub(crate) fn of(content_type: &str) -> Self {
         let essence = essence(content_type);
         let (kind, sub) = essence.split_once('/').unwrap_or((&essence, ""));
@@ -64,7 +64,7 @@ impl Media {
             ("text", "event-stream") => Self::Events,
             ("application", "json-seq" | "geo+json-seq") => Self::Sequence,
             _ if LINES.contains(&essence.as_str()) => Self::Lines,
-            // A range says nothing, and what endpoints mean by it is nearly always JSON.
+            // A range is not specific; endpoints nearly always mean JSON by it.
             ("application" | "*", "*") | ("application" | "text", "json") | ("application", "x-json") => Self::Json,
             ("application", "x-www-form-urlencoded") => Self::Form,
             ("", _) | (_, "") => Self::Other,
@@ -77,7 +77,7 @@ impl Media {
         }
     }
 
-    /// Whether an answer of this type is a stream of items.
+    /// True if a response of this type is a stream of items.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Self::Events | Self::Lines | Self::Sequence)
     }

@@ -1,4 +1,4 @@
-//! Operations as types: what they take, what they give and the spec that describes them.
+//! Operations as types: their input, their output and the spec that describes them.
 //!
 //! `#[operation]` and the generator write these impls. By hand:
 //!
@@ -31,9 +31,9 @@ use crate::OperationSpec;
     note = "name the type that `#[operation]` or the generator made, such as `petstore::ShowPetById`"
 )]
 pub trait Operation: 'static {
-    /// What the operation takes: one JSON object, in Rust.
+    /// The input of the operation: one JSON object, in Rust.
     type Input: Serialize + DeserializeOwned + Send + 'static;
-    /// What the operation gives; of a subscription, one item.
+    /// The output of the operation; for a subscription, one item.
     type Output: Serialize + DeserializeOwned + Send + 'static;
     /// The operation as data.
     const SPEC: &'static OperationSpec;

@@ -1,5 +1,6 @@
-//! The ids of requests. A caller in another process sends any text; this process makes its own from numbers.
+//! The ids of requests. A caller in another process sends any text; this process makes its own ids from numbers.
 
+use super::random;
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::fmt;
@@ -7,12 +8,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The id of a request: any text, which a caller uses for one request only.
+/// The id of a request: any text that a caller uses for one request only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// The longest id that is taken, in bytes.
+    /// The longest id that is accepted, in bytes.
     pub(crate) const LONGEST: usize = 1_024;
 
     pub(crate) fn of(number: Number) -> Self {
@@ -20,7 +21,7 @@ impl RequestId {
         Self(number.write(&mut buffer).into())
     }
 
-    /// The number of this process's own that it was made of.
+    /// The number behind an id of this process.
     pub(crate) fn number(&self) -> Option<Number> {
         Number::parse(&self.0)
     }
@@ -71,7 +72,7 @@ pub(crate) struct Number(pub(crate) u64);
 impl Number {
     #[inline]
     pub(crate) fn next() -> Self {
-        // Each thread takes a block of numbers at a time, so that calls do not wait for each other's counting.
+        // Each thread takes a block of numbers at a time, so that calls do not contend for the counter.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         const BLOCK: u64 = 1 << 16;
         thread_local!(static OWN: Cell<u64> = const { Cell::new(0) });
@@ -83,10 +84,10 @@ impl Number {
         Self(number)
     }
 
-    /// The bytes that the longest has as text.
+    /// The length of the longest number as text, in bytes.
     pub(crate) const LENGTH: usize = 33;
 
-    /// The number as text, without allocating: every call across processes has one.
+    /// The number as text, without allocating, because every call across processes needs it.
     pub(crate) fn write(self, buffer: &mut [u8; Self::LENGTH]) -> &str {
         let Self(mut number) = self;
         let mut at = buffer.len();
@@ -113,7 +114,7 @@ impl Number {
         buffer.get(at..).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
     }
 
-    /// Reads what this process wrote.
+    /// Reads a text that this process wrote.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (prefix, number) = text.split_once('-')?;
         let prefix = u64::from_str_radix(prefix, 16).ok()?;
@@ -124,15 +125,14 @@ impl Number {
 
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Unlike in any other process: the prefix is made of the standard library's random hash keys.
+        // Unlike in any other process: the prefix is random.
         write!(f, "{:016x}-{:x}", process_prefix(), self.0)
     }
 }
 
 fn process_prefix() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
     static PREFIX: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-    *PREFIX.get_or_init(|| RandomState::new().hash_one(std::process::id()))
+    *PREFIX.get_or_init(random::number)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! JSON Schemas as specs hold them: text that is parsed on first use, a function that is run once, or a value.
+//! JSON Schemas in specs: text that is parsed on first use, a function that is run once, or a value.
 //!
 //! ```
 //! use ops_runtime::spec::{Definition, Definitions, Schema};
@@ -16,10 +16,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::Text;
+use crate::pointer;
 
 /// A JSON Schema (draft 2020-12), whose `$ref`s name definitions of its API as `#/$defs/Name`.
 ///
-/// It can be written in a const: nothing is parsed until somebody asks for the value, and whoever asks keeps it.
+/// It can be written in a const: it is parsed when the value is first needed, and the value is then kept.
 #[derive(Clone)]
 pub struct Schema(Repr);
 
@@ -40,12 +41,12 @@ impl Schema {
         Self(Repr::Text(Cow::Borrowed(json)))
     }
 
-    /// A schema that a function makes, such as one derived from a Rust type.
+    /// A schema from a function, such as one derived from a Rust type.
     pub const fn make(make: fn() -> Value) -> Self {
         Self(Repr::Make(make))
     }
 
-    /// Whether this schema accepts every value, so that there is nothing to check or repair.
+    /// True if this schema accepts every value, so that there is nothing to check or repair.
     pub fn is_any(&self) -> bool {
         match &self.0 {
             Repr::Any => true,
@@ -122,8 +123,8 @@ fn references(schema: &Value, names: &mut Vec<String>) {
     while let Some(value) = stack.pop() {
         match value {
             Value::Object(object) => {
-                if let Some(name) = object.get("$ref").and_then(Value::as_str).and_then(definition_name) {
-                    names.push(name);
+                if let Some(name) = object.get("$ref").and_then(Value::as_str).and_then(pointer::definition) {
+                    names.push(name.into_owned());
                 }
                 stack.extend(object.values());
             }
@@ -131,13 +132,6 @@ fn references(schema: &Value, names: &mut Vec<String>) {
             _ => {}
         }
     }
-}
-
-/// The name in `#/$defs/Name`, with the escapes of JSON pointers undone.
-fn definition_name(reference: &str) -> Option<String> {
-    let name = reference.strip_prefix("#/$defs/")?;
-    let name = name.split('/').next().unwrap_or(name);
-    Some(name.replace("~1", "/").replace("~0", "~"))
 }
 
 impl From<Value> for Schema {
@@ -194,7 +188,7 @@ impl Definition {
 
 /// The definitions that the schemas of an API share, sorted by name (byte order).
 ///
-/// All operations of one API point to the same table, so that a schema used by a thousand operations exists once.
+/// All operations of one API share one table, so that a schema used by a thousand operations exists once.
 #[derive(Debug, Clone)]
 pub enum Definitions {
     /// A table in generated code, sorted by name.
@@ -207,7 +201,7 @@ impl Definitions {
     /// The empty table.
     pub const EMPTY: Self = Self::Static(&[]);
 
-    /// A table of the given definitions, which it sorts; of two with the same name the first stays.
+    /// A table of the given definitions, which it sorts; of two with the same name, the first counts.
     pub fn new(mut definitions: Vec<Definition>) -> Self {
         definitions.sort_by(|a, b| a.name.cmp(&b.name));
         definitions.dedup_by(|later, first| later.name == first.name);
@@ -228,7 +222,7 @@ impl Definitions {
         }
     }
 
-    /// Whether both are the same table in memory, so that what was compiled for one serves the other.
+    /// True if both are the same table in memory, so that both can share compiled schemas.
     pub fn same_table(&self, other: &Self) -> bool {
         std::ptr::eq(self.as_slice(), other.as_slice())
     }

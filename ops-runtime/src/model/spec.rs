@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use crate::model::text::{List, Text, set};
 use crate::{AccessControl, Binding, Definitions, ErrorDefinition, HttpBinding, McpBinding, Schema};
 
-/// Whether an operation reads, writes or streams.
+/// The kind of an operation: it reads, writes or streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OperationKind {
@@ -39,39 +39,39 @@ pub enum OperationKind {
 
 /// The description of an operation as data.
 ///
-/// Its id is `namespace.name`: a namespace has no dot, so the id splits at its first; a name is any text.
+/// Its id is `namespace.name`. A namespace has no dot, so the id splits at its first dot; a name is any text.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct OperationSpec {
     /// `namespace.name`, unique in a registry.
     pub id: Text,
-    /// Whether it reads, writes or streams.
+    /// The kind: it reads, writes or streams.
     pub kind: OperationKind,
     /// The version of the operation, or of the API that it belongs to.
     pub version: Text,
     /// A short name for people.
     pub title: Option<Text>,
-    /// What it does.
+    /// The description.
     pub description: Text,
-    /// Words to group by.
+    /// Tags for grouping.
     pub tags: List<Text>,
     /// The schema of the input.
     pub input: Schema,
-    /// The schema of the output; of a subscription, of one item.
+    /// The schema of the output; for a subscription, of one item.
     pub output: Schema,
     /// Errors that callers can expect.
     pub errors: List<ErrorDefinition>,
-    /// What a caller needs.
+    /// The access rules for callers.
     pub access: AccessControl,
     /// How the operation is reached.
     pub binding: Binding,
     /// The definitions that `input`, `output` and the errors' schemas refer to.
     pub definitions: Definitions,
-    /// The time that a call may take, from when its handler first waits; of a subscription, until its first item.
+    /// The time limit of a call, from when its handler first waits; for a subscription, until its first item.
     pub timeout: Option<Duration>,
-    /// Whether callers should stop using it.
+    /// True if callers should stop using it.
     pub deprecated: bool,
-    /// Anything else that an adapter or a user wants to keep (`_meta` in JSON).
+    /// Any other data of an adapter or a user (`_meta` in JSON).
     pub meta: Option<Map<String, Value>>,
 }
 
@@ -125,7 +125,7 @@ impl OperationSpec {
         Ok(spec)
     }
 
-    /// Checks that the id is `namespace.name` with both parts there.
+    /// Checks that the id is `namespace.name`, and that both parts are present.
     ///
     /// # Errors
     /// If it is not.
@@ -146,7 +146,7 @@ impl OperationSpec {
         self.id.split_once('.').map_or(self.id.as_ref(), |(_, name)| name)
     }
 
-    /// The tool of an MCP server that the operation calls, if it does.
+    /// The binding to a tool of an MCP server, if there is one.
     pub fn mcp(&self) -> Option<&McpBinding> {
         match &self.binding {
             Binding::Mcp(mcp) => Some(mcp),
@@ -154,7 +154,7 @@ impl OperationSpec {
         }
     }
 
-    /// How the operation is reached over HTTP, if it is.
+    /// The binding to HTTP, if there is one.
     pub fn http(&self) -> Option<&HttpBinding> {
         match &self.binding {
             Binding::Http(http) => Some(http),
@@ -163,7 +163,7 @@ impl OperationSpec {
     }
 }
 
-/// The builder steps that generated statics are written with.
+/// The builder steps for generated statics.
 impl OperationSpec {
     /// Sets the version.
     #[must_use]
@@ -214,7 +214,7 @@ impl OperationSpec {
         self
     }
 
-    /// Sets what a caller needs.
+    /// Sets the access rules for callers.
     #[must_use]
     pub const fn with_access(mut self, access: AccessControl) -> Self {
         set(&mut self.access, access);
@@ -242,14 +242,14 @@ impl OperationSpec {
         self
     }
 
-    /// Sets the time that a call may take.
+    /// Sets the time limit of a call.
     #[must_use]
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Says that callers should stop using the operation.
+    /// Marks the operation as deprecated.
     #[must_use]
     pub const fn with_deprecated(mut self) -> Self {
         self.deprecated = true;
@@ -271,7 +271,7 @@ impl fmt::Display for InvalidId {
 
 impl std::error::Error for InvalidId {}
 
-/// What an adapter makes of a document: operations, and the definitions that their schemas share.
+/// The content of a document: operations, and the definitions that their schemas share.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Api {

@@ -15,26 +15,26 @@ pub(crate) const fn set<T>(slot: &mut T, value: T) {
     std::mem::forget(std::mem::replace(slot, value));
 }
 
-/// Whether a character moves a cursor, ends a line, turns writing around or is not seen.
+/// True if a character moves a cursor, ends a line, changes the direction of text, or is invisible.
 pub(crate) fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Whether a text can be shown as it is.
+/// True if a text can be shown unchanged.
 pub(crate) fn is_harmless(text: &str) -> bool {
     !text.chars().any(is_control)
 }
 
-/// Foreign text as part of a message: one line, cut at so many characters, and without control characters.
+/// Foreign text for a message: one line, cut at `limit` characters, and without control characters.
 ///
-/// Any run of white space is one space. Characters that control a terminal, or turn its writing around, are escaped.
+/// Any run of white space becomes one space. Characters that control a terminal, or the direction of text, are escaped.
 pub(crate) fn readable(text: &str, limit: usize) -> String {
     let mut out = String::new();
     let mut left = limit;
     let mut after_space = true;
     for c in text.trim().chars() {
-        // Of these a terminal may make the end of a line.
+        // A terminal may treat these as the end of a line.
         let is_space = c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
         if is_space && after_space {
             continue;

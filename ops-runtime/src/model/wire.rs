@@ -1,11 +1,11 @@
-//! What the JSON looks like: JSON Schemas (draft 2020-12) of everything that leaves the process, as text.
+//! The format on the wire: JSON Schemas (draft 2020-12) of everything that leaves the process, as text.
 //!
-//! Each is complete on its own, with what it refers to under `$defs`. They describe what is written; readers accept
-//! more: members that are not known, `null` for an absent optional member, content blocks of other kinds. Nothing is
-//! parsed until somebody does, and what nobody uses is not in the program.
+//! Each is complete, with its definitions under `$defs`. They describe the output of writers. Readers accept more:
+//! unknown members, `null` for an absent optional member, content blocks of other kinds. The texts are parsed only on
+//! use, and unused ones are not part of the program.
 //!
-//! What a schema can't say: `structuredContent` that is null is told from one that is absent. A spec's schemas hold the
-//! definitions that they reach, and a spec that was read has them there. The answer of an MCP tool that an error carries
+//! Schemas can't express some rules. A `structuredContent` that is null differs from an absent one. A spec's schemas
+//! include the definitions that they reach, and keep them when the spec is read. The answer of an MCP tool in an error
 //! ([`CallError::mcp_meta`](crate::CallError::mcp_meta)) is not part of the error's JSON, unless it was put in the
 //! details.
 //!
@@ -30,7 +30,7 @@ mod results;
 
 use results::definition;
 
-/// The text of a schema that is one definition, given with all those that it reaches.
+/// The text of a schema with a definition, given with all definitions that it reaches.
 macro_rules! schema {
     ($root:ident $($other:ident)*) => {
         concat!(
@@ -96,7 +96,7 @@ pub const OPERATION_SPEC_SCHEMA: &str = schema!(
 
 /// Schema of the payload of `call.requested`.
 ///
-/// `deadline` is milliseconds since the Unix epoch; `idleTimeout`, of a subscription, is milliseconds between two items.
+/// `deadline` is milliseconds since the Unix epoch; `idleTimeout`, of subscriptions, is milliseconds between two items.
 pub const CALL_REQUESTED_SCHEMA: &str = schema!(CallRequested Identity);
 
 /// Schema of the payload of `call.responded`: once for a call, once for each item of a subscription.
@@ -121,7 +121,7 @@ pub const CALL_EVENT_SCHEMA: &str = schema!(
     ResponseMeta LocalMeta HttpMeta McpMeta ContentBlock ResourceContent Annotations Warning
 );
 
-/// What the schema of a content block consists of, sorted by name.
+/// The definitions in the schema of a content block, sorted by name.
 #[cfg(feature = "macros")]
 pub(crate) static CONTENT_BLOCK_DEFINITIONS: &[crate::Definition] = &[
     crate::Definition::new("Annotations", definition!(Annotations)),
@@ -129,7 +129,7 @@ pub(crate) static CONTENT_BLOCK_DEFINITIONS: &[crate::Definition] = &[
     crate::Definition::new("ResourceContent", definition!(ResourceContent)),
 ];
 
-/// Schema of a frame that is about the link between two peers: see [`call`](crate::call).
+/// Schema of a frame about the link between two peers: see [`call`](crate::call).
 pub const LINK_FRAME_SCHEMA: &str = schema!(
     LinkFrame LinkCredit LinkAnnounce LinkRunning OperationSpec Schema ErrorDefinition AccessControl Binding
     HttpBinding McpBinding ServerVariable SecurityRequirement SecurityScheme HttpParameter HttpBody HttpField HttpFixed

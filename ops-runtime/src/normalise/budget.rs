@@ -1,9 +1,9 @@
-//! How much work may be done for one value: in proportion to its size, whatever its schema asks for.
+//! The limit of work for one value: proportional to its size, for any schema.
 //!
-//! Everything that is done for a value (checking, listing, repairing, choosing variants) spends from one budget. A step
-//! is about one schema that is held against one node of the value. Honest schemas take a few steps per node. For them
-//! the budget is one counter that goes down. Only when that is used up is the value's size counted. Then results are
-//! remembered, so that no schema is held against the same node twice. What goes beyond that is ended.
+//! All work for a value (checking, listing, repairing, choosing variants) spends from one budget. A step is about one
+//! schema that is checked against one node of the value. Honest schemas take a few steps per node; for them the budget
+//! is one counter that goes down. When that is used up, the value's size is counted, and results are remembered, so
+//! that no schema is checked against the same node twice. Work beyond the limit for that size is ended.
 
 use std::cell::Cell;
 
@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::equal::weight;
 
-/// The steps before anything is counted.
+/// The steps before the size is counted.
 const FIRST: u64 = 1 << 16;
 /// The steps for each unit of size before results are remembered.
 const PLAIN: u64 = 32;
-/// The least that any value gets, be it ever so small.
+/// The least steps that any value gets, however small.
 const FLOOR: u64 = 1 << 18;
 /// The steps for each unit of size at most.
 pub(super) const STEPS_PER_UNIT: u64 = 512;
@@ -43,7 +43,7 @@ impl Budget {
         }
     }
 
-    /// Takes some steps; `false` if there are none left, so that what is under way has to return.
+    /// Takes some steps; `false` if there are none left, so that the current work must return.
     #[inline]
     pub(super) fn spend(&self, steps: u64) -> bool {
         match self.left.get().checked_sub(steps) {
@@ -71,7 +71,7 @@ impl Budget {
         self.size.set(self.size.get().saturating_add(units as u64));
     }
 
-    /// Grants what the known size allows; `false` if that has been granted already.
+    /// Grants the steps for the known size; `false` if they have been granted already.
     fn grant(&self) -> bool {
         let size = self.size.get();
         let total = match self.remembers.get() {
@@ -84,9 +84,9 @@ impl Budget {
         more > 0
     }
 
-    /// Goes on after the steps ran out: with what the value's size allows, and then by remembering results.
+    /// Goes on after the steps ran out: with the steps for the value's size, and then by remembering results.
     ///
-    /// `false` if that is used up, too. Results since the steps ran out mean nothing.
+    /// `false` if these are used up, too. Results since the steps ran out are meaningless.
     pub(super) fn refill(&self, value: Option<&Value>) -> bool {
         if let Some(value) = value.filter(|_| !self.has_ended.get()) {
             self.size.set(self.size.get().max(weight(value) as u64));
@@ -99,7 +99,7 @@ impl Budget {
         true
     }
 
-    /// Remembers results from now on; `false` if they have been all along.
+    /// Remembers results from now on; `false` if they were remembered already.
     pub(super) fn remember(&self) -> bool {
         !self.remembers.replace(true) && self.grant()
     }
@@ -109,12 +109,12 @@ impl Budget {
         self.remembers.get()
     }
 
-    /// True if the steps ran out, so that a result means nothing.
+    /// True if the steps ran out, so that results are meaningless.
     pub(super) fn is_dry(&self) -> bool {
         self.is_dry.get()
     }
 
-    /// True if the work was ended before its end.
+    /// True if the work was cut short.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended.get()
     }
@@ -130,12 +130,12 @@ impl Budget {
     }
 }
 
-/// What is said of a value whose check was ended.
+/// The message for a value whose check was ended.
 pub(super) fn ended() -> String {
     format!("Expected {}", expectation())
 }
 
-/// What is asked for instead.
+/// The expectation in that message.
 pub(super) fn expectation() -> String {
     format!("a value that can be checked in {STEPS_PER_UNIT} steps per node, the check was ended")
 }

@@ -1,4 +1,4 @@
-//! Whether a value conforms: the fast answer, without saying why not.
+//! Checks if a value conforms, without saying why not.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use super::node::{
     Additional, ArrayRules, At, Intersect, Kind, Literals, Node, ObjectRules, Shape, Tag, Target, Typed, Types, Union,
 };
 
-/// How deep a value is followed, schemas that combine others counted in. JSON is parsed to 128 levels.
+/// How deep a value is followed, combined schemas included. JSON is parsed to 128 levels.
 pub(super) const MAX_DEPTH: u32 = 288;
 /// How many references may lead to references.
 const MAX_HOPS: u32 = 32;
@@ -24,23 +24,23 @@ pub(super) const MAX_COMBINED: u32 = 8;
 const MAX_REMEMBERED: usize = 1 << 20;
 const FEW_REMEMBERED: usize = 1 << 10;
 
-/// Results by the addresses of schema and node, which nobody chooses: a hasher without a key costs a call nothing.
+/// Results by the addresses of schema and node. Callers cannot choose these, so a hasher without a key is safe.
 type Known = HashMap<(usize, usize), bool, BuildHasherDefault<DefaultHasher>>;
 
-/// Everything that working on one value shares.
+/// The shared state of working on one value.
 pub(super) struct Checker<'a> {
     pub(super) definitions: &'a CompiledDefinitions,
     pub(super) compat: bool,
     pub(super) budget: Budget,
-    /// What is known of nodes of the value, by the addresses of schema and node, while the value does not change.
+    /// Known results, by the addresses of schema and node, while the value does not change.
     known: RefCell<Known>,
-    /// The value stays as it is, so that what is known stays, too.
+    /// True while the value does not change, so that known results are kept.
     keeps: Cell<bool>,
-    /// The depth of the outermost schema that a result takes for granted, for it is being checked.
+    /// The depth of the outermost schema that a result takes for granted because it is still being checked.
     granted: Cell<u32>,
-    /// A limit was reached, or the original would have thrown: a `false` may say nothing about the value.
+    /// True if a limit was reached, or the original would have thrown: a `false` may then mean nothing.
     pub(super) gave_up: Cell<bool>,
-    /// How much may still be created, and filled in from defaults.
+    /// How much may still be created or filled in from defaults.
     creations: Cell<usize>,
     fillings: Cell<usize>,
 }
@@ -100,7 +100,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Does something with a value that does not change.
+    /// Runs a function during which the value does not change.
     pub(super) fn keeping<T>(&self, run: impl FnOnce() -> T) -> T {
         let outer = self.keeps.replace(true);
         let result = run();
@@ -109,7 +109,7 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// Forgets what is known: the value may change, and others may take the place of what was freed.
+    /// Forgets known results: the value may change, and freed addresses may be reused.
     fn forget(&self) {
         if self.keeps.get() {
             return;
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Does with a schema and a value what is to be done once, and remembers the result.
+    /// Runs the check of a schema and a value once, and remembers the result.
     #[inline(never)]
     fn once(&self, at: At<'a>, value: &Value, depth: u32, check: impl FnOnce() -> bool) -> bool {
         let key = (std::ptr::from_ref(at.node).addr(), std::ptr::from_ref(value).addr());
@@ -165,7 +165,7 @@ impl<'a> Checker<'a> {
     fn combined(&self, at: At<'a>, value: &Value, depth: u32, trail: Option<&Trail<'_>>) -> bool {
         if let Some(level) = Trail::level(trail, at.node) {
             self.granted.set(self.granted.get().min(level));
-            // A union does not fit because it is one of its own variants; of an intersection that goes without saying.
+            // A union does not conform by being one of its own variants; an intersection does.
             return matches!(at.node.kind, Kind::Intersect(_));
         }
         let check = || match &at.node.kind {
@@ -185,7 +185,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What a reference to nowhere makes of a value: the default reading knows nothing against it.
+    /// The result for a reference to nowhere: the default reading accepts any value.
     fn lost(&self) -> bool {
         self.gave_up.set(self.gave_up.get() || self.compat);
         !self.compat
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
             }
     }
 
-    /// Whether every absent required property is one that the original lets be absent.
+    /// True if the original lets every absent required property be absent.
     fn excused(&self, at: At<'a>, rules: &'a ObjectRules, map: &Map<String, Value>) -> bool {
         rules
             .properties
@@ -291,7 +291,7 @@ impl<'a> Checker<'a> {
             .all(|property| !matches!(property.node.kind, Kind::Any) && self.admits_absence(at.to(&property.node), 0))
     }
 
-    /// Whether no value at all conforms, as far as the original is concerned.
+    /// True if absence itself conforms in the original.
     pub(super) fn admits_absence(&self, at: At<'a>, depth: u32) -> bool {
         if !self.budget.spend(1) {
             return false;
@@ -352,7 +352,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// The kinds of value that might conform, what references lead to included.
+    /// The kinds of value that might conform, including those behind references.
     pub(super) fn types(&self, at: At<'a>, depth: u32) -> Types {
         let affords = || depth < MAX_COMBINED && self.budget.spend(1);
         let Some(at) = self.follow(at).filter(|_| affords()) else { return Types::ALL };
@@ -368,7 +368,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The variants that a value can be of: all, unless the union was narrowed to some types.
+    /// The variants that a value may belong to: all, unless the union was narrowed to some types.
     pub(super) fn possible(&self, at: At<'a>, union: &'a Union) -> impl Iterator<Item = &'a Node> + use<'a> {
         let types = if self.compat { None } else { Some(&self.shape(at, union).types) };
         let can_be =
@@ -409,7 +409,7 @@ impl<'a> Checker<'a> {
     }
 
     fn intersect(&self, at: At<'a>, all: &'a Intersect, value: &Value, depth: u32, parent: Option<&Trail<'_>>) -> bool {
-        // The original asks for the properties of whatever is there.
+        // The original reads the properties of any value.
         if all.sealed && value.is_null() {
             return self.lost();
         }
@@ -425,7 +425,7 @@ impl<'a> Checker<'a> {
         map.keys().map(String::as_str).filter(|name| !known(name)).collect()
     }
 
-    /// Whether a schema lists a property in every case.
+    /// True if a schema lists a property in every case.
     fn lists(&self, at: At<'a>, name: &str, depth: u32) -> bool {
         depth < MAX_COMBINED
             && self.budget.spend(1)
@@ -447,7 +447,7 @@ struct Trail<'t> {
 }
 
 impl Trail<'_> {
-    /// How deep it is that a node is being checked already.
+    /// The depth at which a node is being checked already.
     fn level(mut trail: Option<&Self>, node: &Node) -> Option<u32> {
         while let Some(at) = trail {
             if std::ptr::eq(at.node, node) {
@@ -459,10 +459,10 @@ impl Trail<'_> {
     }
 }
 
-/// What a value says about the variant it belongs to.
+/// The variant that a value names itself.
 pub(super) enum Tagged<'a> {
     Variant(&'a Node),
-    /// It has the tag, with a value of no variant.
+    /// It has the tag, with a value that no variant has.
     Unknown,
     No,
 }

@@ -22,7 +22,7 @@ pub(super) fn compile(schema: &Value, definitions: &CompiledDefinitions) -> Unit
     Unit { root, locals }
 }
 
-/// What a reference to nowhere leads to: in the original every use of it throws.
+/// The target of a reference to nowhere, whose every use throws in the original.
 pub(super) fn missing() -> Unit {
     Unit { root: Node::new(Kind::Ref(Target::Missing), None), locals: Box::default() }
 }
@@ -76,7 +76,7 @@ impl<'s> Conversion<'s> {
 
     /// The node, reachable by its `$id` if it has one.
     fn identified(&mut self, own: &'s Map<String, Value>, outer: Option<&Keywords<'_, 's>>) -> Node {
-        // The few kinds that lose their annotations are no targets either, but nobody puts an `$id` there.
+        // The few kinds that lose their annotations are no targets either, but `$id` does not occur there.
         let (Some(id), Ok(local)) = (own.get("$id").and_then(Value::as_str), u32::try_from(self.locals.len())) else {
             return self.convert(own, outer);
         };
@@ -170,7 +170,7 @@ impl<'s> Conversion<'s> {
             value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
         };
         let listed = |required: &[&str]| required.iter().filter(|name| properties.contains_key(**name)).count();
-        // What is required is computed from the listed properties; if that is nothing, what was written stays.
+        // `required` is computed from the listed properties; if that gives nothing, it stays as written.
         let mut required = names(keywords.own.get("required"));
         if listed(&required) == 0 {
             required = names(keywords.get("required"));
@@ -228,7 +228,7 @@ impl<'s> Conversion<'s> {
     }
 }
 
-/// `required` is a list of names, if it is there at all.
+/// True if `required` is absent or a list of names.
 fn listed(required: Option<&Value>) -> bool {
     required.is_none_or(|names| names.as_array().is_some_and(|names| names.iter().all(Value::is_string)))
 }

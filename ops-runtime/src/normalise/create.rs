@@ -1,4 +1,4 @@
-//! Values made up from a schema alone, where one has to stand in for a value that does not conform.
+//! Values made up from a schema alone, to replace a value that does not conform.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use super::number::Num;
 use super::text::MAX_CREATED;
 
 impl<'a> Checker<'a> {
-    /// The default of a node. In the default reading one that does not fit its own schema is none.
+    /// The default of a node. The default reading ignores one that does not fit its own schema.
     pub(super) fn default_of(&self, at: At<'a>) -> Option<&'a Value> {
         let mut at = at;
         if at.node.default.is_none() {
@@ -24,7 +24,7 @@ impl<'a> Checker<'a> {
         usable.then_some(&default.value)
     }
 
-    /// A value for a node, preferably of the types `like`; `None` where the original throws.
+    /// A default value for a node, preferring the types `like`; `None` where the original throws.
     pub(super) fn create(&self, at: At<'a>, like: Types, depth: u32) -> Option<Value> {
         self.afford(1)?;
         if !self.enter(depth) {
@@ -108,7 +108,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The type to make: one of those that are preferred if the schema has it.
+/// The type to create: a preferred one if the schema has it.
 fn made(types: Types, like: Types) -> u8 {
     let both = types.and(like);
     if both.is_none() { types.made() } else { both.made() }
@@ -125,7 +125,7 @@ fn zero(made: u8) -> Value {
     }
 }
 
-/// What the members of an intersection make together: objects are merged, anything else replaces what was there.
+/// The combined creation of an intersection's members: objects are merged, other values replace the earlier one.
 fn assign(sum: Value, next: Value) -> Value {
     match next {
         Value::Object(_) | Value::Array(_) | Value::Null => {

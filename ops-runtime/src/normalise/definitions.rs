@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::equal::discard;
 use super::node::Unit;
-use super::{Problem, Reading, compat, lower, reference};
+use super::{Problem, Reading, compat, lower};
+use crate::pointer::unescaped;
 
 /// The definitions of an API: `Name` to schema, each compiled at most once, when a value first reaches it.
 ///
@@ -42,16 +43,21 @@ struct Inner {
     problems: Mutex<Vec<Problem>>,
 }
 
-/// One definition, or a part of one that is referred to by itself.
+/// One definition, or a part of one that a reference leads to.
 struct Slot {
     key: String,
     unit: OnceLock<Unit>,
 }
 
 impl CompiledDefinitions {
-    /// A table over a source that gives a definition's schema by name.
+    /// Whether there are other clones of this table.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// A table over a source that returns a definition's schema by name.
     ///
-    /// The source is asked when a definition is needed, a few times at most for each.
+    /// The source is called when a definition is needed, at most a few times for each.
     pub fn new(reading: Reading, source: impl Fn(&str) -> Option<Value> + Send + Sync + 'static) -> Self {
         CompiledDefinitions::build(reading, Some(Box::new(source)))
     }
@@ -76,7 +82,7 @@ impl CompiledDefinitions {
         self.0.reading
     }
 
-    /// What was found wrong with the definitions compiled so far.
+    /// The problems in the definitions compiled so far.
     pub fn problems(&self) -> Vec<Problem> {
         self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -131,11 +137,11 @@ impl CompiledDefinitions {
     /// The schema behind a key, which is a name and possibly a pointer into its schema.
     pub(super) fn schema(&self, key: &str) -> Option<Value> {
         let source = self.0.source.as_deref()?;
-        if let Some(schema) = source(&reference::name(key)) {
+        if let Some(schema) = source(&unescaped(key)) {
             return Some(schema);
         }
         let (name, pointer) = key.split_once('/')?;
-        let mut whole = source(&reference::name(name))?;
+        let mut whole = source(&unescaped(name))?;
         let part = whole.pointer_mut(&format!("/{pointer}")).map(Value::take);
         discard(whole);
         part

@@ -14,7 +14,7 @@ use super::text::{Format, Matcher, Pattern, StringRules, has_structure};
 #[derive(Debug, Default)]
 pub(super) struct Draft<'s> {
     pub(super) never: bool,
-    /// Something in it could not be resolved, so what it declares is not known.
+    /// True if a part could not be resolved, so that its declarations are unknown.
     pub(super) unknown: bool,
     pub(super) types: Option<Types>,
     pub(super) literals: Option<Vec<Value>>,
@@ -46,7 +46,7 @@ pub(super) struct ObjectDraft<'s> {
     pub(super) max: Option<u64>,
 }
 
-/// What properties or items must be that nothing else describes.
+/// The schema of properties or items that nothing else describes.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Extra<'s> {
     #[default]
@@ -90,7 +90,7 @@ impl<'s> Draft<'s> {
         Draft { never: true, ..Draft::default() }
     }
 
-    /// The keywords of one schema, but for references and combinations.
+    /// The keywords of one schema, without references and combinations.
     pub(super) fn read(raw: Raw<'s>, map: &'s Map<String, Value>) -> Self {
         Draft {
             types: types(map).or_else(|| inferred(map)),
@@ -104,7 +104,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Both schemas at once; a default of `self` comes before one of `other`.
+    /// Adds another schema that must also hold; a default of `self` comes first.
     pub(super) fn and(&mut self, other: Draft<'s>) {
         self.never |= other.never;
         self.unknown |= other.unknown;
@@ -233,7 +233,7 @@ fn smaller<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
 }
 
-/// A count as a schema gives it, be it written `2` or `2.0`.
+/// A count in a schema, written as `2` or `2.0`.
 pub(super) fn count(map: &Map<String, Value>, keyword: &str) -> Option<u64> {
     let number = map.get(keyword)?.as_number()?;
     number.as_u64().or_else(|| number.as_f64().filter(|float| *float >= 0.0).map(|float| float.ceil() as u64))

@@ -10,7 +10,7 @@ use super::number::Num;
 /// How deep values are compared, hashed and copied.
 pub(super) const MAX_VALUE_DEPTH: u32 = 256;
 
-/// Whether two values are the same JSON value; values nested too deeply are not.
+/// True if two values are the same JSON value; false if they are nested too deeply.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
     equal_at(a, b, MAX_VALUE_DEPTH)
 }

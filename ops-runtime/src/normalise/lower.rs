@@ -23,7 +23,7 @@ const MAX_SCHEMA_DEPTH: u32 = 100;
 /// How many schemas one unit may consist of, repeated ones included.
 const MAX_SCHEMAS: u32 = 100_000;
 
-/// Keywords that say something about values. Where only one of these stands, the schema is just what it says.
+/// Keywords that constrain values. A schema with only one of these means just that keyword.
 const ASSERTIONS: [&str; 29] = [
     "$dynamicRef",
     "$recursiveRef",
@@ -112,7 +112,7 @@ impl<'s> Lowering<'s, '_> {
         self.problems.push(Problem { subject: subject.to_owned(), message });
     }
 
-    /// Whether the limits allow another schema.
+    /// True if the limits allow another schema.
     fn affords(&mut self, depth: u32) -> bool {
         self.schemas += 1;
         if depth > MAX_SCHEMA_DEPTH {
@@ -155,15 +155,15 @@ impl<'s> Lowering<'s, '_> {
             return self.schema(*one, 0);
         }
         let mut visited = Vec::new();
-        let mut draft = Draft::default();
+        let mut draft = boxed(Draft::default);
         for raw in schemas {
             let member = self.draft(*raw, &mut visited, 0);
-            draft.and(member);
+            merge(&mut draft, member);
         }
         self.finish(draft, 0)
     }
 
-    /// A schema or a conjunction of some. Conjunctions are compiled once each and by themselves: recursive ones come round.
+    /// A schema, or a conjunction of some. Conjunctions are compiled once each, separately: recursive ones repeat.
     fn each(&mut self, schemas: &[Raw<'s>], depth: u32) -> Node {
         match schemas {
             [] => Node::any(),
@@ -210,7 +210,7 @@ impl<'s> Lowering<'s, '_> {
         }
     }
 
-    /// The schema behind a reference, to be merged with what stands beside the reference.
+    /// The schema behind a reference, to be merged with the members beside the reference.
     fn target(&mut self, raw: Raw<'s>, map: &'s Map<String, Value>) -> Option<Raw<'s>> {
         match self.resolve(raw, map)?.1 {
             Found::Here(target) => Some(target),
@@ -237,44 +237,46 @@ impl<'s> Lowering<'s, '_> {
         }
     }
 
-    /// Everything that a schema demands of one value. Schemas in `visited` are part of it already.
-    fn draft(&mut self, raw: Raw<'s>, visited: &mut Vec<usize>, depth: u32) -> Draft<'s> {
+    /// All constraints of a schema on one value. Schemas in `visited` are already part of them.
+    // Drafts are boxed and kept out of the frames of what recurses: a schema may be nested as deep as it is allowed to be
+    // on a thread with 2 MB of stack, without optimisation, too.
+    fn draft(&mut self, raw: Raw<'s>, visited: &mut Vec<usize>, depth: u32) -> Box<Draft<'s>> {
         let map = match raw.schema {
             Value::Object(map) => map,
-            Value::Bool(false) => return Draft::never(),
-            _ => return Draft::default(),
+            Value::Bool(false) => return boxed(Draft::never),
+            _ => return boxed(Draft::default),
         };
         if visited.contains(&raw.address()) {
-            return Draft::default();
+            return boxed(Draft::default);
         }
         if !self.affords(depth) {
-            return Draft { unknown: true, ..Draft::default() };
+            return boxed(|| Draft { unknown: true, ..Draft::default() });
         }
         let mark = visited.len();
         visited.push(raw.address());
-        let mut draft = Draft::read(raw, map);
+        let mut draft = boxed(|| Draft::read(raw, map));
         if ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| map.contains_key(*key)) {
             match self.target(raw, map) {
                 Some(target) => {
                     let target = self.draft(target, visited, depth + 1);
-                    draft.and(target);
+                    merge(&mut draft, target);
                 }
                 None => draft.unknown = true,
             }
         }
         for member in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             let member = self.draft(raw.to(member), visited, depth + 1);
-            draft.and(member);
+            merge(&mut draft, member);
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(variants) = map.get(keyword).and_then(Value::as_array).filter(|list| !list.is_empty()) {
-                // A base that lists its children, merged into one of them, asks for nothing new.
+                // A base that lists its children, merged into one of them, adds nothing.
                 if variants.iter().any(|variant| self.is_among(raw.to(variant), visited)) {
                     continue;
                 }
                 if let [variant] = variants.as_slice() {
                     let variant = self.draft(raw.to(variant), visited, depth + 1);
-                    draft.and(variant);
+                    merge(&mut draft, variant);
                     continue;
                 }
                 let union = self.union(raw, variants, map.get("discriminator"), depth);
@@ -282,14 +284,14 @@ impl<'s> Lowering<'s, '_> {
             }
         }
         if map.get("nullable") == Some(&Value::Bool(true)) {
-            // What was merged here is optional as a whole, so it has to be merged again where it is not.
+            // A part merged here is optional as a whole, so it must be merged again where it is not optional.
             visited.truncate(mark);
             draft = self.nullable(draft, depth);
         }
         draft
     }
 
-    /// Whether a schema is, or refers to, one of these.
+    /// True if a schema is, or refers to, one of these.
     fn is_among(&mut self, raw: Raw<'s>, visited: &[usize]) -> bool {
         let reference = raw.schema.get("$ref").and_then(Value::as_str);
         let address = match reference.map(|reference| self.anchors.resolve(raw, reference)) {
@@ -305,11 +307,11 @@ impl<'s> Lowering<'s, '_> {
     }
 
     /// The schema or null.
-    fn nullable(&mut self, mut draft: Draft<'s>, depth: u32) -> Draft<'s> {
+    fn nullable(&mut self, mut draft: Box<Draft<'s>>, depth: u32) -> Box<Draft<'s>> {
         if draft.never || !draft.unions.is_empty() {
             let default = draft.default.take();
             let node = nullable(self.finish(draft, depth));
-            return Draft { unions: vec![node], default, ..Draft::default() };
+            return boxed(|| Draft { unions: vec![node], default, ..Draft::default() });
         }
         draft.types = draft.types.map(|types| types.or(Types::one(NULL)));
         if let Some(values) = draft.literals.as_mut().filter(|values| !values.contains(&Value::Null)) {
@@ -319,7 +321,10 @@ impl<'s> Lowering<'s, '_> {
     }
 
     fn union(&mut self, raw: Raw<'s>, variants: &'s [Value], tag: Option<&'s Value>, depth: u32) -> Node {
-        let nodes: Vec<Node> = variants.iter().map(|variant| self.schema(raw.to(variant), depth + 1)).collect();
+        let mut nodes: Vec<Node> = Vec::with_capacity(variants.len());
+        for variant in variants {
+            nodes.push(self.schema(raw.to(variant), depth + 1));
+        }
         let discriminator = tag.and_then(|tag| discriminator(variants, tag));
         let mut node = merge_variants(nodes);
         if let Kind::Union(union) = &mut node.kind {
@@ -328,7 +333,7 @@ impl<'s> Lowering<'s, '_> {
         node
     }
 
-    fn finish(&mut self, mut draft: Draft<'s>, depth: u32) -> Node {
+    fn finish(&mut self, mut draft: Box<Draft<'s>>, depth: u32) -> Node {
         let default = draft.default.take();
         let mut unions = std::mem::take(&mut draft.unions);
         let base = self.base(draft, !unions.is_empty(), depth);
@@ -350,11 +355,11 @@ impl<'s> Lowering<'s, '_> {
     }
 
     /// The draft without its unions and its default.
-    fn base(&mut self, draft: Draft<'s>, among_unions: bool, depth: u32) -> Node {
+    fn base(&mut self, mut draft: Box<Draft<'s>>, among_unions: bool, depth: u32) -> Node {
         let types = draft.types.unwrap_or(Types::ALL);
         let kind = if draft.never {
             Kind::Never
-        } else if let Some(mut values) = draft.literals {
+        } else if let Some(mut values) = draft.literals.take() {
             // `type: string` beside the numbers of an enum is a slip, not a contradiction.
             if values.iter().any(|value| types.admits(value)) {
                 values.retain(|value| types.admits(value));
@@ -363,31 +368,20 @@ impl<'s> Lowering<'s, '_> {
         } else if types.is_none() {
             Kind::Never
         } else {
-            let typed = Typed {
-                types,
-                number: (!draft.number.is_empty()).then_some(draft.number),
-                string: (draft.string.min.is_some()
-                    || draft.string.max.is_some()
-                    || !draft.string.patterns.is_empty()
-                    || draft.string.format.is_some())
-                .then_some(draft.string),
-                array: draft.array.map(|array| self.array(&array, depth)),
-                object: draft.object.map(|object| self.object(object, among_unions, draft.unknown, depth)),
-            };
-            let ruled =
-                typed.number.is_some() || typed.string.is_some() || typed.array.is_some() || typed.object.is_some();
-            match (ruled, types.is_all()) {
-                (true, _) => Kind::Typed(Box::new(typed)),
-                (false, true) => Kind::Any,
-                (false, false) => Kind::Plain(types),
-            }
+            let array = draft.array.take().map(|array| self.array(&array, depth));
+            let object = draft.object.take().map(|object| self.object(object, among_unions, draft.unknown, depth));
+            typed(types, draft, array, object)
         };
         Node::new(kind, None)
     }
 
     fn array(&mut self, draft: &ArrayDraft<'s>, depth: u32) -> ArrayRules {
+        let mut prefix = Vec::with_capacity(draft.prefix.len());
+        for schemas in &draft.prefix {
+            prefix.push(self.each(schemas, depth));
+        }
         ArrayRules {
-            prefix: draft.prefix.iter().map(|schemas| self.each(schemas, depth)).collect(),
+            prefix,
             rest: match &draft.rest {
                 Extra::Unspecified | Extra::Any => Rest::Any,
                 Extra::Never => Rest::Never,
@@ -408,20 +402,22 @@ impl<'s> Lowering<'s, '_> {
             properties.push(Property {
                 name: (*name).into(),
                 node: self.each(schemas, depth),
-                // What only requests hold is not missing from a response (OpenAPI 3.0, section 4.7.24.2).
+                // A response need not have properties that only requests have (OpenAPI 3.0, section 4.7.24.2).
                 required: required.remove(name) && !schemas.iter().any(|raw| is_write_only(raw.schema)),
             });
         }
-        // Required without being declared: it may be anything, but must be there.
+        // Required without being declared: any value will do, but it must be present.
         for name in draft.required.iter().filter(|name| required.remove(*name)) {
             properties.push(Property { name: (*name).into(), node: Node::any(), required: true });
         }
-        let patterns =
-            draft.patterns.iter().map(|(source, raw)| (Pattern::new(source, false), self.schema(*raw, depth + 1)));
+        let mut patterns = Vec::with_capacity(draft.patterns.len());
+        for (source, raw) in &draft.patterns {
+            patterns.push((Pattern::new(source, false), self.schema(*raw, depth + 1)));
+        }
         ObjectRules {
             properties,
-            patterns: patterns.collect(),
-            // Where properties are counted, those that are not declared count too.
+            patterns,
+            // If properties are counted, undeclared ones count too.
             keeps_undeclared: unknown
                 || draft.min.is_some_and(|min| min > 0) && !matches!(draft.additional, Extra::Never)
                 || matches!(draft.additional, Extra::Any | Extra::Each(_))
@@ -429,7 +425,7 @@ impl<'s> Lowering<'s, '_> {
             declares,
             additional: match draft.additional {
                 Extra::Unspecified => Additional::Unspecified,
-                // The variants of a union beside it declare properties too, so these are only stripped, not refused.
+                // The variants of a union beside it also declare properties, so others are only stripped, not refused.
                 Extra::Never if among_unions => Additional::Unspecified,
                 Extra::Never => Additional::False,
                 Extra::Any => Additional::True,
@@ -440,6 +436,32 @@ impl<'s> Lowering<'s, '_> {
             ..ObjectRules::default()
         }
         .indexed()
+    }
+}
+
+/// Makes a draft where no frame of what recurses holds it.
+#[inline(never)]
+fn boxed<'s>(make: impl FnOnce() -> Draft<'s>) -> Box<Draft<'s>> {
+    Box::new(make())
+}
+
+#[inline(never)]
+fn merge<'s>(draft: &mut Draft<'s>, other: Box<Draft<'s>>) {
+    draft.and(*other);
+}
+
+/// What is asked of values of these types.
+#[inline(never)]
+fn typed(types: Types, draft: Box<Draft<'_>>, array: Option<ArrayRules>, object: Option<ObjectRules>) -> Kind {
+    let Draft { number, string, .. } = *draft;
+    let has_string =
+        string.min.is_some() || string.max.is_some() || !string.patterns.is_empty() || string.format.is_some();
+    let (number, string) = ((!number.is_empty()).then_some(number), has_string.then_some(string));
+    let ruled = number.is_some() || string.is_some() || array.is_some() || object.is_some();
+    match (ruled, types.is_all()) {
+        (true, _) => Kind::Typed(Box::new(Typed { types, number, string, array, object })),
+        (false, true) => Kind::Any,
+        (false, false) => Kind::Plain(types),
     }
 }
 

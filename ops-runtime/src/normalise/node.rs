@@ -11,7 +11,7 @@ use super::text::{Pattern, StringRules};
 
 /// A schema or a shared definition, compiled.
 ///
-/// Whatever a `$ref` (or a repeated combination of schemas) inside it leads to lies in `locals`.
+/// The targets of `$ref`s (and of repeated combinations of schemas) inside it lie in `locals`.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) root: Node,
@@ -72,7 +72,7 @@ impl Node {
     }
 }
 
-/// A `default`, and whether it conforms to its own schema (found out on first use).
+/// A `default`, and true if it conforms to its own schema (determined on first use).
 #[derive(Debug)]
 pub(super) struct DefaultValue {
     pub(super) value: Value,
@@ -81,9 +81,9 @@ pub(super) struct DefaultValue {
 
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Anything conforms.
+    /// Every value conforms.
     Any,
-    /// Nothing conforms.
+    /// No value conforms.
     Never,
     /// Values of some kinds, without further rules.
     Plain(Types),
@@ -106,7 +106,7 @@ pub(super) struct Literals {
 }
 
 impl Literals {
-    /// So many texts are compared one by one.
+    /// Up to so many texts are compared one by one.
     const FEW: usize = 16;
 
     pub(super) fn has_text(&self, text: &str) -> bool {
@@ -141,7 +141,7 @@ pub(super) enum Target {
     Missing,
 }
 
-/// A set of JSON types, and the one of which a value is made when none is given.
+/// A set of JSON types, and the one that is created by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Types {
     mask: u8,
@@ -237,12 +237,12 @@ impl Types {
         self.mask & bit != 0
     }
 
-    /// The type of which a value is created.
+    /// The type to create.
     pub(super) fn made(self) -> u8 {
         if self.first != 0 { self.first } else { self.mask & self.mask.wrapping_neg() }
     }
 
-    /// The names, as a person would list them: `string or null`.
+    /// The names in plain words: `string or null`.
     pub(super) fn describe(self) -> String {
         let mut names = Vec::new();
         for (bits, name) in [
@@ -266,7 +266,7 @@ impl Types {
     }
 }
 
-/// The rules of a typed node; those of a kind say nothing about values of another.
+/// The rules of a typed node; the rules of one kind do not constrain values of another.
 #[derive(Debug)]
 pub(super) struct Typed {
     pub(super) types: Types,
@@ -307,7 +307,7 @@ impl ArrayRules {
     }
 }
 
-/// What the items after `prefix` must be.
+/// The schema of the items after `prefix`.
 #[derive(Debug, Default)]
 pub(super) enum Rest {
     #[default]
@@ -329,13 +329,13 @@ pub(super) struct ObjectRules {
     pub(super) required: usize,
     /// How many properties are required or may be filled by a default.
     pub(super) wanted: usize,
-    /// Names that are required without being declared: the compatible reading lists but does not check them.
+    /// Names that are required but not declared: the compatible reading lists but does not check them.
     pub(super) ghosts: Vec<Box<str>>,
-    /// Whether any properties are declared.
+    /// True if any properties are declared.
     pub(super) declares: bool,
-    /// Whether undeclared properties stay (step 1 of normalising).
+    /// True if undeclared properties stay (step 1 of normalising).
     pub(super) keeps_undeclared: bool,
-    /// The original accepts a closed object with as many keys as it has properties when it also requires as many.
+    /// True if as many properties are required as declared: the original then accepts closed objects of that size.
     pub(super) counts_keys: bool,
 }
 
@@ -346,7 +346,7 @@ pub(super) struct Property {
     pub(super) required: bool,
 }
 
-/// What undeclared properties must be.
+/// The schema of undeclared properties.
 #[derive(Debug, Default)]
 pub(super) enum Additional {
     #[default]
@@ -354,12 +354,12 @@ pub(super) enum Additional {
     True,
     False,
     Each(Node),
-    /// The original throws as soon as it meets one.
+    /// The original throws when it meets one.
     Broken,
 }
 
 impl ObjectRules {
-    /// Derives what is looked up at run time from the rules themselves.
+    /// Derives the lookup tables from the rules themselves.
     pub(super) fn indexed(mut self) -> Self {
         self.by_name = (0u32..).take(self.properties.len()).collect();
         let properties = &self.properties;
@@ -369,7 +369,7 @@ impl ObjectRules {
         self
     }
 
-    /// The property of this name; `cursor` is where the last one was found, for most values come in schema order.
+    /// The property of this name; `cursor` is the position of the last one, because most values come in schema order.
     pub(super) fn find(&self, name: &str, cursor: &mut usize) -> Option<&Property> {
         if let Some(property) = self.properties.get(*cursor)
             && *property.name == *name
@@ -388,12 +388,12 @@ impl ObjectRules {
         self.properties.get(position)
     }
 
-    /// Whether the property is declared, or has a schema in some other way.
+    /// True if the property is declared, or has another schema.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.knows_next(name, &mut 0)
     }
 
-    /// The same for one property after the other.
+    /// The same for consecutive properties.
     pub(super) fn knows_next(&self, name: &str, cursor: &mut usize) -> bool {
         self.find(name, cursor).is_some() || self.patterns.iter().any(|(pattern, _)| pattern.matches(name))
     }
@@ -405,20 +405,20 @@ impl ObjectRules {
 }
 
 impl Property {
-    /// Whether something may have to be done when it is absent.
+    /// True if its absence may need work.
     pub(super) fn wanted(&self) -> bool {
-        // Behind a reference there may be a default.
+        // A reference may lead to a default.
         self.required || self.node.default.is_some() || matches!(self.node.kind, Kind::Ref(_))
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Union {
-    /// What the value must be beside conforming to a variant.
+    /// The types that the value must also have.
     pub(super) types: Types,
     pub(super) variants: Vec<Node>,
     pub(super) discriminator: Option<Tag>,
-    /// Known only when the variants behind references are compiled, so on first use.
+    /// Determined on first use, once the variants behind references are compiled.
     pub(super) shape: OnceLock<Shape>,
 }
 
@@ -451,7 +451,7 @@ impl Tag {
     }
 
     pub(super) fn value<'v>(&self, map: &'v Map<String, Value>) -> Option<&'v str> {
-        // Tags are usually written first, and a comparison is cheaper than a hash.
+        // Tags are usually written first, and comparing is cheaper than hashing.
         match map.iter().next() {
             Some((key, value)) if *key == *self.property => value.as_str(),
             _ => map.get(&*self.property)?.as_str(),

@@ -1,4 +1,4 @@
-//! Numbers: exact where they are integers, whichever way they are written.
+//! Numbers, exact if they are integers, in any notation.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -60,7 +60,7 @@ impl Num {
         self.compare(bound) == Some(Ordering::Greater)
     }
 
-    /// Whether this is a multiple; `exact` takes the remainder of the doubles, as the original does.
+    /// True if this is a multiple; `exact` takes the remainder of the doubles, as the original does.
     fn is_multiple_of(self, unit: Num, exact: bool) -> bool {
         if let (Num::Int(value), Num::Int(unit)) = (self, unit) {
             return if unit == 0 { !exact } else { value % unit == 0 };
@@ -69,7 +69,7 @@ impl Num {
         if exact {
             return value % unit == 0.0;
         }
-        // 0.3 is a multiple of 0.1 to everybody but a double.
+        // 0.3 is a multiple of 0.1, but not as a double.
         let quotient = value / unit;
         if !quotient.is_finite() {
             return value % unit == 0.0;
@@ -77,7 +77,7 @@ impl Num {
         (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
     }
 
-    /// This number and a whole one.
+    /// The sum of this number and a whole one.
     fn plus(self, whole: i8) -> Num {
         match self {
             Num::Int(int) => int.checked_add(whole.into()).map_or(self, Num::Int),
@@ -127,7 +127,7 @@ impl fmt::Display for Num {
     }
 }
 
-/// `1.0` as `1` where that is the same number, so that it decodes into an integer.
+/// `1.0` as `1` if that is the same number, so that it decodes into an integer.
 pub(super) fn integer(number: &Number) -> Option<Number> {
     if !number.is_f64() {
         return None;
@@ -166,7 +166,7 @@ impl NumberRules {
             && self.multiple_of.iter().all(|unit| value.is_multiple_of(*unit, self.exact))
     }
 
-    /// A number that fits, the least that may be or zero if possible; `None` if none is found.
+    /// A number that fits: zero or the least if possible; `None` if none is found.
     pub(super) fn create(&self, whole: bool) -> Option<Value> {
         let least = self.minimum.or(self.above);
         let most = self.maximum.or(self.below);

@@ -1,10 +1,10 @@
-//! Where in a value something is: a chain on the stack, written out only when it has to be told.
+//! A place in a value: a chain on the stack, written out only when it is reported.
 
 use std::hash::{Hash, Hasher};
 
 use super::report::{MAX_NAME, cut};
 
-/// The longest pointer that is told, in bytes: what lies deeper is left out.
+/// The longest pointer that is reported, in bytes; deeper tokens are left out.
 const MAX_POINTER: usize = 1024;
 
 /// A place in a value.
@@ -31,7 +31,7 @@ impl<'p> Path<'p> {
         Path { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// Whether this is the whole value.
+    /// True if this is the whole value.
     pub(super) fn is_root(&self) -> bool {
         self.parent.is_none()
     }
@@ -41,7 +41,7 @@ impl<'p> Path<'p> {
         self.parent.is_some() && matches!(self.step, Step::Key(_))
     }
 
-    /// Hashes the keys on the way, so that the items of a list are one place.
+    /// Hashes the keys of the path, so that all items of a list are one place.
     pub(super) fn hash_keys(&self, hasher: &mut impl Hasher) {
         let mut at = self;
         while let Some(parent) = at.parent {
@@ -53,7 +53,7 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// The place as a JSON pointer. Names and pointers that are too long to be told end in `..`.
+    /// The place as a JSON pointer. Names and pointers that are too long end in `..`.
     pub(super) fn pointer(&self) -> String {
         let mut steps = Vec::new();
         let mut at = self;

@@ -1,4 +1,4 @@
-//! Where a `$ref` leads: inside the schema itself, to the shared table, or nowhere.
+//! Resolves a `$ref`: inside the schema itself, in the shared table, or nowhere.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ impl<'s> Raw<'s> {
         Raw { schema, base, ..self }
     }
 
-    /// What makes two schemas the same one.
+    /// Identifies the schema.
     pub(super) fn address(self) -> usize {
         std::ptr::from_ref(self.schema).addr()
     }
@@ -48,7 +48,7 @@ pub(super) enum Found<'s> {
     Nowhere,
 }
 
-/// The `$id`s and anchors of a document, collected when the first reference asks for them.
+/// The `$id`s and anchors of a document, collected for the first reference that needs them.
 #[derive(Debug, Default)]
 pub(super) struct Anchors<'s>(HashMap<usize, HashMap<&'s str, &'s Value>>);
 
@@ -121,18 +121,13 @@ fn walk<'s>(from: Raw<'s>, document: &'s Value, pointer: &str) -> Option<Raw<'s>
     Some(raw)
 }
 
-/// `/$defs/Name`, `/definitions/Name` or `/components/schemas/Name`, and what follows the name, as a key of the table.
+/// `/$defs/Name`, `/definitions/Name` or `/components/schemas/Name`, with any rest, as a key of the table.
 fn table_key(pointer: &str) -> Option<String> {
     ["/$defs/", "/definitions/", "/components/schemas/"]
         .iter()
         .find_map(|prefix| pointer.strip_prefix(prefix))
         .filter(|key| !key.is_empty())
         .map(str::to_owned)
-}
-
-/// A pointer token as it is meant: `~1` is a slash, `~0` a tilde.
-pub(super) fn name(token: &str) -> String {
-    token.replace("~1", "/").replace("~0", "~")
 }
 
 pub(super) fn percent_decode(text: &str) -> String {

@@ -1,9 +1,10 @@
-//! Bringing a value into the shape of its schema, in place and in one pass.
+//! Repairs a value by its schema, in place and in one pass.
 //!
-//! [`Fixer::fix`] does the three steps of normalising together on the way through a value: what is not declared
-//! goes, what has a default comes, what still does not conform is written as the schema asks, replaced, or kept: the
-//! [`Mode`] decides. A node that needs none of this is looked at once and left alone. Only where it is not clear what a node should be (unions of several objects,
-//! intersections that could not be merged, unique items) is it checked first, or copied to be able to go back.
+//! [`Fixer::fix`] does the three steps of normalising together on the way through a value. It removes undeclared
+//! properties and fills in defaults; the [`Mode`] decides if a part that still does not conform is converted, replaced,
+//! or kept. A node that needs none of this is visited once and left alone. A node is checked first, or copied to be
+//! able to go back, only if its schema is unclear (unions of several objects, intersections that could not be merged,
+//! unique items).
 
 mod array;
 mod convert;
@@ -25,24 +26,24 @@ use told::{Mark, Repairs, Told};
 
 pub(super) use object::{closes, may_declare};
 
-/// Which of the steps are taken.
+/// The steps that are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Undeclared properties go and defaults come; nothing is repaired.
+    /// Undeclared properties are removed and defaults filled in; nothing is repaired.
     Clean,
-    /// As `Clean`, and what can be written as the schema asks without losing anything is; all else stays as it came.
+    /// As `Clean`, and values are rewritten as the schema asks if nothing is lost; all else stays unchanged.
     Repair,
-    /// As `Clean`, and what does not conform is replaced as locally as possible.
+    /// As `Clean`, and parts that do not conform are replaced as locally as possible.
     Normalise,
-    /// Repairs alone, exactly as the original makes them.
+    /// Repairs only, exactly as the original makes them.
     Cast,
 }
 
-/// Which undeclared properties go.
+/// The undeclared properties that are removed.
 #[derive(Clone, Copy)]
 pub(super) enum Strip<'a> {
     All,
-    /// This object is one member of an intersection, which strips it by what all members declare.
+    /// For a member of an intersection, those that no member declares.
     Member(At<'a>, usize),
     None,
 }
@@ -55,15 +56,15 @@ pub(super) struct Fixer<'c, 'a> {
     throws: usize,
     /// The properties being filled with defaults.
     filling: Vec<*const Property>,
-    /// The one among them whose default would hold itself without end, so that it is none.
+    /// The one among them whose default would contain itself without end, and is ignored.
     endless: Option<*const Property>,
-    /// The places where undeclared properties were removed; `None` if they go without a word.
+    /// The places where undeclared properties were removed; `None` if that is not reported.
     told: Option<Told>,
-    /// The schemas that combine others whose members are being fixed, by their addresses and that of the value.
-    combining: Vec<(usize, usize)>,
+    /// The intersections whose members are being fixed, by their addresses and that of the value.
+    open: Vec<(usize, usize)>,
     /// How many unions are being tried inside each other.
     trials: u32,
-    /// The value was looked at before, so that its nodes are counted already.
+    /// True if the value was visited before, so that its nodes are counted already.
     is_again: bool,
 }
 
@@ -77,7 +78,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
             filling: Vec::new(),
             endless: None,
             told: None,
-            combining: Vec::new(),
+            open: Vec::new(),
             trials: 0,
             is_again: false,
         }
@@ -94,7 +95,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         self.checker.compat
     }
 
-    /// Fixes a value; whether it conformed, undeclared properties and defaults aside.
+    /// Fixes a value; true if it conformed, apart from undeclared properties and defaults.
     pub(super) fn fix(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> bool {
         if !self.goes_on() {
             return false;
@@ -114,14 +115,18 @@ impl<'c, 'a> Fixer<'c, 'a> {
                 self.checker.is_one_of(values, value) || self.misfit(at, value, path, strip, depth)
             }
             Kind::Union(_) | Kind::Intersect(_) if !self.checker.enter(depth) => self.too_deep(path, value),
-            Kind::Union(union) => {
-                self.combined(at, value, |fixer, value| fixer.union(at, union, value, path, strip, depth))
-            }
+            Kind::Union(union) => self.union(at, union, value, path, strip, depth),
+            // An intersection that comes back to itself without a step into the value asks for nothing that is not
+            // looked at already, as when values are checked.
+            Kind::Intersect(_) if self.is_open(at, value) => true,
             Kind::Intersect(all) => {
-                self.combined(at, value, |fixer, value| fixer.intersect(at, all, value, path, strip, depth))
+                self.open.push(addresses(at, value));
+                let conforms = self.intersect(at, all, value, path, strip, depth);
+                self.open.pop();
+                conforms
             }
             Kind::Ref(_) => match self.checker.follow(at) {
-                // A default beside the reference comes before one behind it.
+                // A default beside the reference has precedence over one behind it.
                 Some(target) if at.node.default.is_some() && !self.compat() => {
                     self.with_default(at, target, value, path, strip, depth)
                 }
@@ -132,21 +137,11 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// Fixes a value by a schema that combines others. An intersection that comes back to itself without a step into the
-    /// value asks for nothing that is not looked at already, as when values are checked.
-    fn combined(&mut self, at: At<'a>, value: &mut Value, fix: impl FnOnce(&mut Self, &mut Value) -> bool) -> bool {
-        let this = (std::ptr::from_ref(at.node).addr(), std::ptr::from_ref(value).addr());
-        let of_value = self.combining.iter().rev().take_while(|(_, value)| *value == this.1);
-        if matches!(at.node.kind, Kind::Intersect(_))
-            && !self.compat()
-            && of_value.into_iter().any(|open| *open == this)
-        {
-            return true;
-        }
-        self.combining.push(this);
-        let conforms = fix(self, value);
-        self.combining.pop();
-        conforms
+    /// Whether the members of an intersection are being fixed for this value already.
+    fn is_open(&self, at: At<'a>, value: &Value) -> bool {
+        let this = addresses(at, value);
+        let mut of_value = self.open.iter().rev().take_while(|(_, value)| *value == this.1);
+        !self.compat() && of_value.any(|open| *open == this)
     }
 
     fn typed(
@@ -168,7 +163,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
             Value::Null | Value::Bool(_) => true,
             Value::Number(number) => match &typed.number {
                 Some(rules) if !rules.check(number) => {
-                    // Written as an integer where it is one, be it out of bounds.
+                    // Written as an integer if it is one, even out of bounds.
                     self.write_integer(typed.types, value);
                     self.misfit(at, value, path, strip, depth)
                 }
@@ -194,7 +189,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// The original takes an array for an object whose keys are the indices and "length".
+    /// The original treats an array as an object whose keys are the indices and "length".
     fn array_as_object(
         &mut self,
         at: At<'a>,
@@ -221,7 +216,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         false
     }
 
-    /// `1.0` where only an integer can stand is written `1`, so that it decodes into one.
+    /// Rewrites `1.0` as `1` if only an integer conforms, so that it decodes into one.
     fn write_integer(&self, types: Types, value: &mut Value) {
         if self.mode != Mode::Cast
             && !self.compat()
@@ -233,7 +228,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// Does with a value that does not conform what the mode says.
+    /// Handles a value that does not conform, by the mode.
     fn misfit(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> bool {
         match self.mode {
             Mode::Repair => self.convert(at, value, path, strip, depth),
@@ -241,7 +236,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// Puts a created value in place of one that does not conform, if one can be created.
+    /// Replaces a value that does not conform by a created one, if one can be created.
     fn replace(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, depth: u32) -> bool {
         if self.mode == Mode::Clean {
             return false;
@@ -258,7 +253,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// What stands in for a value; `None` where the original throws.
+    /// A created replacement for a value; `None` where the original throws.
     fn created(&mut self, at: At<'a>, like: Types, depth: u32) -> Option<Value> {
         let mut created = self.checker.create(at, like, depth)?;
         let target = self.checker.follow(at)?;
@@ -270,20 +265,20 @@ impl<'c, 'a> Fixer<'c, 'a> {
         };
         let (mark, throws) = (self.mark(), self.throws);
         if array.is_some() && self.compat() {
-            // The items of a created array are cast in turn, and so is a default; one that is no array throws.
+            // The items of a created array are cast in turn, and so is a default; a default that is no array throws.
             created.as_array()?;
             self.fix(target, &mut created, path_of_created(), Strip::None, depth + 1);
         } else if self.mode == Mode::Normalise {
-            // What was made up gets its optional defaults as any other value does.
+            // A made-up value gets its optional defaults as any other value does.
             self.within(Mode::Clean, |fixer| fixer.fix(at, &mut created, path_of_created(), Strip::All, depth + 1));
         }
         self.rollback(mark);
-        // Where nothing that fits is found, what came is as good, and nothing is made up. The original does.
+        // If the created value does not fit, the received one is as good, and is kept; the original replaces it.
         let fits = self.throws == throws && (self.compat() || self.checker.check(at, &created, depth));
         fits.then_some(created)
     }
 
-    /// A node whose own default wins over that of the schema it refers to.
+    /// A node whose own default has precedence over that of the schema it refers to.
     fn with_default(
         &mut self,
         at: At<'a>,
@@ -294,7 +289,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         depth: u32,
     ) -> bool {
         let creates = match &target.node.kind {
-            // These are cast inside; the default is for what is not even of the type.
+            // These are cast inside; the default replaces only values of another type.
             Kind::Typed(typed) => !typed.types.admits(value) || !(value.is_array() || value.is_object()),
             Kind::Plain(_) | Kind::Literals(_) => true,
             _ => false,
@@ -306,7 +301,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         self.fix(target, value, path, strip, depth)
     }
 
-    /// The value of an absent property, or `None` if it has to stay absent.
+    /// The value of an absent property; `None` if it must stay absent.
     fn fix_absent(&mut self, at: At<'a>, depth: u32) -> Option<Value> {
         if !self.compat() {
             return if matches!(at.node.kind, Kind::Any) { None } else { self.created(at, Types::NONE, depth) };
@@ -323,7 +318,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// Does something in another mode, with a value that will be looked at again or was before.
+    /// Runs a function in another mode, on a value that is also processed before or afterwards.
     fn within<T>(&mut self, mode: Mode, run: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.mode, mode);
         let result = self.again(run);
@@ -331,7 +326,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         result
     }
 
-    /// Does something with nodes that are counted already, or never are.
+    /// Runs a function on nodes that are counted already, or never are.
     fn again<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.is_again, true);
         let result = run(self);
@@ -339,7 +334,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         result
     }
 
-    /// Goes on after the steps ran out, if what is known of the value's size allows more.
+    /// Goes on after the steps ran out, if the known size of the value allows more.
     #[inline]
     fn goes_on(&self) -> bool {
         !self.checker.budget.is_dry() || self.checker.budget.refill(None)
@@ -354,12 +349,12 @@ impl<'c, 'a> Fixer<'c, 'a> {
         self.checker.enter(depth) && budget.spend(parts as u64 / 2)
     }
 
-    /// Where the lists of what was told end now.
+    /// The current ends of the lists of reports.
     fn mark(&self) -> Mark {
         Mark { repairs: self.repairs.mark(), told: self.told.as_ref().map_or(0, Told::mark) }
     }
 
-    /// Takes back what was told since.
+    /// Takes back the reports since a mark.
     fn rollback(&mut self, mark: Mark) {
         self.repairs.undo(mark.repairs);
         if let Some(told) = &mut self.told {
@@ -368,24 +363,24 @@ impl<'c, 'a> Fixer<'c, 'a> {
     }
 
     fn too_deep(&mut self, path: &Path<'_>, value: &Value) -> bool {
-        // That the steps ran out is told once, for the whole value.
+        // That the steps ran out is reported once, for the whole value.
         let is_told = self.mode == Mode::Clean || self.checker.budget.is_dry();
         if is_told { false } else { self.keep(path, "less nesting", Some(value)) }
     }
 
-    /// Records what could not be repaired, for the original throws here.
+    /// Records a part that could not be repaired, where the original throws.
     fn keep(&mut self, path: &Path<'_>, expected: &str, value: Option<&Value>) -> bool {
         self.throws += 1;
         self.remain(path, expected.to_owned(), kind(value))
     }
 
-    /// Records what remains wrong though nothing is thrown.
+    /// Records a part that remains wrong, where nothing is thrown.
     fn remain(&mut self, path: &Path<'_>, expected: String, found: &'static str) -> bool {
         self.note(path, expected, found, Change::Kept);
         false
     }
 
-    /// Records what was made up.
+    /// Records a made-up value.
     fn record(&mut self, path: &Path<'_>, expected: String, found: &'static str) {
         self.note(path, expected, found, Change::MadeUp);
     }
@@ -396,7 +391,7 @@ impl<'c, 'a> Fixer<'c, 'a> {
         }
     }
 
-    /// Lists the repair that makes something of nothing at all.
+    /// Records the repair of an absent value.
     pub(super) fn fix_root_absent(&mut self, at: At<'a>) -> Option<Value> {
         if self.checker.admits_absence(at, 0) {
             return None;
@@ -413,12 +408,16 @@ impl<'c, 'a> Fixer<'c, 'a> {
     }
 }
 
-/// What is done inside a created value is not told.
+fn addresses(at: At<'_>, value: &Value) -> (usize, usize) {
+    (std::ptr::from_ref(at.node).addr(), std::ptr::from_ref(value).addr())
+}
+
+/// Changes inside a created value are not reported.
 fn path_of_created() -> &'static Path<'static> {
     const { &Path::ROOT }
 }
 
-/// The kind of a value, to be told instead of the value.
+/// The kind of a value, to be reported instead of the value.
 pub(super) fn kind(value: Option<&Value>) -> &'static str {
     match value {
         None => "absent",

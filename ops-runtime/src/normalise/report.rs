@@ -1,18 +1,18 @@
-//! What is told about a value: the first things in full, and of the rest how many there are.
+//! The reports about a value: the first in full, and the number of the rest.
 
 use std::borrow::Cow;
 
 use super::Violation;
 use super::path::Path;
 
-/// How many violations or repairs of one value are told.
+/// How many violations or repairs of one value are reported.
 pub(crate) const MAX_TOLD: usize = 1000;
-/// What is expected where a list of repairs ends before they do.
+/// The expectation of a last entry, if a list of repairs is not complete.
 pub(crate) const NO_MORE: &str = "no further differences";
 /// The longest name, pattern or value in a message, in bytes.
 pub(super) const MAX_NAME: usize = 200;
 
-/// A list of violations that does not grow without end.
+/// A list of violations, of limited length.
 pub(super) struct Report {
     list: Vec<Violation>,
     limit: usize,
@@ -24,12 +24,12 @@ impl Report {
         Report { list: Vec::new(), limit, more: 0 }
     }
 
-    /// How many violations there are, told or not.
+    /// How many violations there are, reported or not.
     pub(super) fn count(&self) -> usize {
         self.list.len() + self.more
     }
 
-    /// Adds a violation; its message is only made if it is told.
+    /// Adds a violation; its message is only made if it is reported.
     pub(super) fn say<M: Into<String>>(&mut self, path: &Path<'_>, message: impl FnOnce() -> M) {
         if self.list.len() < self.limit {
             self.list.push(Violation { pointer: path.pointer(), message: message().into() });
@@ -38,7 +38,7 @@ impl Report {
         }
     }
 
-    /// The violations, after a first one that says why the list may not be whole.
+    /// The violations, after a first one that says why the list may be incomplete.
     pub(super) fn ended(self, message: String) -> Violations {
         let mut violations = self.finish();
         violations.list.insert(0, Violation { pointer: String::new(), message });
@@ -57,7 +57,7 @@ pub(crate) struct Violations {
     pub(crate) list: Vec<Violation>,
     /// How many there are that are not listed.
     pub(crate) more: usize,
-    /// The value was not looked at to its end, as the first of the list says.
+    /// True if the value was not processed to its end, as the first of the list says.
     pub(crate) has_ended: bool,
 }
 
@@ -71,7 +71,7 @@ impl Violations {
     }
 }
 
-/// The beginning of a text that is too long to be told.
+/// The start of a text that is too long to be reported.
 pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);

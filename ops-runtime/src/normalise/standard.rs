@@ -1,7 +1,7 @@
-//! JSON Schema 2020-12 as the standard has it, keyword by keyword.
+//! JSON Schema 2020-12 by the standard, keyword by keyword.
 //!
-//! The form that values are repaired by ([`CompiledSchema`](super::CompiledSchema)) merges schemas and reads them as
-//! their authors mean them. Here each keyword says what it says in the standard, so that inputs are held to all of it.
+//! The form for repairing values ([`CompiledSchema`](super::CompiledSchema)) merges schemas and reads them as their
+//! authors mean them. Here each keyword has its standard meaning, so that inputs are checked against all of them.
 
 mod check;
 mod compile;
@@ -22,12 +22,12 @@ use keyword::Schema;
 
 /// A schema of draft 2020-12, ready to check values.
 ///
-/// All assertions of the draft are checked, references by `$id`, `$anchor` and `$dynamicRef` included. `format` and the
-/// keywords of contents are annotations. A `pattern` that no regular expression engine here can compile is one, too,
-/// and so is a reference that leads nowhere ([`problems`](Self::problems) lists these).
+/// All assertions of the draft are checked, including references by `$id`, `$anchor` and `$dynamicRef`. `format` and
+/// the keywords of contents are annotations. So is a `pattern` that no regular expression engine here can compile, and
+/// a reference that leads nowhere ([`problems`](Self::problems) lists these).
 ///
-/// The time for a check is bounded in proportion to the value's size. A value that takes more does not conform, and the
-/// violation says that the check was ended.
+/// The time for a check is bounded in proportion to the value's size. A value that takes longer does not conform, and
+/// the violation says that the check was ended.
 ///
 /// ```
 /// use ops_runtime::normalise::Validator;
@@ -49,7 +49,7 @@ use keyword::Schema;
 pub struct Validator {
     schemas: Vec<Schema>,
     root: u32,
-    /// What each name that a `$dynamicRef` may look up stands for in each resource that has it.
+    /// The target of each name of a `$dynamicRef`, in each resource that has the name.
     anchors: Vec<Vec<Option<u32>>>,
     problems: Vec<Problem>,
 }
@@ -60,7 +60,7 @@ impl Validator {
         compile::compile(schema)
     }
 
-    /// What was not understood in the schema: references that lead nowhere.
+    /// The parts of the schema that were not understood: references that lead nowhere.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -72,12 +72,12 @@ impl Validator {
 
     /// Everything that keeps a value from conforming; empty if it does.
     ///
-    /// Of more than 1,000 violations a last one says how many more there are.
+    /// Beyond 1,000 violations, a last one says how many more there are.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         self.violations_with(value, &Budget::new()).listed()
     }
 
-    /// The same, with the number of those that are not listed.
+    /// Like [`violations`](Self::violations), with the number of those that are not listed.
     pub(crate) fn report(&self, value: &Value) -> Violations {
         self.violations_with(value, &Budget::new())
     }
@@ -100,10 +100,10 @@ impl Validator {
     }
 }
 
-/// What is said of a value that is nested too deeply.
+/// The message for a value that is nested too deeply.
 const TOO_DEEP: &str = "Expected less nesting";
 
-/// What is said of a value whose check was ended.
+/// The message for a value whose check was ended.
 fn ended() -> String {
     budget::ended()
 }

@@ -26,10 +26,10 @@ pub(super) struct Format {
 /// What a format demands.
 #[derive(Debug)]
 pub(super) enum Matcher {
-    /// Nothing that is checked, though no value is made up for it.
+    /// Nothing is checked, but no value is made up for it.
     Annotation,
     Known(&'static Pattern),
-    /// A name that the original does not know: no string conforms.
+    /// A name that the original does not know, so that no string conforms.
     Unknown,
 }
 
@@ -63,7 +63,7 @@ impl StringRules {
     fn format_matches(&self, text: &str) -> bool {
         match self.format.as_ref().map(|format| &format.matcher) {
             None | Some(Matcher::Annotation) => true,
-            // These go through a text once.
+            // These pass through a text once.
             Some(Matcher::Known(pattern)) => pattern.matches(text),
             Some(Matcher::Unknown) => false,
         }
@@ -93,7 +93,7 @@ impl StringRules {
         }
     }
 
-    /// The string made where none is given; nothing can be made up to match a pattern or a format.
+    /// The string created by default; none can be made up to match a pattern or a format.
     pub(super) fn create(&self) -> Option<String> {
         if !self.patterns.is_empty() || self.format.is_some() {
             return None;
@@ -110,7 +110,7 @@ fn as_i64(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// Formats for which the default reading makes up no value (an empty string is none of these).
+/// Formats for which the default reading makes up no value (an empty string would not conform).
 pub(super) fn has_structure(format: &str) -> bool {
     matches!(
         format,
@@ -152,7 +152,7 @@ pub(super) fn registered(format: &str) -> Option<&'static Pattern> {
 #[derive(Debug)]
 pub(super) struct Pattern {
     source: Box<str>,
-    /// Letters that JavaScript does not know as escapes stand for themselves, as they do there.
+    /// True if letters that are no escapes in JavaScript stand for themselves, as they do there.
     strict: bool,
     compiled: OnceLock<Engine>,
 }
@@ -162,22 +162,22 @@ enum Engine {
     Linear(regex::Regex),
     /// Look-around and back-references.
     Backtracking(Box<fancy_regex::Regex>),
-    /// Neither engine can compile it, so it is an annotation.
+    /// Neither engine can compile it, so it is only an annotation.
     Unchecked,
 }
 
-/// Whether a pattern is in a text.
+/// The result of searching a pattern in a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Yes,
     No,
-    /// The search was ended, for it might have taken for ever.
+    /// The search was ended, because it might have taken too long.
     TooLong,
 }
 
-/// How often a search may go back and try another way.
+/// How often a search may backtrack.
 const MAX_BACKTRACKS: usize = 20_000;
-/// How many steps a search counts for that goes back that often.
+/// How many steps a search with that much backtracking counts for.
 const BACKTRACKING: u64 = 4096;
 
 impl Pattern {
@@ -185,12 +185,12 @@ impl Pattern {
         Pattern { source: source.into(), strict, compiled: OnceLock::new() }
     }
 
-    /// Whether the pattern is in a text; what takes too long to find out is not.
+    /// True if the pattern is in a text; false if the search takes too long.
     pub(super) fn is_in(&self, text: &str, budget: &Budget) -> bool {
         self.look(text, budget) == Found::Yes
     }
 
-    /// The same for a name of a schema, of which there are few.
+    /// The same for a name in a schema, of which there are few.
     pub(super) fn matches(&self, text: &str) -> bool {
         self.search(text) == Found::Yes
     }
@@ -231,7 +231,7 @@ impl Pattern {
     }
 }
 
-/// What one compiled pattern may weigh: `(a{1000}){1000}` is a short thing to write.
+/// How large one compiled pattern may be: short ones such as `(a{1000}){1000}` may be huge.
 const SIZE_LIMIT: usize = 2 << 20;
 
 const SPACE: &str = r"\t\n\x0B\x0C\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}";
@@ -239,8 +239,8 @@ const WORD: &str = "0-9A-Za-z_";
 
 /// Rewrites a JavaScript regular expression in the syntax of the `regex` crate.
 ///
-/// The classes are those of JavaScript (`\d` and `\w` are ASCII), and what only JavaScript takes literally
-/// (a brace that counts nothing, `[` and `&&` inside a class) is escaped.
+/// The classes are those of JavaScript (`\d` and `\w` are ASCII), and characters that only JavaScript takes literally
+/// (a brace that is no repetition, `[` and `&&` inside a class) are escaped.
 fn translate(source: &str, strict: bool) -> String {
     let mut out = String::with_capacity(source.len() + 16);
     let mut chars = source.chars().peekable();
@@ -262,7 +262,7 @@ fn translate(source: &str, strict: bool) -> String {
                 if chars.next_if_eq(&'^').is_some() {
                     out.push('^');
                 }
-                // The empty class and its opposite.
+                // The empty class, or the class of everything.
                 if chars.next_if_eq(&']').is_some() {
                     class = false;
                     let negated = out.ends_with('^');
@@ -312,7 +312,7 @@ fn escape(c: char, class: bool, strict: bool, chars: &mut std::iter::Peekable<st
             out.push(c);
         }
         '0' => out.push_str(r"\x00"),
-        // A back-reference or a named one, for the engine that has them.
+        // A numbered or named back-reference, for the engine that supports them.
         '1'..='9' if !class => {
             out.push('\\');
             out.push(c);
@@ -334,7 +334,7 @@ fn escape(c: char, class: bool, strict: bool, chars: &mut std::iter::Peekable<st
                 out.push(c);
             }
         }
-        // Documents are written for many engines; these are what their authors mean.
+        // Documents are written for many engines; these are the usual meanings.
         'p' | 'P' | 'A' | 'z' if !strict => {
             out.push('\\');
             out.push(c);
@@ -349,7 +349,7 @@ fn escape(c: char, class: bool, strict: bool, chars: &mut std::iter::Peekable<st
     }
 }
 
-/// Whether what follows a brace makes it a repetition: `3}`, `3,}`, `3,5}`.
+/// True if the text after a brace makes it a repetition: `3}`, `3,}`, `3,5}`.
 fn counts(mut chars: std::iter::Peekable<std::str::Chars<'_>>) -> bool {
     let mut digits = 0;
     let mut comma = false;
@@ -363,7 +363,7 @@ fn counts(mut chars: std::iter::Peekable<std::str::Chars<'_>>) -> bool {
     }
 }
 
-/// Whether the brace that is about to be closed opened a repetition (or a `\u{..}` or `\p{..}`).
+/// True if the brace that is being closed opened a repetition (or a `\u{..}` or `\p{..}`).
 fn out_counts(out: &str) -> bool {
     match out.rfind('{') {
         Some(open) => {

@@ -1,4 +1,4 @@
-//! Everything that is wrong with a value, each with its place.
+//! Lists all faults of a value, with their places.
 
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ pub(super) struct Lister<'c, 'a> {
     /// The value as a whole.
     whole: Option<&'c Value>,
     report: Report,
-    /// Whether one violation is enough.
+    /// True if one violation is enough.
     stops: bool,
-    /// The nodes that were looked at, by the addresses of schema and node: several schemas may lead to one.
+    /// The visited nodes, by the addresses of schema and node: several schemas may lead to one.
     listed: HashSet<(usize, usize)>,
 }
 
@@ -28,7 +28,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         let (report, listed) = (Report::new(limit), HashSet::new());
         let mut lister = Lister { checker, whole: value, report, stops: limit == 1, listed };
         if !lister.stops {
-            // Each level is checked before what is inside it is listed.
+            // Each level is checked before its parts are listed.
             checker.budget.remember();
         }
         checker.keeping(|| lister.visit(at, value, &Path::ROOT, 0));
@@ -43,7 +43,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         self.report.say(path, || message);
     }
 
-    /// Goes on after the steps ran out, if the value is large enough for more.
+    /// Goes on after the steps ran out, if the value is large enough for more steps.
     fn goes_on(&self) -> bool {
         !self.checker.budget.is_dry() || self.checker.budget.refill(self.whole)
     }
@@ -60,7 +60,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         }
         if let (Kind::Union(_) | Kind::Intersect(_) | Kind::Typed(_), Some(value)) = (&at.node.kind, value) {
             let is_scalar = matches!(at.node.kind, Kind::Typed(_)) && !value.is_array() && !value.is_object();
-            // The original lists what it finds as often as it finds it.
+            // The original lists a fault as often as it finds it.
             let key = (std::ptr::from_ref(at.node).addr(), std::ptr::from_ref(value).addr());
             if !is_scalar && !self.checker.compat && !self.listed.insert(key) {
                 return;
@@ -166,7 +166,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         self.unlisted(at, rules, map, path, depth);
         for property in &rules.properties {
             let value = map.get(&*property.name);
-            // The original reports an absent property a second time, for not being of its type.
+            // The original reports an absent property a second time, because it has the wrong type.
             if value.is_some() || self.checker.compat && property.required && !self.absence(at.to(&property.node)) {
                 self.visit(at.to(&property.node), value, &path.key(&property.name), depth + 1);
             }
@@ -204,7 +204,7 @@ impl<'c, 'a> Lister<'c, 'a> {
         if self.checker.check(at, value, depth) || self.checker.budget.is_dry() {
             return;
         }
-        // Where it is clear which variant is meant, say what is wrong with that.
+        // If it is clear which variant is meant, list its faults.
         let meant = match self.checker.tagged(at, union, value) {
             Tagged::Variant(node) => Some(node),
             _ if self.checker.compat => None,
@@ -275,7 +275,7 @@ pub(super) fn one_of(values: &[Value]) -> String {
     text
 }
 
-/// A value as JavaScript puts it into a text.
+/// A value as JavaScript interpolates it into a text.
 fn interpolated(value: &Value, depth: u32) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -289,7 +289,7 @@ fn interpolated(value: &Value, depth: u32) -> String {
 }
 
 impl<'a> Checker<'a> {
-    /// What a node asks for, in a few words and without the value.
+    /// The expectation of a node, in a few words and without the value.
     pub(super) fn expectation(&self, at: At<'a>, value: Option<&Value>) -> String {
         let at = self.follow(at).unwrap_or(at);
         if let (Kind::Typed(typed), Some(value)) = (&at.node.kind, value)

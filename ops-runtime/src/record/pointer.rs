@@ -27,11 +27,7 @@ pub(super) fn of_container(text: &[u8], offset: usize) -> String {
     pointer(&scanned.open)
 }
 
-/// Appends one step to a pointer.
-pub(super) fn push(pointer: &mut String, step: &str) {
-    pointer.push('/');
-    pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
-}
+pub(super) use crate::pointer::push;
 
 fn pointer(open: &[Open]) -> String {
     let mut pointer = String::new();

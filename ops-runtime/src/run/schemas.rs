@@ -33,6 +33,8 @@ impl DefinitionCache {
         let source = definitions.clone();
         let schema = move |name: &str| Some(source.get(name)?.schema.to_value().ok()?.into_owned());
         let compiled = normalise::CompiledDefinitions::new(Reading::Default, schema);
+        // Those of operations that are gone are let go.
+        cache.retain(|(_, compiled)| compiled.is_shared());
         cache.push((definitions.clone(), compiled.clone()));
         compiled
     }

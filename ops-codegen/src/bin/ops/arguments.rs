@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line.
 
 use std::path::PathBuf;
 
@@ -27,13 +27,13 @@ pub(crate) enum Command {
     /// Write a Rust module for each document, as a build script would
     #[command(after_help = EXIT)]
     Generate(GenerateArguments),
-    /// Show what would be generated, and everything there is to say about the document
+    /// Show what would be generated, and all diagnostics of the document
     #[command(after_help = EXIT)]
     Inspect(InspectArguments),
     /// Call an operation of a document or of an MCP server, without generating code
     #[command(after_help = EXIT)]
     Call(CallArguments),
-    /// Write down the tools of an MCP server, for `ops generate` and for build scripts
+    /// Save the tools of an MCP server, for `ops generate` and for build scripts
     #[command(after_help = EXIT)]
     Snapshot(SnapshotArguments),
     /// Print a script that completes this command in a shell
@@ -43,7 +43,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Which operations of which documents.
+/// The choice of operations.
 #[derive(Debug, Args)]
 pub(crate) struct Choice {
     /// Call the document's operations NAMESPACE.name; by default the name of its file
@@ -52,10 +52,10 @@ pub(crate) struct Choice {
     /// Take only operations that match: an id or name, tag:NAME, a path, or 'METHOD path'; * is any text, ? any character
     #[arg(long, value_name = "PATTERN")]
     pub(crate) include: Vec<String>,
-    /// Leave out operations that match, even where an --include matches them
+    /// Leave out operations that match, even if an --include matches them
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
-    /// Let requests of operations that match say null of a property that need not be there, as those of PATCH can
+    /// Let requests of operations that match send null for a property that may be absent, as those of PATCH can
     #[arg(long, value_name = "PATTERN")]
     pub(crate) explicit_null: Vec<String>,
 }
@@ -71,8 +71,8 @@ pub(crate) struct GenerateArguments {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) choice: Choice,
-    /// Write nothing; fail if what is there differs from what would be written, or if a module of a folder is of a
-    /// document that is gone
+    /// Write nothing; fail if an existing file differs from what would be written, or if a module of a folder belongs
+    /// to a document that is gone
     #[arg(long)]
     pub(crate) check: bool,
     /// Overwrite files that this command did not write
@@ -83,7 +83,7 @@ pub(crate) struct GenerateArguments {
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
     /// An OpenAPI document, a snapshot of an MCP server, or a configuration of MCP servers: a file, a URL, a folder of
-    /// documents and operation specs, or - for standard input; none if a server is named
+    /// documents and operation specs, or - for standard input; omit it if a server is named
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["url", "config", "program"])]
     pub(crate) spec: Option<String>,
     #[command(flatten)]
@@ -114,7 +114,7 @@ pub(crate) struct ServerArguments {
     pub(crate) program: Vec<String>,
 }
 
-/// What is sent along with every request.
+/// Credentials that are sent with every request.
 #[derive(Debug, Args)]
 pub(crate) struct Credentials {
     /// Send this header
@@ -137,7 +137,7 @@ pub(crate) struct SnapshotArguments {
     /// Where to write: a file, a folder for one file a server, or - for standard output
     #[arg(short, long, value_name = "FILE|DIR", default_value = "-", value_hint = ValueHint::AnyPath)]
     pub(crate) output: PathBuf,
-    /// Write nothing; say how the server differs from what is there, and fail if it does
+    /// Write nothing; show how the server differs from the snapshot, and fail if it does
     #[arg(long)]
     pub(crate) check: bool,
     /// Overwrite a file that is no snapshot
@@ -150,8 +150,8 @@ pub(crate) struct SnapshotArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArguments {
-    /// An OpenAPI document, or a configuration of MCP servers: a file, a URL, or - for standard input; where a server is
-    /// named, nothing or its snapshot
+    /// An OpenAPI document, or a configuration of MCP servers: a file, a URL, or - for standard input; if a server is
+    /// named, its snapshot, or omit it
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) spec: String,
     /// The operation: its name, its id, or 'METHOD path'
@@ -160,7 +160,7 @@ pub(crate) struct CallArguments {
     /// for a list
     #[arg(value_name = "NAME=VALUE")]
     pub(crate) values: Vec<String>,
-    /// The input, which NAME=VALUE adds to
+    /// The input, to which NAME=VALUE pairs are added
     #[arg(long, value_name = "JSON|@FILE|-")]
     pub(crate) input: Option<String>,
     /// Call below this URL instead of the servers that the document names
@@ -184,7 +184,7 @@ pub(crate) struct CallArguments {
 /// What to do with a result that does not match its schema.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Policy {
-    /// Repair it where nothing has to be made up, and say so in the warnings
+    /// Repair it if nothing has to be made up, with a warning for each repair
     Repair,
     /// Make it fit, with a warning for each value that was made up
     Cast,

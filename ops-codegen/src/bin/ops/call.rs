@@ -23,7 +23,7 @@ mod tool;
 
 use self::failed::{failed, message};
 
-/// So many operations are proposed where one is not known.
+/// How many operations are suggested if one is unknown.
 const PROPOSED: usize = 5;
 
 pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
@@ -120,7 +120,7 @@ fn print(envelope: ResponseEnvelope<Value>, raw: bool, pretty: bool) -> Result<(
 }
 
 fn tell(word: &str, message: &str) {
-    // Nothing is left to tell if standard error is closed.
+    // If standard error is closed, there is no way to report it.
     let _ = writeln!(anstream::stderr().lock(), "{}: {}", label(word), clean(message));
 }
 
@@ -138,7 +138,7 @@ fn config(arguments: &CallArguments) -> Result<HttpConfig, Failure> {
     })
 }
 
-/// Keeps credentials from a host that only a document from the network names.
+/// Withholds credentials from a host that only a document from the network names.
 fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure> {
     if arguments.base_url.is_some() || !arguments.credentials.is_given() || !is_url(&arguments.spec) {
         return Ok(());
@@ -185,7 +185,7 @@ fn find(registrations: &[Registration], wanted: &str, location: &str) -> Result<
     Err(Failure::Usage(format!("`{location}` has no operation `{wanted}`{hint}")))
 }
 
-/// The input: what `--input` gives, and the pairs on top.
+/// The input: the value of `--input`, with the pairs added.
 fn input(arguments: &CallArguments, values: &[String], spec: &OperationSpec) -> Result<Value, Failure> {
     let given = match arguments.input.as_deref() {
         None => None,
@@ -212,7 +212,7 @@ fn input(arguments: &CallArguments, values: &[String], spec: &OperationSpec) -> 
     let schema = spec.input.self_contained(&spec.definitions);
     let schema = schema.map_err(|error| Failure::Failed(format!("the input's schema is not JSON: {error}")))?;
     crate::input::add(&mut input, values, &schema).map_err(Failure::Usage)?;
-    // All that an HTTP operation takes is in its document.
+    // The document describes the whole input of an HTTP operation.
     crate::input::check(&input, &schema, spec.http().is_some()).map_err(Failure::Usage)?;
     Ok(input)
 }

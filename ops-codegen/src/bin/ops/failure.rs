@@ -1,4 +1,4 @@
-//! Why a command failed, and the exit status that says so.
+//! The failures of a command, and their exit statuses.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -18,9 +18,9 @@ pub(crate) enum Failure {
     Usage(String),
     /// A document could not be read.
     Unreadable(Vec<Diagnostic>),
-    /// The work was done, but for so many files that could not be read and were told; and what else failed.
+    /// The work is done, except for so many files that could not be read and were reported; and any other failure.
     Incomplete(usize, Option<String>),
-    /// Whoever reads our output has gone, which is no failure.
+    /// The reader of our output has gone, which is no failure.
     Gone,
 }
 
@@ -33,7 +33,7 @@ impl Failure {
         }
     }
 
-    /// An error of the generator, met while reading or generating.
+    /// An error of the generator, while reading or generating.
     pub(crate) fn generating(error: Error) -> Self {
         match error {
             Error::Document { diagnostics } => Self::Unreadable(diagnostics),
@@ -43,12 +43,12 @@ impl Failure {
         }
     }
 
-    /// An error of the runtime, met while a document was read and bound.
+    /// An error of the runtime, while a document was read and bound.
     pub(crate) fn importing(error: &CallError, location: &str) -> Self {
         match error.code() {
             ErrorCode::ValidationError => Self::Usage(error.message().to_owned()),
             _ => {
-                // The message is a whole diagnostic where the document was read and is none.
+                // The message is a whole diagnostic if the document was read and is not valid.
                 let message = error.message();
                 let message = message.strip_prefix("error: ").unwrap_or(message);
                 Self::Unreadable(vec![Diagnostic::error("", message).with_document(location)])
@@ -56,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// The end of work for which so many files could not be read, which were told, and what else failed.
+    /// The end of work during which so many files could not be read, which were reported, and any other failure.
     pub(crate) fn of_unreadable(unreadable: usize, failed: Option<String>) -> Result<(), Self> {
         match (unreadable, failed) {
             (0, None) => Ok(()),
@@ -65,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// Says what went wrong, and gives the exit status.
+    /// Reports the failure, and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         let (message, status) = match self {
             Self::Gone => return ExitCode::SUCCESS,
@@ -81,7 +81,7 @@ impl Failure {
             Self::Failed(message) => (message, 1),
             Self::Usage(message) => (message, 2),
         };
-        // Nothing is left to tell if standard error is closed.
+        // If standard error is closed, there is no way to report it.
         let _ = writeln!(anstream::stderr().lock(), "{}: {}", crate::report::label("error"), clean(&message));
         ExitCode::from(status)
     }

@@ -45,7 +45,7 @@ fn count(modules: &[Module]) -> usize {
     modules.iter().map(|module| module.operations.len()).sum()
 }
 
-/// The first lines of a list, and how many there are more.
+/// The first lines of a list, and the number of the rest.
 fn cut(mut lines: Vec<String>) -> Vec<String> {
     if lines.len() > SHOWN {
         let more = lines.len() - SHOWN;
@@ -58,7 +58,7 @@ fn cut(mut lines: Vec<String>) -> Vec<String> {
 /// A module, and the file that it goes to.
 type Target<'a> = (PathBuf, &'a Module);
 
-/// Where each module goes.
+/// The file of each module.
 fn targets<'a>(output: &Path, modules: &'a [Module]) -> Result<Vec<Target<'a>>, Failure> {
     match modules {
         [module] if is_file(output) => Ok(vec![(output.to_owned(), module)]),
@@ -75,7 +75,7 @@ fn is_file(output: &Path) -> bool {
     output.extension().is_some_and(|extension| extension == "rs") && !output.is_dir()
 }
 
-/// Writes what has changed, unless a file is somebody's own: then nothing is written.
+/// Writes what has changed; nothing if this command did not write one of the files.
 fn write(targets: &[Target<'_>], force: bool) -> Result<(), Failure> {
     let is_foreign = |path: &Path| std::fs::read(path).is_ok_and(|bytes| !is_generated(&bytes) && !bytes.is_empty());
     let foreign = targets.iter().filter(|(path, _)| !force && is_foreign(path));
@@ -93,7 +93,7 @@ fn write(targets: &[Target<'_>], force: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files that are not what would be written.
+/// The files that differ from what would be written.
 fn differences(targets: &[Target<'_>]) -> Vec<String> {
     let told = |(path, module): &Target<'_>| match std::fs::read(path) {
         Ok(found) if found == module.generated.source.as_bytes() => None,
@@ -103,13 +103,13 @@ fn differences(targets: &[Target<'_>]) -> Vec<String> {
     targets.iter().filter_map(told).collect()
 }
 
-/// The modules in the folder whose documents are gone, where the documents are those of a folder.
+/// The modules in the folder whose documents are gone, if the documents are those of a folder.
 fn orphans(arguments: &GenerateArguments, targets: &[Target<'_>], unreadable: &[Diagnostic]) -> Vec<String> {
     let folders = || arguments.spec.iter().map(Path::new).filter(|spec| spec.is_dir());
     if folders().next().is_none() || is_file(&arguments.output) {
         return Vec::new();
     }
-    // A document that can't be read is there all the same.
+    // A document that can't be read is not gone.
     let documents = unreadable.iter().filter_map(|diagnostic| diagnostic.document.as_ref().map(PathBuf::from));
     let documents: Vec<PathBuf> = documents.collect();
     let names: Vec<String> =
@@ -134,7 +134,7 @@ fn print(modules: &[Module]) -> Result<(), Failure> {
     std::io::stdout().write_all(module.generated.source.as_bytes()).map_err(Failure::output)
 }
 
-/// The warnings, and a line for those that are too many; errors are shown apart.
+/// The warnings, and a line for those beyond the limit; errors are shown separately.
 fn report(module: &Module, reporter: &mut Reporter) {
     let mut hidden = 0;
     let mut shown = 0;
@@ -153,6 +153,6 @@ fn report(module: &Module, reporter: &mut Reporter) {
 }
 
 fn eprint_line(line: &str) {
-    // Nothing is left to tell if standard error is closed.
+    // If standard error is closed, there is no way to report it.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

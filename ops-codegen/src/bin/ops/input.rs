@@ -1,4 +1,4 @@
-//! Inputs from what was typed, read as their schema says.
+//! Inputs from the command line, read by their schema.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ pub(crate) use self::unknown::check;
 
 mod unknown;
 
-/// So many schemas are looked at for one property; a document may hold cycles.
+/// How many schemas are visited for one property; a document may have cycles.
 const LIMIT: usize = 256;
 
 /// Adds `NAME=VALUE` pairs to an input; `schema` is whole, with its `$defs`.
@@ -34,7 +34,7 @@ fn set(target: &mut Value, path: &str, text: &str, schemas: &[&Value], root: &Va
     let found: Vec<&Value> = schemas.iter().filter_map(|schema| schema.get("properties")?.get(name)).collect();
     let mut found = views(found, root);
     if found.is_empty() {
-        // A property that has no schema of its own.
+        // A property without a schema of its own.
         let others = schemas.iter().filter_map(|schema| schema.get("additionalProperties"));
         found = views(others.filter(|schema| schema.is_object()).collect(), root);
     }
@@ -56,7 +56,7 @@ fn set(target: &mut Value, path: &str, text: &str, schemas: &[&Value], root: &Va
     Ok(())
 }
 
-/// The property that a path begins with, and what follows: the longest that the schemas know, for names may hold dots.
+/// The property at the start of a path, and the rest: the longest known one, because names may have dots.
 fn split<'a>(path: &'a str, schemas: &[&Value]) -> (&'a str, Option<&'a str>) {
     let knows = |name: &str| schemas.iter().any(|s| s.get("properties").is_some_and(|p| p.get(name).is_some()));
     if knows(path) {
@@ -68,7 +68,7 @@ fn split<'a>(path: &'a str, schemas: &[&Value]) -> (&'a str, Option<&'a str>) {
     (name, rest.strip_prefix('.'))
 }
 
-/// All schemas that speak of a value: references followed, and the members of `allOf`, `anyOf` and `oneOf`.
+/// All schemas for a value: references followed, and the members of `allOf`, `anyOf` and `oneOf`.
 fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
     let mut seen: Vec<&Value> = Vec::new();
     while let Some(schema) = open.pop() {
@@ -85,7 +85,7 @@ fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
     seen
 }
 
-/// Whether a schema asks for that kind of JSON, or for one of several with it among them.
+/// True if a schema accepts that kind of JSON, alone or among others.
 fn has_kind(schema: &Value, kind: &str) -> bool {
     match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
@@ -94,7 +94,7 @@ fn has_kind(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// The kinds of JSON that schemas ask for; none if they say nothing.
+/// The kinds of JSON that schemas accept; empty if they do not say.
 fn kinds<'a>(schemas: &[&'a Value]) -> Vec<&'a str> {
     let mut kinds = Vec::new();
     for schema in schemas {
@@ -119,7 +119,7 @@ fn kinds<'a>(schemas: &[&'a Value]) -> Vec<&'a str> {
     kinds
 }
 
-/// A value of one of these kinds, text last: `5` is a number wherever a number may stand.
+/// A value of one of these kinds, text last: `5` is a number if a number is accepted.
 fn parse(text: &str, kinds: &[&str]) -> Result<Value, String> {
     let json: Option<Value> = serde_json::from_str(text).ok();
     if kinds.is_empty() {

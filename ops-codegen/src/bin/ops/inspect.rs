@@ -16,10 +16,10 @@ use crate::report::{Reporter, line};
 use crate::server::{from_file, is_config};
 use crate::summary;
 
-/// So many characters of a cell are shown.
+/// How many characters of a cell are shown.
 const WIDEST: usize = 200;
 
-/// A server has so many seconds to list its tools.
+/// How many seconds a server has to list its tools.
 const TIMEOUT: u64 = 60;
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
             reporter.print(diagnostic);
         }
         let operations: usize = modules.iter().map(|module| module.operations.len()).sum();
-        // Nothing is left to tell if standard error is closed.
+        // If standard error is closed, there is no way to report it.
         let _ = writeln!(std::io::stderr().lock(), "{}", reporter.total(operations));
     }
     Failure::of_unreadable(unreadable(&modules).count(), None)
@@ -95,7 +95,7 @@ fn row(spec: &OperationSpec) -> [String; 6] {
         .map(|cell| cut(line(cell)))
 }
 
-/// A cell that does not make all others wide.
+/// A cell, cut so that the columns stay narrow.
 fn cut(cell: String) -> String {
     match cell.char_indices().nth(WIDEST) {
         Some((end, _)) => format!("{}...", cell.get(..end).unwrap_or_default()),

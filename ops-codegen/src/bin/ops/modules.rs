@@ -1,4 +1,4 @@
-//! From what was typed to modules: documents wherever they lie.
+//! Makes modules from the command line, with documents from any place.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -15,10 +15,10 @@ use crate::arguments::Choice;
 use crate::failure::Failure;
 use crate::report::Reporter;
 
-/// What a document from standard input is called in messages.
+/// The name of a document from standard input in messages.
 pub(crate) const STDIN: &str = "<stdin>";
 
-/// The reader takes the title for the namespace of a document with this name.
+/// The reader takes the title as the namespace of a document with this name.
 const UNNAMED: &str = "openapi";
 
 /// Generates a module for each document, and a reporter that can show their lines.
@@ -35,18 +35,18 @@ pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>,
     sources.generate(choice)
 }
 
-/// What is said about the files of folders that could not be read.
+/// The diagnostics of files of folders that could not be read.
 pub(crate) fn unreadable(modules: &[Module]) -> impl Iterator<Item = &Diagnostic> {
     let diagnostics = modules.iter().flat_map(|module| &module.generated.diagnostics);
     diagnostics.filter(|diagnostic| diagnostic.severity == Severity::Error)
 }
 
-/// What modules are generated from.
+/// The documents and operations that modules are generated from.
 #[derive(Default)]
 pub(crate) struct Sources {
     builder: Builder,
     reporter: Reporter,
-    /// What the documents are called that are no files, by namespace.
+    /// The names of documents that are no files, by namespace.
     labels: BTreeMap<String, String>,
 }
 
@@ -75,7 +75,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Adds operations that were read, and what their source is called.
+    /// Adds operations that were read, and the name of their source.
     pub(crate) fn add(&mut self, read: (Api, Vec<Diagnostic>), namespace: Option<&str>, label: String) {
         let (api, diagnostics) = read;
         let own = api.operations.first().map(|spec| spec.namespace().to_owned());
@@ -84,7 +84,7 @@ impl Sources {
         self.builder = std::mem::take(&mut self.builder).api(namespace, api, diagnostics);
     }
 
-    /// Generates the modules of what was chosen.
+    /// Generates the modules of the chosen operations.
     pub(crate) fn generate(self, choice: &Choice) -> Result<(Vec<Module>, Reporter), Failure> {
         let builder = choice.include.iter().fold(self.builder, Builder::include);
         let builder = choice.exclude.iter().fold(builder, Builder::exclude);
@@ -165,7 +165,7 @@ pub(crate) fn is_url(spec: &str) -> bool {
         .any(|scheme| spec.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)))
 }
 
-/// A location without the user, the password and the query that a URL may hold.
+/// A location without user, password and query of a URL.
 pub(crate) fn shown(spec: &str) -> String {
     match url::Url::parse(spec) {
         Ok(mut url) if is_url(spec) => {

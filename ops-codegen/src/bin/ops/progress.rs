@@ -1,13 +1,13 @@
-//! A sign of life, for people who wait.
+//! A sign of progress, for people who wait.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Nobody is told before this long.
+/// Progress is shown after this time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Shows what is being done if it takes long, and if standard error is a terminal; gone when dropped.
+/// Shows the current work if it takes long, and if standard error is a terminal; disappears when dropped.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
@@ -19,7 +19,7 @@ impl Progress {
         std::thread::spawn(move || {
             std::thread::sleep(PATIENCE);
             if let Some(bar) = later.upgrade().filter(|bar| !bar.is_finished()) {
-                // It stays hidden where standard error is no terminal.
+                // It stays hidden if standard error is no terminal.
                 bar.set_draw_target(ProgressDrawTarget::stderr());
                 bar.enable_steady_tick(Duration::from_millis(120));
             }

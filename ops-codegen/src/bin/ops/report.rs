@@ -1,4 +1,4 @@
-//! What is printed to standard error: diagnostics, and how many there were.
+//! Output to standard error: diagnostics, and their number.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -8,7 +8,7 @@ use ops_codegen::report::{Paint, Renderer};
 pub(crate) use ops_codegen::report::{clean, json, line};
 use ops_runtime::spec::{Diagnostic, Severity};
 
-/// Prints diagnostics, with the lines of the documents that they speak of.
+/// Prints diagnostics, with the lines of their documents.
 pub(crate) struct Reporter {
     renderer: Renderer,
     counts: BTreeMap<Severity, usize>,
@@ -34,7 +34,7 @@ impl Reporter {
         write(&self.renderer.render(diagnostic));
     }
 
-    /// Prints the first diagnostics of a list, and how many there are more.
+    /// Prints the first diagnostics of a list, and the number of the rest.
     pub(crate) fn print_list(&mut self, diagnostics: &[Diagnostic]) {
         diagnostics.iter().for_each(|diagnostic| self.count(diagnostic));
         write(&self.renderer.render_list(diagnostics));
@@ -61,7 +61,7 @@ impl Reporter {
 }
 
 fn write(text: &str) {
-    // Nothing is left to tell if standard error is closed.
+    // If standard error is closed, there is no way to report it.
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -75,7 +75,7 @@ fn frame(text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// The coloured word that a message begins with.
+/// The coloured word at the start of a message.
 pub(crate) fn label(word: &str) -> String {
     let colour = match word {
         "error" => AnsiColor::Red,

@@ -1,4 +1,4 @@
-//! MCP servers, as they are named on the command line.
+//! The MCP servers on the command line.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::arguments::{Credentials, ServerArguments};
 use crate::failure::Failure;
 use crate::modules::is_url;
 
-/// A server, and what it is called in a configuration file.
+/// A server, and its name in a configuration file.
 pub(crate) struct Server {
     pub(crate) name: Option<String>,
     config: McpServerConfig,
@@ -45,19 +45,19 @@ impl Server {
         self.name.as_ref().map(|name| name.chars().map(clean).collect())
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) fn label(&self) -> &str {
         self.name.as_deref().unwrap_or("the server")
     }
 }
 
 impl ServerArguments {
-    /// Whether a server is named.
+    /// True if a server is named.
     pub(crate) fn is_given(&self) -> bool {
         self.url.is_some() || self.config.is_some() || !self.program.is_empty()
     }
 
-    /// The servers that are named; of a file those that are in use.
+    /// The named servers; for a file, those that are enabled.
     pub(crate) fn servers(&self, credentials: &Credentials) -> Result<Vec<Server>, Failure> {
         let ways = [self.url.is_some(), self.config.is_some(), !self.program.is_empty()];
         if ways.iter().filter(|way| **way).count() != 1 {
@@ -75,7 +75,7 @@ impl ServerArguments {
                 return Err(Failure::Usage(format!("`{url}` is no URL: write `https://...`")));
             }
             (Some(url), _) => credentials.on(McpServerConfig::http(url))?,
-            // Whoever types a command expects it to run as if it stood alone.
+            // A command on the command line should run as it does in the shell.
             (None, Some((program, arguments))) => McpServerConfig::stdio(program, arguments).with_inherited_env(),
             (None, None) => return Ok(Vec::new()),
         };
@@ -87,7 +87,7 @@ impl Credentials {
     /// The headers, by name.
     pub(crate) fn headers(&self) -> Result<Vec<(&str, &str)>, Failure> {
         let headers = self.header.iter().map(|header| {
-            // The header stays out of the message: its value may be a secret.
+            // The message does not show the header: its value may be a secret.
             let parts = header.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
             parts.ok_or_else(|| Failure::Usage("a `--header` has no colon: write `--header 'Name: value'`".to_owned()))
         });
@@ -108,12 +108,12 @@ impl Credentials {
         Ok(token.map(|token| token.trim().to_owned()))
     }
 
-    /// The token as HTTP clients take it.
+    /// The token for HTTP clients.
     pub(crate) fn auth(&self) -> Result<Option<Auth>, Failure> {
         Ok(self.bearer()?.map(Auth::bearer))
     }
 
-    /// Whether there is anything to keep from strangers.
+    /// True if there are credentials to protect.
     pub(crate) fn is_given(&self) -> bool {
         !self.header.is_empty() || self.bearer_env.is_some() || self.bearer_file.is_some()
     }
@@ -129,7 +129,7 @@ impl Credentials {
     }
 }
 
-/// The servers of a file that are in use, or the one of that name.
+/// The enabled servers of a file, or the one of that name.
 pub(crate) fn from_file(file: &Path, wanted: Option<&str>) -> Result<Vec<Server>, Failure> {
     let usage = |error: ops_runtime::CallError| Failure::Usage(error.message().to_owned());
     let file = McpConfig::from_file(file).map_err(usage)?;
@@ -150,7 +150,7 @@ pub(crate) fn from_file(file: &Path, wanted: Option<&str>) -> Result<Vec<Server>
     Ok(servers)
 }
 
-/// Whether a file is a configuration of MCP servers.
+/// True if a file is a configuration of MCP servers.
 pub(crate) fn is_config(file: &str) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let holds = ["\"mcpServers\"", "\"servers\""].iter().any(|key| text.contains(key));
@@ -158,7 +158,7 @@ pub(crate) fn is_config(file: &str) -> bool {
     holds && McpConfig::from_json_with(&text, |_| None).is_ok()
 }
 
-/// Whether a file is a list of an MCP server's tools.
+/// True if a file is a list of an MCP server's tools.
 pub(crate) fn is_tools(file: &str) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.contains("\"tools\"") && serde_json::from_str::<Value>(&text).is_ok_and(|value| is_tool_list(&value))

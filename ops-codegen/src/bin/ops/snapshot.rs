@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
     if failed.is_empty() { Ok(()) } else { Err(Failure::Failed(failed.join("\n"))) }
 }
 
-/// Where the snapshot of each server goes; nowhere for standard output.
+/// The file for the snapshot of each server; `None` for standard output.
 fn targets(arguments: &SnapshotArguments, servers: &[Server]) -> Result<Vec<Option<PathBuf>>, Failure> {
     let output = &arguments.output;
     if output == Path::new("-") {
@@ -88,7 +88,7 @@ fn write(path: &Path, snapshot: &Snapshot) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails if one of the files is somebody's own.
+/// Fails if this command did not write one of the files.
 fn keep_foreign<'a>(mut targets: impl Iterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     let is_ours = |bytes: &[u8]| bytes.is_empty() || std::str::from_utf8(bytes).is_ok_and(is_snapshot);
     let is_foreign = |path: &&PathBuf| std::fs::read(path).is_ok_and(|bytes| !is_ours(&bytes));
@@ -101,14 +101,14 @@ fn keep_foreign<'a>(mut targets: impl Iterator<Item = &'a PathBuf>) -> Result<()
     }
 }
 
-/// Whether a text is what this command writes.
+/// True if this command wrote a text.
 fn is_snapshot(text: &str) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
     let is_ours = || Snapshot::of(&value).is_ok_and(|snapshot| snapshot.to_string() == text);
     mcp::is_tool_list(&value) && (value.get("serverInfo").is_some_and(Value::is_object) || is_ours())
 }
 
-/// Says what changed since the snapshot in the file was taken.
+/// Reports the changes since the snapshot in the file.
 fn check(path: &Path, now: &Snapshot) -> Result<(), Failure> {
     let label = path.display().to_string();
     let unreadable = |error: Diagnostic| Failure::Unreadable(vec![error.with_document(&label)]);
@@ -136,6 +136,6 @@ fn check(path: &Path, now: &Snapshot) -> Result<(), Failure> {
 }
 
 fn tell(line: &str) {
-    // Nothing is left to tell if standard error is closed.
+    // If standard error is closed, there is no way to report it.
     let _ = writeln!(std::io::stderr().lock(), "{}", clean(line));
 }

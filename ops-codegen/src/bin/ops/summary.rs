@@ -1,13 +1,14 @@
 //! Schemas in a few words.
 
 use ops_runtime::binding::McpOutput;
+use ops_runtime::spec::pointer;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use serde_json::Value;
 
-/// No summary is longer than this many characters.
+/// The maximum number of characters of a summary.
 const WIDTH: usize = 72;
 
-/// So deep a schema is looked into.
+/// How deep a schema is summarised.
 const DEPTH: usize = 3;
 
 pub(crate) fn kind(spec: &OperationSpec) -> &'static str {
@@ -54,7 +55,7 @@ fn words(schema: &Value, depth: usize) -> String {
     let Some(node) = schema.as_object() else { return if schema == false { "nothing" } else { "any" }.to_owned() };
     if let Some(name) = node.get("$ref").and_then(Value::as_str) {
         let name = name.rsplit('/').next().unwrap_or(name);
-        return name.replace("~1", "/").replace("~0", "~");
+        return pointer::unescaped(name).into_owned();
     }
     for (keyword, between) in [("oneOf", " | "), ("anyOf", " | "), ("allOf", " & ")] {
         if let Some(members) = node.get(keyword).and_then(Value::as_array).filter(|_| depth > 0) {

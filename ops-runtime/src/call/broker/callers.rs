@@ -164,6 +164,11 @@ impl Callers {
         self.handler.budget().is_spent()
     }
 
+    /// Waits until fewer requests are run than so many, or another has ended.
+    pub(crate) async fn until_fewer(&self, requests: usize) {
+        self.handler.budget().until_freed(|| self.running() < requests && !self.is_spent()).await;
+    }
+
     /// Waits until nothing is running.
     pub(crate) async fn drain(&self) {
         let sessions: Vec<_> = self.table().values().map(|caller| caller.session.clone()).collect();

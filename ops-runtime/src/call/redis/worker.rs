@@ -25,6 +25,9 @@ use crate::{BoxFuture, CallError, OperationSpec, Text};
 /// How many requests are read at a time: few, so that other workers get some.
 const BATCH: usize = 64;
 
+/// How often is looked whether those that are run still hold much memory.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// How long no requests are taken because those that are run hold much memory.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -483,7 +486,12 @@ async fn take(shared: Arc<Shared>, line: Connection) {
             }
             continue;
         } else if room == 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            tokio::select! {
+                () = shared.callers.until_fewer(shared.config.concurrency) => {}
+                // Memory comes back when answers are written, not when requests end.
+                () = tokio::time::sleep(LOOK), if shared.callers.is_spent() => {}
+                () = shared.stop.cancelled() => {}
+            }
             continue;
         } else {
             line.command::<Entries>(&shared.ask(&from, room, true)).await

@@ -11,8 +11,7 @@ use crate::Diagnostic;
 pub struct FileNamespace {
     /// The namespace.
     pub name: String,
-    /// The namespace by the first part of the file's name, which it does not have if other documents would have the
-    /// same.
+    /// The namespace by the first part of the file's name, which the file has only if no other document would have it.
     pub short: String,
     /// The documents that would have had the same namespace.
     pub rivals: Vec<PathBuf>,
@@ -21,8 +20,8 @@ pub struct FileNamespace {
 }
 
 impl FileNamespace {
-    /// What there is to say about the document at this location: a warning if it has a longer namespace because of
-    /// others, a note if others have, an error if none is its own.
+    /// The diagnostic for the document at this location: a warning if it has a longer namespace because of others, a
+    /// note if the others have a longer one, an error if it shares its namespace.
     pub fn diagnostic(&self, location: &str) -> Option<Diagnostic> {
         const SHOWN: usize = 3;
         let mut rivals: Vec<String> =
@@ -51,12 +50,12 @@ impl FileNamespace {
 
 /// The namespaces of the documents of a directory, by their paths: `v1/pets.json` is `v1_pets`.
 ///
-/// A name ends at its first dot. Documents that would have one namespace have more of their names in it, all of them
-/// alike, so that it does not matter which comes first: the name to its last dot, and the ending as well if need be.
-/// `shop.v1.json` and `shop.v2.json` are `shop_v1` and `shop_v2`. Namespaces that differ in case only count as one,
-/// because they name files. Documents that even their whole names do not tell apart have the same namespace.
+/// A name ends at its first dot. If several documents would have one namespace, all of them get more of their names in
+/// it, so that their order does not matter: the name to its last dot, and the ending as well if need be. `shop.v1.json`
+/// and `shop.v2.json` are `shop_v1` and `shop_v2`. Namespaces that differ in case only count as one, because they name
+/// files. Documents whose whole names are alike share a namespace.
 ///
-/// `is_document` says whether the file of that index is a document; it is asked only of files that would share a
+/// `is_document` returns true if the file of that index is a document; it is called only for files that would share a
 /// namespace.
 ///
 /// ```
@@ -106,7 +105,7 @@ pub fn dir_namespaces(
     places.into_iter().map(of).collect::<Vec<_>>().into_iter()
 }
 
-/// A file on the way to its namespace.
+/// A file whose namespace is being chosen.
 struct Place<'a> {
     file: &'a PathBuf,
     precision: Precision,
@@ -136,7 +135,7 @@ impl Precision {
 
 /// The namespace of a document, by its path.
 ///
-/// The folders are part of it, so that a file that is added to another folder renames no other.
+/// The folders are part of it, so that adding a file to another folder renames no other file.
 fn namespace(directory: &Path, file: &Path, precision: Precision) -> String {
     let below = file.strip_prefix(directory).unwrap_or(file);
     let folders = below.parent().into_iter().flat_map(Path::components);
@@ -183,7 +182,7 @@ mod tests {
             (&["specs/a.x.json", "specs/a.y.json"][..], &["a_x", "a_y"][..]),
             (&["specs/a.json", "specs/a.yaml"], &["a_json", "a_yaml"]),
             (&["specs/a.json", "specs/a.x.json", "specs/b.json"], &["a", "a_x", "b"]),
-            // What is longer now may be called like a third.
+            // A longer name may be that of a third file.
             (&["specs/a.x.json", "specs/a.y.json", "specs/a_x.json"], &["a_x_json", "a_y", "a_x"]),
             (&["specs/A.json", "specs/a.json"], &["A_json!", "a_json!"]),
             (&["specs/a.json", "specs/a.part.json"], &["a", "a"]),

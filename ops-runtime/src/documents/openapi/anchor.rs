@@ -18,12 +18,12 @@ pub(super) struct Anchors {
     /// The places with this dynamic anchor, and how many have it.
     dynamic: BTreeMap<(usize, String), (Trail, usize)>,
     ids: BTreeMap<String, (usize, Trail)>,
-    /// What each document calls itself.
+    /// The names that documents give themselves.
     own: BTreeMap<usize, String>,
 }
 
 impl Anchors {
-    /// Those of these documents, in their order.
+    /// The named places of these documents, in their order.
     pub(super) fn of<'v>(documents: impl Iterator<Item = &'v Value>) -> Self {
         let mut anchors = Self::default();
         for (number, value) in documents.enumerate() {
@@ -63,7 +63,7 @@ impl Anchors {
             found.1 += 1;
         }
         if let Some(id) = text("$id") {
-            // In draft 4 and its followers a fragment of its own was an anchor.
+            // In draft 4 and its followers, an id that is only a fragment was an anchor.
             match id.strip_prefix('#') {
                 Some(name) => _ = self.anchors.entry((document, name.to_owned())).or_insert_with(|| at.clone()),
                 None => {

@@ -1,4 +1,4 @@
-//! Answers: what an operation gives, by status and content type.
+//! Responses: what an operation gives, by status and content type.
 
 use serde_json::Value;
 
@@ -10,22 +10,22 @@ use super::version::Version;
 use crate::model::media::Media;
 use crate::{ErrorDefinition, HttpResponse, Schema, StatusRange};
 
-/// The answers of an operation.
+/// The responses of an operation.
 #[derive(Default)]
 pub(super) struct Answers {
-    /// What the operation gives; none if it only streams.
+    /// The output of the operation; `None` if it only streams.
     pub(super) output: Option<Value>,
-    /// What one item of its stream holds; none if it does not stream.
+    /// The schema of one item of its stream; `None` if it does not stream.
     pub(super) item: Option<Value>,
     pub(super) responses: Vec<HttpResponse>,
     pub(super) errors: Vec<ErrorDefinition>,
 }
 
 impl<'a> Reader<'a> {
-    /// What the operation answers.
+    /// Reads the responses of the operation.
     pub(super) fn answers(&mut self, operation: &Node<'a>, method: &str) -> Answers {
         let described = self.described_answers(operation);
-        // Where no success is described, `default` describes it.
+        // If no success is described, `default` describes it.
         let by_default = !described.iter().any(|(range, _)| range.is_success());
         let succeeds = |range: StatusRange| range.is_success() || by_default && range == StatusRange::Default;
         let mut answers = Answers::default();
@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
         let mut items = Alternatives::default();
         for (range, node) in &described {
             let contents = match (method, self.version) {
-                // Whatever the document says, there is no body in the answer to a HEAD.
+                // A response to HEAD has no body, even if the document describes one.
                 ("HEAD", _) => Vec::new(),
                 (_, Version::V20) => self.swagger_contents(operation, node, "produces"),
                 _ => self.contents(node),
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
             self.note(operation, "no successful answer is described", "any is accepted");
             outputs.add("", Value::Bool(true));
         }
-        // An answer without content beside a stream is the end of that stream.
+        // A response without content beside a stream is the end of that stream.
         if items.len() > 0 && outputs.are_empty() {
             outputs = Alternatives::default();
         }
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The answers with one status, one for each content type.
+/// The responses with one status, one for each content type.
 fn responses(range: StatusRange, contents: &[Content<'_>]) -> Vec<HttpResponse> {
     let mut responses = Vec::new();
     for content in contents {
@@ -122,7 +122,7 @@ fn responses(range: StatusRange, contents: &[Content<'_>]) -> Vec<HttpResponse> 
     responses
 }
 
-/// A word for a success, which names the alternative of the output that it brings.
+/// A word for a success, which names its alternative of the output.
 fn title(range: StatusRange) -> String {
     let word = match range {
         StatusRange::Exact(200) => "Ok",

@@ -1,4 +1,4 @@
-//! Request bodies: what they hold, and which content types they can have.
+//! Request bodies: their schemas and content types.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub(super) struct Body {
     /// The schema of each of the bodies.
     pub(super) schemas: Vec<Value>,
     pub(super) required: bool,
-    /// The schema of the property by which the caller chooses a content type; none if there is no choice.
+    /// Schema of the property that selects a content type; `None` if the operation has only one.
     pub(super) choice: Option<Value>,
 }
 
-/// Why an operation cannot be bound, and where that stands.
+/// Why an operation cannot be bound, and the place of the reason.
 pub(super) struct Unbound<'a> {
     pub(super) at: Node<'a>,
     pub(super) message: String,
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         Body { bodies, schema: described(schema, node), schemas, required: node.is("required"), choice }
     }
 
-    /// The schema of a body of some content type; of a stream, of all of it.
+    /// The schema of a body of some content type; for a stream, of the whole stream.
     pub(super) fn content_schema(&mut self, content: &Content<'a>, side: Side) -> Value {
         match (content.media, side) {
             (Media::Json, _) | (Media::Form, Side::Request) => {
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
     /// The schema of a body of JSON texts: a list of them, or text.
     ///
     /// It is text if its schema is a string, or if there is none. A list is the list of the texts. Any other schema is
-    /// that of one text, but a union, which says itself what it takes.
+    /// that of one text, except that a union is taken as it is.
     fn lines(&mut self, content: &Content<'a>) -> Value {
         let list = |items: Value| json!({ "type": "array", "items": items });
         if let Some(item) = content.node.get("itemSchema") {
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
             }
             _ => return None,
         };
-        // The one part that is described is the one that is meant.
+        // If one part is described, it is meant.
         let encoding = content.node.get("encoding");
         let mut described = encoding.iter().flat_map(Node::members).map(|(name, _)| name);
         let name = match (described.next(), described.next()) {
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         if says_nothing(resolved.value) || self.is_file(&resolved) { bytes() } else { self.part(node) }
     }
 
-    /// Whether a part that has no name is a file: a string that is nothing special, or a class of a server's framework.
+    /// True if a part without a name is a file: a plain string, or a class of a server's framework.
     fn is_file(&self, node: &Node<'a>) -> bool {
         if is_of(node, "string") {
             let is_plain = matches!(node.text("format"), None | Some("binary"));
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         };
         let schema = self.part(&node);
         let Ok(resolved) = self.documents.resolve(node) else { return schema };
-        // From 3.1 on a part of which nothing is said is a file (section 4.8.15).
+        // From 3.1 on, a part without a description is a file (section 4.8.15).
         let files: Vec<&str> = resolved
             .get("properties")
             .iter()
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         schema
     }
 
-    /// The fields of a form, or the parts of a multipart body, that say how they are written.
+    /// The fields of a form, or the parts of a multipart body, that specify how they are written.
     fn fields(&mut self, content: &Content<'a>) -> Vec<HttpField> {
         let mut fields = Vec::new();
         for (name, encoding) in self.map(&content.node, "encoding") {
@@ -238,14 +238,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A field that is written as by default.
+/// A field that is written by the defaults.
 fn named(name: &str) -> HttpField {
     let mut field = HttpField::new("");
     field.name = name.to_owned().into();
     field
 }
 
-/// Whether a schema is of a type, null aside.
+/// True if a schema is of a type, or of that and null.
 fn is_of(node: &Node<'_>, kind: &str) -> bool {
     match node.value.get("type") {
         Some(Value::String(own)) => own == kind,
@@ -265,7 +265,7 @@ pub(super) fn bytes() -> Value {
     json!({ "type": "string", "format": "binary" })
 }
 
-/// Whether a schema accepts any value; it may have a description.
+/// True if a schema accepts any value; it may have a description.
 fn says_nothing(schema: &Value) -> bool {
     match schema {
         Value::Bool(accepts) => *accepts,
@@ -277,11 +277,11 @@ fn says_nothing(schema: &Value) -> bool {
     }
 }
 
-/// The schema of the property by which a caller chooses a content type.
+/// Schema of the property that selects a content type.
 fn choice(found: &[(&Content<'_>, Value)]) -> Option<Value> {
     let mut names: Vec<&str> = Vec::new();
     for (content, schema) in found {
-        // A range beside a type of its kind, and a type with other parameters, offer nothing new.
+        // A range beside a type of its kind, and a type that differs in parameters only, are no further choices.
         let is_told = found.iter().any(|(other, like)| {
             is_range(content.content_type)
                 && !is_range(other.content_type)
@@ -308,7 +308,7 @@ fn choice(found: &[(&Content<'_>, Value)]) -> Option<Value> {
     Some(Value::Object(schema))
 }
 
-/// Schemas of which a value follows one, each under a title.
+/// Schemas of which a value matches one, each under a title.
 #[derive(Default)]
 pub(super) struct Alternatives {
     list: Vec<(String, Value)>,
@@ -316,7 +316,7 @@ pub(super) struct Alternatives {
 }
 
 impl Alternatives {
-    /// Adds a schema, unless it is there already; gives its position.
+    /// Adds a schema, unless it is there already; returns its position.
     pub(super) fn add(&mut self, title: &str, schema: Value) -> usize {
         if let Some(at) = self.list.iter().position(|(_, known)| *known == schema) {
             return at;
@@ -331,12 +331,12 @@ impl Alternatives {
         self.list.len()
     }
 
-    /// Whether none says more than that there is nothing.
+    /// True if all are the schema of nothing.
     pub(super) fn are_empty(&self) -> bool {
         self.list.iter().all(|(_, schema)| *schema == null())
     }
 
-    /// The schema that accepts what any of these accepts; none of none. Of several, each has its title.
+    /// The schema that accepts what any of these accepts; `None` if there are none. Each of several has its title.
     pub(super) fn finish(mut self) -> Option<Value> {
         if self.list.len() < 2 {
             return self.list.pop().map(|(_, schema)| schema);

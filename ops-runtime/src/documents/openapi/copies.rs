@@ -1,7 +1,7 @@
 //! Schemas that several operations share without a name: written once if they are large.
 //!
 //! A parameter, a response or a path item may be shared by `$ref`, and the schema in it then belongs to every operation
-//! that refers to it. Each gets a copy, so that its types are called after it, as long as that is cheap.
+//! that refers to it. Each gets a copy while that is cheap, so that its types are called after it.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::text::weight;
 /// A shared schema of more bytes is a definition.
 const LARGE: usize = 16 << 10;
 
-/// A shared schema of fewer bytes is copied, whatever that costs: a reference is as long.
+/// A shared schema of fewer bytes is always copied: a reference is as long.
 const SMALL: usize = 64;
 
 /// How many bytes copies may have in any description, and how many more for each byte that it has.
@@ -24,11 +24,11 @@ const COPIED: (usize, usize) = (4 << 20, 8);
 /// How many bytes the operations of any description may have, and how many more for each byte that it has.
 const SPECS: (usize, usize) = (16 << 20, 16);
 
-/// What was copied, and what may be.
+/// The copies that were made, and the room for more.
 pub(super) struct Copies {
     /// The weights of shared schemas, by the keys of their places.
     weights: HashMap<usize, usize>,
-    /// The operation that is read, and whether something of it lies outside of it.
+    /// The operation that is read; parts that lie outside of it are shared.
     pub(super) operation: Option<usize>,
     room: usize,
     /// How many bytes the operations may still have.

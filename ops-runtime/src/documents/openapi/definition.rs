@@ -1,4 +1,4 @@
-//! Which places of the documents become definitions, and what they are called.
+//! Which places of the documents become definitions, and their names.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl<'a> Reader<'a> {
         };
         for (name, node) in schemas {
             let name = if name.is_empty() { self.taken.allot("schema") } else { name.to_owned() };
-            // A component that only points to a file is that file's name here.
+            // A component that only refers to another file gives that file its name here.
             let elsewhere = match node.text("$ref") {
                 Some(reference) => self.documents.find(0, reference).ok().filter(|found| found.document != 0),
                 None => None,
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let mut schema = self.schema(&node);
-            // Of definitions that are only names of each other none says anything.
+            // Definitions that are only names of each other describe nothing.
             if schema == reference_to(&name) || self.leads_in_a_circle(&node) {
                 self.warn(&node, format!("`{}` is defined as itself", short(&name)), "any value is accepted");
                 schema = Value::Bool(true);
@@ -83,10 +83,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How long a name may be that nobody wrote.
+/// The longest name that is made up.
 pub(super) const LONGEST: usize = 500;
 
-/// A name for what stands at a pointer.
+/// A name for the place at a pointer.
 fn readable(tokens: &[Token<'_>], location: Option<&str>) -> String {
     let tokens: Vec<_> = tokens.iter().map(Token::name).collect();
     let mut words: Vec<&str> = Vec::new();
@@ -94,7 +94,7 @@ fn readable(tokens: &[Token<'_>], location: Option<&str>) -> String {
     for (at, token) in tokens.iter().enumerate() {
         let token = token.as_ref();
         match (after, token) {
-            // The last name says it all: `#/definitions/Pet`, `#/components/schemas/Pet/$defs/Toy`.
+            // The last name is enough: `#/definitions/Pet`, `#/components/schemas/Pet/$defs/Toy`.
             ("schemas" | "definitions" | "$defs", _) if at + 1 == tokens.len() => words = vec![token],
             ("content", _) => {}
             ("schemas" | "definitions" | "$defs" | "properties" | "paths" | "responses" | "parameters", _) => {
@@ -107,7 +107,7 @@ fn readable(tokens: &[Token<'_>], location: Option<&str>) -> String {
             ) => {}
             _ => words.push(token),
         }
-        // A property or a path may be called like a part of a document.
+        // A property or a path may be named like a part of a document.
         after = match after {
             "schemas" | "definitions" | "$defs" | "properties" | "paths" | "responses" | "content" | "parameters" => "",
             _ => token,

@@ -17,7 +17,7 @@ use crate::documents::source::Source;
 /// How many `$ref`s may be followed to find one place.
 pub(super) const MAX_HOPS: usize = 64;
 
-/// How much a description may be spread over.
+/// Limits for the documents of a description.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::documents) struct Limits {
     /// How many documents.
@@ -37,14 +37,14 @@ pub(in crate::documents) struct Parsed {
     text: String,
     is_json: bool,
     pub(in crate::documents) value: Value,
-    /// What was left out of the value.
+    /// Diagnostics of what was left out of the value.
     diagnostics: Vec<Diagnostic>,
 }
 
 impl Parsed {
     pub(in crate::documents) fn new(text: String) -> Result<Self, Diagnostic> {
         let mut diagnostics = Vec::new();
-        // A byte order mark says nothing in UTF-8.
+        // A byte order mark has no meaning in UTF-8.
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let (value, is_json) = text::parse(&text, &mut diagnostics)?;
         Ok(Self { text, is_json, value, diagnostics })
@@ -53,9 +53,9 @@ impl Parsed {
 
 /// A document as it was read.
 pub(super) struct Document<'v> {
-    /// Where it was read; none for a value that the caller had.
+    /// Where it was read; `None` for a value that the caller had.
     pub(super) location: Option<String>,
-    /// Its text and whether that is JSON, for the positions of diagnostics.
+    /// Its text, and true if that is JSON, for the positions of diagnostics.
     pub(super) text: Option<(String, bool)>,
     /// Its content.
     pub(in crate::documents) value: Cow<'v, Value>,
@@ -65,13 +65,13 @@ pub(super) struct Document<'v> {
 #[derive(Default)]
 pub(in crate::documents) struct Documents<'v> {
     list: Vec<Document<'v>>,
-    /// The number of each document, by location; or why it could not be read.
+    /// The number of each document, by location; or the reason why it could not be read.
     locations: BTreeMap<String, Result<usize, String>>,
     /// The locations that the relative references of a document mean, by its number and the reference.
     references: BTreeMap<(usize, String), String>,
-    /// The places with names of their own; found when one is asked for that is nowhere else.
+    /// The places with names of their own; looked up when a reference is found nowhere else.
     anchors: OnceCell<Anchors>,
-    /// How many bytes of references may still be followed: long chains of long references cost more than they are.
+    /// How many bytes of references may still be followed: following long chains of long references is expensive.
     steps: OnceCell<Cell<usize>>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Node<'a> {
         Some(self.child(Token::Number(at), self.value.as_array()?.get(at)?))
     }
 
-    /// What tells the place from all others, however it was reached.
+    /// Identifies the place, however it was reached.
     pub(super) fn key(&self) -> usize {
         key(self.value)
     }
@@ -140,18 +140,18 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Documents stay where they are while they are read, so an address says which value it is.
+/// Documents are not moved while they are read, so an address identifies a value.
 fn key(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
 impl<'v> Documents<'v> {
-    /// A value that the caller has; references to other documents lead nowhere.
+    /// A value that the caller has; references to other documents are not followed.
     pub(in crate::documents) fn of(value: &'v Value) -> Self {
         Self::of_all([value].into_iter())
     }
 
-    /// Values that have nothing to do with each other; references lead within one.
+    /// Independent values; references are followed within one.
     pub(super) fn of_all(values: impl Iterator<Item = &'v Value>) -> Self {
         let list = values.map(|value| Document { location: None, text: None, value: Cow::Borrowed(value) });
         Self { list: list.collect(), ..Self::default() }
@@ -185,7 +185,7 @@ impl<'v> Documents<'v> {
         // References lead back to the root under the plain form of its location.
         let name = location.rsplit(['/', '\\']).next().unwrap_or(location);
         documents.locations.insert(source.resolve(location, name), Ok(0));
-        // What the document is called by itself and others (3.2, section 4.1.1), wherever it was found.
+        // The document's name for itself (3.2, section 4.1.1), wherever it was found.
         if let Some(own) = documents.root().text("$self") {
             let own = own.split('#').next().unwrap_or_default();
             let names = [own.to_owned(), source.resolve(location, own)];
@@ -200,7 +200,7 @@ impl<'v> Documents<'v> {
                 if documents.locations.contains_key(&location) {
                     continue;
                 }
-                // One that cannot be read counts, too: asking for it has its price.
+                // A document that cannot be read counts, too: requesting it has its price.
                 let read = if documents.list.len() + failed < limits.documents {
                     source.read(&location, documents.root_location()).map_err(|error| error.message)
                 } else {
@@ -248,18 +248,18 @@ impl<'v> Documents<'v> {
         Node { document: 0, path: Path::default(), value }
     }
 
-    /// How many bytes the description has, or would have as text.
+    /// How many bytes the description has as text.
     pub(super) fn bytes(&self) -> usize {
         let text = |document: &Document<'_>| document.text.as_ref().map(|(text, _)| text.len());
         self.list.iter().map(|document| text(document).unwrap_or_else(|| text::weight(&document.value))).sum()
     }
 
-    /// What a reference in a document means.
+    /// The place that a reference in a document means.
     pub(super) fn find(&self, document: usize, reference: &str) -> Result<Node<'_>, String> {
         self.find_within(document, reference, &mut MAX_HOPS.clone())
     }
 
-    /// The place at the only anchor of that name which a `$dynamicRef` can mean.
+    /// The place that a `$dynamicRef` means, if only one has that anchor.
     pub(super) fn find_dynamic(&self, document: usize, name: &str) -> Option<Node<'_>> {
         let (document, path) = self.anchors().dynamic(document, name)?;
         self.along(document, path)
@@ -280,7 +280,7 @@ impl<'v> Documents<'v> {
         self.way(document, path).pop()
     }
 
-    /// The places on a path, from the root to its end; none if it leads nowhere.
+    /// The places on a path, from the root to its end; none if the path does not exist.
     pub(super) fn way(&self, document: usize, path: &Path<'_>) -> Vec<Node<'_>> {
         let Some(root) = self.get(document) else { return Vec::new() };
         let mut way = vec![Node { document, path: Path::default(), value: &root.value }];
@@ -336,7 +336,7 @@ impl<'v> Documents<'v> {
                 .ok_or_else(|| format!("`{}` is not a JSON pointer, nor the name of an anchor", short(reference)));
         }
         let found = self.walk(root.clone(), &decoded, hops);
-        // A `%` that somebody forgot to encode.
+        // The document may have left a `%` unencoded.
         let found = found.or_else(|| if decoded == fragment { None } else { self.walk(root, fragment, hops) });
         found.ok_or_else(|| format!("`{}` does not exist", short(reference)))
     }
@@ -351,7 +351,7 @@ impl<'v> Documents<'v> {
         }
     }
 
-    /// The place that a pointer leads to; where it does not, because the way goes through a `$ref`, that is followed.
+    /// The place that a pointer leads to; a `$ref` on the way is followed if the place is not found otherwise.
     pub(super) fn walk<'a>(&'a self, root: Node<'a>, pointer: &str, hops: &mut usize) -> Option<Node<'a>> {
         let mut node = root;
         for token in tokens(pointer) {
@@ -377,7 +377,7 @@ impl<'v> Documents<'v> {
     }
 }
 
-/// Takes the room for a text.
+/// Reserves room for a text.
 fn take(room: &mut usize, text: &str, limits: Limits) -> Result<(), String> {
     let left = room.checked_sub(text.len());
     *room = left.ok_or_else(|| format!("the description has more than {} bytes", limits.bytes))?;

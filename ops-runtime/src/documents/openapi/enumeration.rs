@@ -1,11 +1,11 @@
-//! Values of an `enum` that the schema's own `type` refuses: by the letter, nothing would be accepted.
+//! Values of an `enum` that contradict the schema's own `type`: taken literally, it would accept nothing.
 
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
 use super::reader::Reader;
 
-/// What belongs to the values of an `enum`.
+/// The members that belong to the values of an `enum`.
 const WORDS: [&str; 3] = ["enum", "x-enum-varnames", "x-enumNames"];
 
 impl<'a> Reader<'a> {
@@ -18,7 +18,7 @@ impl<'a> Reader<'a> {
             Some("string") => {
                 let mut changed = false;
                 for value in values.iter_mut().filter(|value| value.is_number() || value.is_boolean()) {
-                    // YAML reads `1` and `on` as what they are not.
+                    // YAML reads `1` and `on` as other types.
                     *value = Value::String(value.to_string());
                     changed = true;
                 }
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The type that values have, unless they are null.
+/// The type of the values, apart from null.
 fn only_type(types: Option<&Value>) -> Option<&str> {
     match types {
         Some(Value::String(one)) => Some(one),

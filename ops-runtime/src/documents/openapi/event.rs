@@ -1,4 +1,4 @@
-//! Streams: what one item of them holds.
+//! Streams: the schemas of their items.
 
 use serde_json::{Map, Value};
 
@@ -18,12 +18,12 @@ const MAX_DEPTH: usize = 16;
 const MAX_VISITED: usize = 2_000;
 
 impl<'a> Reader<'a> {
-    /// The schema of one item of a stream, and whether that is an event as a whole and not its data alone.
+    /// The schema of one item of a stream; true if that is the whole event, not its data alone.
     pub(super) fn item(&mut self, content: &Content<'a>) -> (Value, bool) {
         let own = content.node.get("itemSchema");
         let is_own = own.is_some();
         let Some(mut node) = own.or_else(|| content.node.get("schema")) else { return (Value::Bool(true), false) };
-        // A schema of the whole stream: a list of items, in 3.2 by the standard, of lines always.
+        // A schema of the whole stream is a list of items: in 3.2 by the standard, for lines of JSON always.
         if !is_own && (content.is_of_texts() || self.version >= Version::V32) {
             let resolved = self.documents.resolve(node.clone()).ok();
             let items = resolved.filter(|list| list.text("type") == Some("array")).and_then(|list| list.get("items"));
@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
         }
         let mut fields = Fields::default();
         self.event_fields(&node, &mut fields, 0);
-        // Only an item schema is sure to be about events; another one is if nothing else could be meant.
+        // Only an item schema is certain to describe events; another one does if nothing else could be meant.
         let is_whole = fields.data && !fields.others && if is_own { fields.event || fields.meta } else { fields.event };
         if !is_whole {
             return (self.part(&node), false);
@@ -66,14 +66,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The schema of the JSON that the text of an event's `data` holds.
+    /// The schema of the JSON text in an event's `data`.
     fn json_in_data(&self, data: &Node<'a>) -> Option<Node<'a>> {
         let data = self.documents.resolve(data.clone()).ok()?;
         let media_type = data.text("contentMediaType")?;
         if Media::of(media_type) == Media::Json { data.get("contentSchema") } else { None }
     }
 
-    /// The schema of an event, with the JSON that its `data` holds in the place of the text.
+    /// The schema of an event, in which `data` holds the JSON itself instead of its text.
     fn event(&mut self, node: &Node<'a>, depth: usize, budget: &mut usize) -> Value {
         *budget = budget.saturating_sub(1);
         if depth > MAX_DEPTH || *budget == 0 || !node.value.is_object() {
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
         }
         let mut out = Map::new();
         if let Some(name) = node.text("$ref") {
-            // What is looked into here and below counts together.
+            // Everything visited here and below counts together.
             let mut fields = Fields { visited: MAX_VISITED.saturating_sub(*budget), ..Fields::default() };
             self.event_fields(node, &mut fields, depth);
             *budget = MAX_VISITED.saturating_sub(fields.visited);
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
             if !fields.holds_json || resolved.key() == node.key() {
                 return self.schema(node);
             }
-            // No longer what has that name, so it is written here.
+            // It differs from the definition of that name, so it is written here.
             let Value::Object(inlined) = self.event(&resolved, depth + 1, budget) else { return self.schema(node) };
             let title = name.rsplit('/').next().unwrap_or_default();
             out = inlined;
@@ -119,16 +119,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What the properties of a schema are.
+/// The kinds of properties that a schema has.
 #[derive(Default)]
 struct Fields {
     data: bool,
     event: bool,
     /// `id` or `retry`.
     meta: bool,
-    /// Something that no event has.
+    /// A property that no event has.
     others: bool,
     visited: usize,
-    /// Whether `data` is JSON of a known schema.
+    /// True if `data` is JSON of a known schema.
     holds_json: bool,
 }

@@ -2,24 +2,22 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::keywords::{Holds, holds};
 use serde_json::Value;
 
-/// What a value in a document is.
+/// The kind of a value in a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A part of the description: some of its members are values of somebody else's.
+    /// A part of the description; some of its members hold arbitrary values.
     Part,
     /// Parts by name: a property may be called `default` or `x-y` and be a schema.
     Names,
 }
 
-/// Members that hold parts by name.
+/// Members of OpenAPI that hold parts by name.
 const NAMES: &[&str] = &[
-    "$defs",
     "callbacks",
     "content",
-    "definitions",
-    "dependentSchemas",
     "encoding",
     "headers",
     "links",
@@ -27,8 +25,6 @@ const NAMES: &[&str] = &[
     "parameters",
     "pathItems",
     "paths",
-    "patternProperties",
-    "properties",
     "requestBodies",
     "responses",
     "schemas",
@@ -36,8 +32,15 @@ const NAMES: &[&str] = &[
     "webhooks",
 ];
 
-/// Members that hold values, in which a `$ref` is data.
-const VALUES: &[&str] = &["const", "default", "enum", "example", "examples", "value"];
+/// Whether a member holds parts by name.
+fn holds_names(key: &str) -> bool {
+    matches!(holds(key), Holds::Named | Holds::Definitions) || NAMES.contains(&key)
+}
+
+/// Whether a member holds values, in which a `$ref` is data.
+fn holds_values(key: &str) -> bool {
+    holds(key) == Holds::Value || key == "value"
+}
 
 /// The documents that a document refers to, as they stand in its `$ref`s and discriminator mappings.
 pub(super) fn foreign_references(value: &Value) -> BTreeSet<String> {
@@ -65,8 +68,8 @@ pub(super) fn foreign_references(value: &Value) -> BTreeSet<String> {
                     let key = key.as_str();
                     match place {
                         Place::Names => stack.push((value, Place::Part)),
-                        Place::Part if VALUES.contains(&key) || key.starts_with("x-") => {}
-                        Place::Part if NAMES.contains(&key) => stack.push((value, Place::Names)),
+                        Place::Part if holds_values(key) || key.starts_with("x-") => {}
+                        Place::Part if holds_names(key) => stack.push((value, Place::Names)),
                         Place::Part => stack.push((value, Place::Part)),
                     }
                 }

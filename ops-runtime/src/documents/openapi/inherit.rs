@@ -1,7 +1,7 @@
 //! Inheritance: a schema with a discriminator stands for all that extend it by `allOf` (OpenAPI 3.1, section 4.8.25.3).
 //!
-//! What refers to such a schema means a union of its descendants, while they mean what it says itself. So it becomes two
-//! definitions: the union under its name, and under another what the schema says.
+//! References to such a schema mean a union of its descendants; the descendants mean its own content. So it becomes two
+//! definitions: the union under its own name, and its content under another name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,11 +17,11 @@ const MAX_DESCENDANTS: usize = 20_000;
 /// A schema that others extend.
 #[derive(Clone)]
 pub(super) struct Base<'a> {
-    /// The definition of what the schema says itself.
+    /// The definition of the schema's own content.
     own: String,
     /// The places of those that extend it.
     places: HashSet<usize>,
-    /// The schemas that extend it, directly or not, with the names that values have for them.
+    /// The schemas that extend it, directly or not, with the values that select them.
     descendants: Vec<(String, Node<'a>)>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
                 }
             }
             if !descendants.is_empty() {
-                // In the order of the document, whatever extends what.
+                // In the order of the document, not of inheritance.
                 descendants.sort_by_key(|(_, place)| order.get(&key(place)));
                 found.remove(&key(node));
                 let own = self.taken.allot(&format!("{name}_base"));
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         let mut own = self.schema(node);
         let discriminator = own.as_object_mut().and_then(|own| own.shift_remove("discriminator"))?;
         let property = discriminator.get("propertyName")?.clone();
-        // A descendant that is extended itself stands here for what it says alone.
+        // A descendant that is extended itself is represented by its own content.
         let concrete = |reader: &mut Self, place: &Node<'a>| match reader.bases.get(&key(place)) {
             Some(base) => base.own.clone(),
             None => reader.define(place),

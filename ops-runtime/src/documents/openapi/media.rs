@@ -1,4 +1,4 @@
-//! Content types: which is preferred of several.
+//! Content types: which of several is preferred.
 
 use std::cmp::Reverse;
 
@@ -26,14 +26,14 @@ pub(super) struct Content<'a> {
 }
 
 impl Content<'_> {
-    /// Whether it is a stream of JSON texts.
+    /// True if it is a stream of JSON texts.
     pub(super) fn is_of_texts(&self) -> bool {
         matches!(self.media, Media::Lines | Media::Sequence)
     }
 }
 
 impl Media {
-    /// A word for a body of this type, which names the alternative that holds it.
+    /// A word for a body of this type, which names its alternative.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Json => "Json",
@@ -45,13 +45,13 @@ impl Media {
     }
 }
 
-/// Whether the content type stands for several.
+/// True if the content type is a range.
 pub(super) fn is_range(content_type: &str) -> bool {
     content_type.contains('*')
 }
 
 impl<'a> Reader<'a> {
-    /// The content types under a node's `content`, those preferred first that say most about a body.
+    /// The content types under a node's `content`; those that describe a body best come first.
     pub(super) fn contents(&mut self, node: &Node<'a>) -> Vec<Content<'a>> {
         let described = self.map(node, "content");
         let alone = described.len() == 1;
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
                 }
                 content_type = "application/json";
             }
-            // Without anything in it, a media type still says which types there are.
+            // A media type without content still counts as a type.
             let node = if node.text("$ref").is_some() {
                 let Some(node) = self.resolve(&node, "this content type") else { continue };
                 node
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Of several kinds of JSON the plain one goes first; what is preferred alike keeps the order of the document.
+/// Plain JSON goes before other kinds of JSON; otherwise the order of the document is kept.
 pub(super) fn sort(contents: &mut [Content<'_>]) {
     contents.sort_by_key(|content| Reverse((content.media, essence(content.content_type) == "application/json")));
 }

@@ -1,4 +1,4 @@
-//! What operations and namespaces are called.
+//! The names of operations and namespaces.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ pub(super) struct Found<'a> {
 
 /// A name for each operation, in their order.
 ///
-/// An `operationId` is taken as it is by the first that has it. All others follow in the order of the document, so
-/// that no name that somebody wrote depends on one that was made up.
+/// The first operation with an `operationId` gets it unchanged. All others follow in the order of the document, so that
+/// no name from the document depends on a made-up one.
 pub(super) fn allot(
     found: &[Found<'_>],
     taken: &mut Names,
@@ -78,10 +78,10 @@ fn snake(text: &str) -> String {
     out
 }
 
-/// Names of files that say nothing about what is in them.
+/// File names that do not describe the content.
 const GENERIC: &[&str] = &["api", "api_docs", "index", "openapi", "schema", "spec", "swagger"];
 
-/// The namespace of a document: the name of its file, or its title where that says more.
+/// The namespace of a document: the name of its file, or its title if that is more specific.
 pub(crate) fn namespace(location: Option<&str>, title: Option<&str>) -> String {
     let stem = location.and_then(|location| Path::new(location).file_stem()?.to_str());
     let stem = stem.map(words).filter(|stem| !stem.is_empty());
@@ -94,7 +94,7 @@ pub(crate) fn namespace(location: Option<&str>, title: Option<&str>) -> String {
 
 /// The words of a text in lower case, joined by `_`.
 pub(super) fn words(text: &str) -> String {
-    // All operations repeat it.
+    // All operations repeat it, so it is cut.
     super::definition::word(cut(text, LONGEST)).to_lowercase()
 }
 

@@ -16,12 +16,12 @@ use crate::model::diagnostic::MOST_POINTER;
 use crate::model::media::Media;
 use crate::{Binding, HttpBinding, HttpResponse, OperationKind, OperationSpec, Schema, StatusRange, Text};
 
-/// What else a path item has.
+/// The other members of a path item.
 const OTHERS: &[&str] = &["$ref", "additionalOperations", "description", "parameters", "servers", "summary"];
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/// How much of the document's version is kept; all operations repeat it.
+/// How many bytes of the document's version are kept; all operations repeat it.
 const LONGEST_VERSION: usize = 200;
 
 /// How many operations there may be that belong to several paths, each counted for each path but its first.
@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         let mut seen = HashSet::new();
         let mut left_out = 0_usize;
         for (found, name) in found.iter().zip(&names) {
-            // Of one that several paths share the second copy is shared with the first.
+            // If several paths share an operation, its second copy is shared with the first.
             let is_new = seen.insert(found.operation.key());
             self.copies.operation = Some(if is_new { found.operation.key() } else { 0 });
             if self.copies.specs == 0 {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
             if path.contains('#') {
                 with_fragment.push(own.clone());
             }
-            // What stands beside a `$ref` goes before what it leads to.
+            // Members beside a `$ref` go before those of its target.
             let items = if own.value == shared.value { vec![own] } else { vec![own, shared] };
             let mut methods = BTreeSet::new();
             let mut candidates: Vec<(String, Node<'a>)> = Vec::new();
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The operations of one method of one path, and the schema of each of their bodies.
+    /// The operations of one method of one path, and the schemas of their bodies.
     fn operation(
         &mut self,
         namespace: &str,
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
         Ok((specs, schemas))
     }
 
-    /// The schema of the input, while what it says about the request goes into the binding.
+    /// The schema of the input; how it is sent goes into the binding.
     fn input(
         &mut self,
         operation: &Node<'a>,
@@ -298,12 +298,12 @@ fn size(spec: &OperationSpec) -> usize {
         }
     }
     let mut count = Count(0);
-    // What cannot be written is left to who writes it.
+    // An error of writing is left to the final writer.
     let _ = serde_json::to_writer(&mut count, spec);
     count.0
 }
 
-/// Of the answers of an operation that gives one result or a stream, those of the one or the other, and all errors.
+/// Of the responses of an operation with a result and a stream: those of the result or of the stream, and all errors.
 fn one_side(responses: &[HttpResponse], is_stream: bool) -> Vec<HttpResponse> {
     let by_default = !responses.iter().any(|response| response.status.is_success());
     let fits = |response: &&HttpResponse| {
@@ -314,7 +314,7 @@ fn one_side(responses: &[HttpResponse], is_stream: bool) -> Vec<HttpResponse> {
     responses.iter().filter(fits).cloned().collect()
 }
 
-/// Whether a byte may stand in the name of a method (RFC 9110, section 5.6.2).
+/// True if a byte may stand in the name of a method (RFC 9110, section 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -1,4 +1,4 @@
-//! Parameters: where each property of the input goes in the request.
+//! Parameters: the place of each property of the input in the request.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
                 }
             }
             if location == ParameterLocation::Path {
-                // `{pet_id}` that is described as `petId`, unless that is in the path as well.
+                // `{pet_id}` that is described as `petId`, unless the path has that as well.
                 let Some(template) = templates.take(name).or_else(|| templates.take_alike(name)) else {
                     let message = format!("`{}` has no `{{{}}}`", short(path), short(name));
                     self.warn(&node, message, "the parameter was left out");
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         read
     }
 
-    /// What tells a parameter from others; none of one that cannot be sent.
+    /// Identifies a parameter; `None` if it cannot be sent.
     fn parameter_key(&mut self, node: &Node<'a>) -> Option<(ParameterLocation, String)> {
         let Some(name) = node.text("name").filter(|name| !name.is_empty()) else {
             self.warn(node, "a parameter without `name`", "it was left out");
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
             Some(content) => {
                 match (location, content.media) {
                     (_, Media::Json) => http.style = ParameterStyle::Json,
-                    // The style of forms, as `written` gives it; and text that is no list is the same in any style.
+                    // Forms have the style that `written` gives; text that is no list is the same in any style.
                     (ParameterLocation::QueryString, Media::Form) | (_, Media::Text) => {}
                     _ => {
                         let message = format!("a parameter cannot be written as `{}`", content.content_type);
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
         }
         let style = match node.text("style") {
             None => default,
-            // The standard of cookies themselves: `name=value`, joined by `; `, nothing escaped (3.2, section 4.12.3).
+            // The syntax of cookies themselves: `name=value`, joined by `; `, nothing escaped (3.2, section 4.12.3).
             Some("cookie") if location == ParameterLocation::Cookie => ParameterStyle::Form,
             Some(name) => match styles.iter().find(|(known, _)| *known == name) {
                 Some((_, style)) => *style,
@@ -279,7 +279,7 @@ fn location_name(location: ParameterLocation) -> &'static str {
     }
 }
 
-/// The schema with what its surroundings say about the value; that is closer to the point than its own words.
+/// The schema with the description of the node around it, which is more specific than its own.
 pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
     let description = node.text("description").filter(|text| !text.trim().is_empty());
     let deprecated = node.is("deprecated");
@@ -300,7 +300,7 @@ pub(super) fn described(schema: Value, node: &Node<'_>) -> Value {
     Value::Object(schema)
 }
 
-/// The letters and digits of a name, for names that differ in their style only.
+/// The letters and digits of a name, to find names that differ in style only.
 fn folded(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -309,7 +309,7 @@ fn folded(name: &str) -> String {
 struct Templates<'p> {
     names: Vec<Option<&'p str>>,
     by_name: HashMap<&'p str, usize>,
-    /// Those that are not described by their names, by their letters and digits.
+    /// Those without a description of the same name, by their letters and digits.
     by_fold: HashMap<String, VecDeque<usize>>,
 }
 

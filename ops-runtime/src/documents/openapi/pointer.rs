@@ -11,7 +11,7 @@ pub(super) struct Path<'a>(Option<Rc<Step<'a>>>);
 struct Step<'a> {
     above: Path<'a>,
     token: Token<'a>,
-    /// What tells the place from others: see [`Node::key`](super::document::Node::key).
+    /// Identifies the place: see [`Node::key`](super::document::Node::key).
     key: usize,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Path<'a> {
         self.0.is_none()
     }
 
-    /// Whether the place with this key is on the way here, or is here.
+    /// True if the place with this key is on the path, or is its end.
     pub(super) fn passes(&self, key: usize) -> bool {
         let mut path = self;
         while let Some(step) = &path.0 {
@@ -64,7 +64,7 @@ impl<'a> Path<'a> {
         text
     }
 
-    /// The pointer as text for a message, which names no place below one that is longer than so many bytes.
+    /// The pointer as text for a message, cut before it exceeds `limit` bytes.
     pub(super) fn short(&self, limit: usize) -> String {
         let mut text = String::new();
         for token in self.tokens() {
@@ -89,24 +89,9 @@ impl Token<'_> {
     }
 }
 
-/// Adds a token to a pointer.
-pub(crate) fn push(pointer: &mut String, token: &str) {
-    pointer.push('/');
-    if token.contains(['~', '/']) {
-        pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
-    } else {
-        pointer.push_str(token);
-    }
-}
+pub(crate) use crate::pointer::{push, tokens};
 
-/// The tokens of a pointer, unescaped; none of a text that is not a pointer.
-pub(super) fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    pointer.split('/').skip(1).map(|token| {
-        if token.contains('~') { Cow::Owned(token.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(token) }
-    })
-}
-
-/// Undoes percent-encoding; what is not valid UTF-8 then, or not percent-encoded at all, stays as it is.
+/// Undoes percent-encoding; text without it, or that is not UTF-8 then, stays as it is.
 pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

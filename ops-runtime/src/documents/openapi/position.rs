@@ -1,7 +1,6 @@
-//! Where in a text the places stand that diagnostics point to.
+//! The positions in a text of the places that diagnostics point to.
 //!
-//! Values carry no positions: the text is read a second time, only if there is something to say about it, once for all
-//! diagnostics together.
+//! Values carry no positions. The text is read a second time if there are diagnostics, once for all of them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,17 +42,17 @@ struct Locator<'p, P> {
     /// Pointers, and all those above them.
     wanted: &'p BTreeSet<&'p str>,
     found: BTreeMap<String, P>,
-    /// The pointer of the value at hand, as long as it can be a wanted one.
+    /// The pointer of the current value, as long as it can be a wanted one.
     path: String,
     stack: Vec<Frame<P>>,
 }
 
 struct Frame<P> {
-    /// The length of the pointer of the collection; none if nothing in it is wanted.
+    /// The length of the collection's pointer; `None` if nothing in it is wanted.
     length: Option<usize>,
     /// The next index, in a list.
     index: Option<usize>,
-    /// Where the key of the next value stands; none in a list and before a key.
+    /// The position of the next value's key; `None` in a list and before a key.
     key: Option<P>,
 }
 
@@ -87,10 +86,10 @@ impl<'p, P: Copy> Locator<'p, P> {
         self.stack.pop();
     }
 
-    /// Notes a value that begins here; gives the length of its pointer if something in it may be wanted.
+    /// Notes a value that begins here; returns the length of its pointer if something in it may be wanted.
     fn value(&mut self, mut at: P) -> Option<usize> {
         if let Some(frame) = self.stack.last_mut() {
-            // What has a key begins with it.
+            // A value with a key begins at the key.
             at = frame.key.take().unwrap_or(at);
             let length = frame.length?;
             if let Some(index) = &mut frame.index {
@@ -172,7 +171,7 @@ fn lines(text: &str, found: BTreeMap<String, usize>) -> BTreeMap<String, Positio
     let (mut line, mut start) = (1, 0);
     let mut ends = text.match_indices('\n').map(|(at, _)| at + 1).peekable();
     let mut found = BTreeMap::new();
-    // A document may be one long line: it is counted once.
+    // A document may be one long line: its columns are counted once.
     let mut column = 1;
     for (at, pointer) in offsets {
         while let Some(end) = ends.next_if(|end| *end <= at) {

@@ -1,4 +1,4 @@
-//! What all parts of the reader share: the documents, the names of definitions, and the diagnostics.
+//! The shared state of the reader: the documents, the names of definitions, and the diagnostics.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -25,18 +25,18 @@ pub(super) struct Reader<'a> {
     /// Places that have a name and are still to be read.
     pub(super) queue: VecDeque<(String, Node<'a>)>,
     pub(super) definitions: Vec<Definition>,
-    /// The definitions that documents share, if each is a schema of its own.
+    /// The definitions that documents share; `None` unless each document is a schema of its own.
     pub(super) shared: Option<Shared<'a>>,
     /// The schemas that others extend, by the keys of their places.
     pub(super) bases: HashMap<usize, Base<'a>>,
-    /// What the security schemes of the document are, by name; none of one that cannot be read.
+    /// The security schemes of the document, by name; `None` for one that cannot be read.
     pub(super) schemes: BTreeMap<String, Option<SecurityKind>>,
-    /// How operations that do not say it themselves want their callers to authenticate, once it was read.
+    /// The default security of operations, once it was read.
     pub(super) security: Option<Vec<SecurityRequirement>>,
     /// The operations that stream, for [`Reader::settle_switches`].
     pub(super) streams: Vec<Streaming<'a>>,
     pub(super) told: Told,
-    /// What operations share.
+    /// The copies of schemas that operations share.
     pub(super) copies: Copies,
 }
 
@@ -59,12 +59,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Says that something at a place was left out or made less precise, and what was done instead.
+    /// Warns that something at a place was left out or made less precise; `help` says what was done instead.
     pub(super) fn warn(&mut self, at: &Node<'_>, message: impl Into<String>, help: impl Into<String>) {
         self.told.tell(at, Severity::Warning, message.into(), help);
     }
 
-    /// Says that something at a place was read in a way that its author may not have meant.
+    /// Notes that something at a place was read in a way that its author may not have meant.
     pub(super) fn note(&mut self, at: &Node<'_>, message: impl Into<String>, help: impl Into<String>) {
         self.told.tell(at, Severity::Note, message.into(), help);
     }
@@ -100,14 +100,14 @@ impl<'a> Reader<'a> {
         finished
     }
 
-    /// The items of a list; what stands there instead of a list is left out.
+    /// The items of a list; any other value there is left out.
     pub(super) fn list(&mut self, node: &Node<'a>, key: &str) -> Vec<Node<'a>> {
         let Some(found) = node.get(key) else { return Vec::new() };
         self.expect(&found, key, found.value.is_array(), "a list");
         found.items().collect()
     }
 
-    /// The members of an object; what stands there instead of an object is left out.
+    /// The members of an object; any other value there is left out.
     pub(super) fn map(&mut self, node: &Node<'a>, key: &str) -> Vec<(&'a str, Node<'a>)> {
         let Some(found) = node.get(key) else { return Vec::new() };
         self.expect(&found, key, found.value.is_object(), "an object");
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The item at a place, or the one that it refers to; a `$ref` to nowhere costs the item.
+    /// The item at a place, or the one that it refers to; an item whose `$ref` leads nowhere is left out.
     pub(super) fn resolve(&mut self, node: &Node<'a>, what: &str) -> Option<Node<'a>> {
         let found = match self.documents.resolve(node.clone()) {
             Ok(found) => found,
@@ -150,11 +150,11 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Names of which no two are the same.
+/// Names without duplicates.
 #[derive(Default)]
 pub(in crate::documents) struct Names {
     taken: BTreeSet<String>,
-    /// The number that was given last to a name that was wanted more than once.
+    /// The last number given to a name that was requested more than once.
     last: BTreeMap<String, usize>,
 }
 
@@ -168,7 +168,7 @@ impl Names {
     pub(in crate::documents) fn allot(&mut self, name: &str) -> String {
         let mut candidate = name.to_owned();
         while !self.taken.insert(candidate.clone()) {
-            // Counting on from the last number keeps this linear when a whole document wants one name.
+            // Counting on from the last number keeps this linear if a whole document requests one name.
             let number = self.last.entry(name.to_owned()).or_insert(1);
             *number += 1;
             candidate = format!("{name}_{number}");

@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 80;
 /// How many parts of an `allOf` are looked into, and how deep.
 const MAX_PARTS: usize = 8;
 
-/// Members that say nothing about values, or only about how a document is put together.
+/// Members that do not constrain values, or that only structure a document.
 const DROPPED: &[&str] = &[
     "$anchor",
     "$comment",
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         self.rewrite(node, 0)
     }
 
-    /// The schema at a place, `level` levels of JSON below the top of what is written.
+    /// The schema at a place, `level` levels of JSON below the top of the output.
     fn rewrite(&mut self, at: &Node<'a>, level: usize) -> Value {
         let map = match at.value {
             Value::Object(map) => map,
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
 
     fn target(&self, at: &Node<'a>, reference: &str) -> Result<Node<'a>, String> {
         let found = self.documents.find(at.document, reference);
-        // A schema that was once a document of its own has definitions of its own.
+        // A schema that was once a document may have definitions inside.
         let found = found.or_else(|error| match reference.strip_prefix("#/") {
             Some(rest) if rest.starts_with("$defs/") || rest.starts_with("definitions/") => {
                 let pointer = percent_decoded(reference.get(1..).unwrap_or_default());
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
                 None => return,
             },
             ("$dynamicRef" | "$recursiveRef", Value::String(target)) if target == "#" => {
-                // Where nothing extends the schema, this is the schema itself.
+                // If nothing extends the schema, this is the schema itself.
                 let tokens = at.path.tokens();
                 let root = tokens.get(..3).filter(|_| tokens.len() > 3).map(|root| {
                     let mut pointer = String::new();
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
             ("$dynamicRef", Value::String(target)) => {
                 let name = target.rsplit('#').next().unwrap_or_default();
                 match self.documents.find_dynamic(at.document, name) {
-                    // Where nothing else has the name, nothing can take its place.
+                    // If no other place has the name, nothing can replace it.
                     Some(found) => {
                         out.insert("$ref".into(), definition_reference(&self.define(&found)));
                     }
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         out.insert(key.into(), value);
     }
 
-    /// The names of required properties, without those that no value can have.
+    /// The names of required properties, without undeclared ones that `additionalProperties` forbids.
     fn required(&mut self, at: &Node<'a>, node: &Node<'a>) -> Option<Value> {
         if !is_well_formed("required", node.value) {
             self.warn(node, "`required` holds something else than names", "it was left out");
@@ -246,17 +246,17 @@ impl<'a> Reader<'a> {
         if names.is_empty() { None } else { Some(Value::Array(names)) }
     }
 
-    /// Whether parts of the `allOf` describe a property that the schema does not.
+    /// True if parts of the `allOf` describe a property that the schema does not.
     ///
-    /// `additionalProperties: false` then refuses what it is meant to allow, as it does not see what they describe (JSON
-    /// Schema, section 10.3.2.3), and no value could have all that they require.
+    /// `additionalProperties: false` then refuses properties that it is meant to allow, because it does not see those
+    /// of the parts (JSON Schema, section 10.3.2.3), and no value could have all that they require.
     fn forbids_its_parts(&self, at: &Node<'a>) -> bool {
         let own = at.get("properties");
         let is_own = |name: &str| own.as_ref().is_some_and(|own| own.get(name).is_some());
         let mut open: Vec<(Node<'a>, usize)> = vec![(at.clone(), 0)];
         let mut seen = HashSet::new();
         while let Some((node, depth)) = open.pop() {
-            // Parts that lead to the same one are many ways to it.
+            // Several parts may lead to the same place.
             if !seen.insert(node.key()) {
                 continue;
             }
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         Value::Array(items)
     }
 
-    /// The known ones of one or several names of types.
+    /// The known types among one or several names.
     fn types(&mut self, node: &Node<'a>) -> Option<Value> {
         let names: Vec<&Value> = match node.value {
             Value::Array(names) => names.iter().collect(),
@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
         let mut mapping = Map::new();
         for (value, target) in node.get("mapping").iter().flat_map(Node::members) {
             let text = target.value.as_str().unwrap_or_default();
-            // A bare name stands for a schema of that name, before it stands for a file of that name.
+            // A bare name means a schema of that name rather than a file of that name.
             match self.schema_of_name(at, text) {
                 Ok(found) => {
                     mapping.insert(value.to_owned(), definition_reference(&self.define(&found)));
@@ -343,7 +343,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The format of a text that stands for bytes, by the keywords of JSON Schema for them.
+/// The format of text that encodes bytes, by the keywords of JSON Schema.
 fn content_format(at: &Node<'_>) -> Option<&'static str> {
     if !matches!(at.text("type"), None | Some("string")) {
         return None;
@@ -356,7 +356,7 @@ fn content_format(at: &Node<'_>) -> Option<&'static str> {
     }
 }
 
-/// Whether a member has the form that its readers rely on.
+/// True if a member has the form that later code relies on.
 fn is_well_formed(key: &str, value: &Value) -> bool {
     match key {
         "required" => value.as_array().is_some_and(|names| names.iter().all(Value::is_string)),
@@ -386,7 +386,7 @@ pub(super) fn reference_to(name: &str) -> Value {
     Value::Object(Map::from_iter([("$ref".to_owned(), definition_reference(name))]))
 }
 
-/// The schema that accepts null as well, if the node says so in the words of Swagger.
+/// The schema that accepts null as well, if the node has Swagger's member for that.
 pub(super) fn swagger_nullable(node: &Node<'_>, schema: Map<String, Value>) -> Value {
     if node.is("x-nullable") { nullable(schema) } else { Value::Object(schema) }
 }
@@ -424,7 +424,7 @@ fn nullable(mut schema: Map<String, Value>) -> Value {
     }
     for key in ["anyOf", "oneOf"] {
         if let Some(Value::Array(variants)) = schema.get_mut(key) {
-            // Twice null in a `oneOf` would be none.
+            // Null twice in a `oneOf` would match no null.
             if !variants.iter().any(accepts_null) {
                 variants.push(null());
             }
@@ -433,7 +433,7 @@ fn nullable(mut schema: Map<String, Value>) -> Value {
     Value::Object(schema)
 }
 
-/// Whether it is plain to see that a schema accepts null.
+/// True if a schema clearly accepts null.
 fn accepts_null(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(kind)) => kind == "null",

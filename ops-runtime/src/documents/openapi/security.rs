@@ -1,4 +1,4 @@
-//! Security: how the endpoint of an operation wants its callers to authenticate.
+//! Security: how callers of an operation must authenticate.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::reader::Reader;
 use super::version::Version;
 use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
-/// How many ways to authenticate an operation may have, and how many schemes each; all operations repeat them.
+/// How many ways to authenticate an operation may have, and how many schemes each way; all operations repeat them.
 const MAX_SCHEMES: usize = 50;
 
 impl<'a> Reader<'a> {
@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Says so if the document has security schemes and never asks for one.
+    /// Notes if the document has security schemes but never asks for one.
     pub(super) fn note_unused_schemes(&mut self, specs: &[OperationSpec]) {
         let root = self.documents.root();
         let asks = |spec: &OperationSpec| spec.http().is_some_and(|http| !http.security.is_empty());
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         Some(scheme)
     }
 
-    /// A scheme by a reference, which may stand in the place of a name (3.2, section 4.30).
+    /// A scheme by a reference, which may stand instead of a name (3.2, section 4.30).
     fn referred_scheme(&mut self, name: &str, at: &Node<'a>) -> Option<SecurityKind> {
         let found = match name.contains(['#', '/', '.']) {
             true => self.documents.find(at.document, name).and_then(|node| self.documents.resolve(node)).ok(),

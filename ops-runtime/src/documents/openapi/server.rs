@@ -17,7 +17,7 @@ impl<'a> Reader<'a> {
         } else {
             self.describe_server(places, http);
         }
-        // A document that names no server is served by its own (3.1, section 4.8.1).
+        // A document without servers is served from its own URL (3.1, section 4.8.1).
         if http.server.is_none() && self.location().is_some() {
             http.server = Some(self.absolute("/").into());
         }
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         own.filter(is_url).or_else(|| root.location.as_deref().filter(is_url))
     }
 
-    /// A URL as seen from the root document; it stays as it is if nobody knows where that came from.
+    /// A URL resolved against the root document; it stays as it is if the location of that is unknown.
     pub(super) fn absolute(&self, url: &str) -> String {
         if has_scheme(url) || url.starts_with('{') {
             return url.to_owned();

@@ -1,7 +1,7 @@
 //! JSON Schemas that stand on their own, outside of any OpenAPI document, such as those of tools.
 //!
-//! Each is a document of its own: its references lead to itself, never to another, and never to a network. What they
-//! refer to goes into one table of definitions, in which schemas of one name that mean the same are one.
+//! Each is a document of its own: its references lead into itself, never to another document or a network. Their
+//! targets go into one table of definitions, in which schemas with the same name and meaning are merged.
 
 #![cfg_attr(not(feature = "mcp-schema"), allow(dead_code))]
 
@@ -18,31 +18,31 @@ use super::text::cut;
 use super::version::Version;
 use crate::{Definition, Diagnostic};
 
-/// How many values of any list are looked at to find out which definitions are the same, and how many more for each byte
-/// of the list; from there on none is shared.
+/// How many values of any list are visited to find equal definitions, and how many more for each byte of the list.
+/// Beyond that, no definitions are shared.
 const BUDGET: (usize, usize) = (1_000_000, 2);
 
 /// A schema that stands on its own.
 pub(crate) struct Standalone<'v> {
-    /// Who it belongs to, for names of its definitions that mean something else elsewhere.
+    /// The owner's name, a prefix for definitions whose name has another meaning elsewhere.
     pub(crate) owner: &'v str,
-    /// What it is called if it refers to itself as a whole.
+    /// Its name, if it refers to itself as a whole.
     pub(crate) name: String,
     /// Where it stands, for diagnostics.
     pub(crate) pointer: String,
     /// The schema.
     pub(crate) value: &'v Value,
-    /// The part of it that is asked for, as a JSON pointer; empty for the whole.
+    /// The part of it to read, as a JSON pointer; empty for the whole.
     pub(crate) part: &'static str,
 }
 
-/// What was read of schemas that stand on their own.
+/// The result of reading standalone schemas.
 pub(crate) struct ReadSchemas {
     /// Each schema in JSON Schema 2020-12, in the order in which they were given.
     pub(crate) schemas: Vec<Value>,
-    /// What they refer to.
+    /// The definitions that they refer to.
     pub(crate) definitions: Vec<Definition>,
-    /// What was left out or made less precise.
+    /// Diagnostics of what was left out or made less precise.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn read(given: &[Standalone<'_>]) -> ReadSchemas {
     for (number, schema) in given.iter().enumerate() {
         let Some(node) = documents.at(number, schema.part) else { continue };
         let read = reader.schema(&node);
-        // A schema that refers to itself is a definition, and not written twice.
+        // A schema that refers to itself is a definition, and is not written twice.
         let own = reader.names.get(&node.key());
         schemas.push(own.map_or(read, |name| reference_to(name)));
     }
@@ -76,15 +76,15 @@ pub(crate) fn read(given: &[Standalone<'_>]) -> ReadSchemas {
 pub(super) struct Shared<'a> {
     /// The owner and the name of each document.
     owners: Vec<(String, String)>,
-    /// The places that wished for a name, by that and what they say, and the names that they have.
+    /// The places that requested a name, by that name and a digest of their content, and the names that they got.
     known: HashMap<(String, u64), Vec<(Node<'a>, String)>>,
     budget: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// The name of a definition by what it wishes for, and whether that is new.
+    /// The name of a definition for a requested one, and true if it is new.
     ///
-    /// The first that wishes for a name gets it, and so does what is the same; what is not is prefixed by its owner.
+    /// The first place that requests a name gets it, and so do equal places; others are prefixed by their owner.
     pub(super) fn share(&mut self, node: &Node<'a>, wish: &str) -> (String, bool) {
         let Some(mut shared) = self.shared.take() else { return (self.taken.allot(wish), true) };
         let (owner, whole) = shared.owners.get(node.document).cloned().unwrap_or_default();
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is the same for values that are equal.
+/// A digest, which is the same for equal values.
 fn digest(value: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut stack = vec![value];
@@ -122,7 +122,7 @@ fn digest(value: &Value) -> u64 {
             Value::Number(number) => number.hash(&mut hasher),
             Value::Array(items) => stack.extend(items),
             Value::Object(map) => {
-                // In any order the members are the same.
+                // The order of members does not count.
                 let mut members: Vec<(&String, &Value)> = map.iter().collect();
                 members.sort_unstable_by_key(|(name, _)| *name);
                 members.iter().for_each(|(name, _)| name.hash(&mut hasher));
@@ -134,7 +134,7 @@ fn digest(value: &Value) -> u64 {
     hasher.finish()
 }
 
-/// Whether two places mean the same: they are equal, and so is all that they refer to.
+/// True if two places mean the same: they are equal, and so are the places that they refer to.
 fn is_same<'a>(reader: &Reader<'a>, a: &Node<'a>, b: &Node<'a>, budget: &mut usize) -> bool {
     let mut seen = BTreeSet::new();
     let mut pairs = vec![(a.clone(), b.clone())];
@@ -158,7 +158,7 @@ fn is_same<'a>(reader: &Reader<'a>, a: &Node<'a>, b: &Node<'a>, budget: &mut usi
     true
 }
 
-/// What a schema refers to; none if it is too large to tell, or refers to what depends on where it stands.
+/// The references of a schema; `None` if it is too large, or if one of them depends on its place.
 fn references<'v>(schema: &'v Value, budget: &mut usize) -> Option<Vec<&'v str>> {
     let mut found = Vec::new();
     // An explicit stack: the value may be nested deeper than the thread's stack allows.

@@ -1,4 +1,4 @@
-//! Swagger 2.0: what it says in other places or words than OpenAPI 3.
+//! Swagger 2.0: what it says in other places or with other keywords than OpenAPI 3.
 
 use std::collections::HashMap;
 
@@ -31,12 +31,12 @@ const OF_VALUES: &[&str] = &[
     "uniqueItems",
 ];
 
-/// What a form is sent as where the document does not say.
+/// The content type of a form if the document names none.
 const FORM: &str = "application/x-www-form-urlencoded";
 const MULTIPART: &str = "multipart/form-data";
 
 impl<'a> Reader<'a> {
-    /// Whether a parameter belongs to the body.
+    /// True if a parameter belongs to the body.
     pub(super) fn is_of_body(&self, node: &Node<'a>) -> bool {
         self.version == super::version::Version::V20 && matches!(node.text("in"), Some("body" | "formData"))
     }
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut whole = None;
         for node in [item, operation].into_iter().flat_map(|place| self.list(place, "parameters")).collect::<Vec<_>>() {
-            // One that leads nowhere is reported with the other parameters.
+            // A reference to nowhere is reported with the other parameters.
             let Ok(node) = self.documents.resolve(node) else { continue };
             match node.text("in") {
                 // An operation's own parameter replaces its path's.
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
             let content_type = if has_files { MULTIPART } else { FORM };
             contents.push(Content { content_type, media: Media::of(content_type), node: first.clone() });
         }
-        // One schema for all content types: these are read as bodies of no schema, and given theirs afterwards.
+        // All content types share one schema: they are read without one, and get it afterwards.
         let mut body = self.body_of(operation, &contents);
         let is_required = !required.is_empty();
         let mut schema =
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         for key in OF_VALUES {
             self.keyword(node, key, 1, &mut out);
         }
-        // What is sent is text in any case.
+        // It is always sent as text.
         out.entry("type").or_insert_with(|| json!("string"));
         super::schema::swagger_nullable(node, out)
     }
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
                 (simple, false)
             }
         };
-        // What holds no list is the same exploded or not, and so it is written as elsewhere.
+        // A value that is no list is the same exploded or not, so it is written in the default way.
         let is_list = node.text("type") == Some("array");
         let mut http = HttpParameter::query("").with_style(style, explode || in_query && !is_list);
         http.location = location;
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         let place = if operation.get("schemes").is_some() { operation } else { root };
         let schemes: Vec<&str> =
             self.list(place, "schemes").iter().filter_map(|scheme| scheme.value.as_str()).collect();
-        // Of both, the one that keeps credentials to itself.
+        // If both are there, `https`, which protects credentials.
         let plain = schemes.contains(&"http") && !schemes.contains(&"https");
         Some(format!("{}://{host}{base}", if plain { "http" } else { "https" }))
     }

@@ -1,6 +1,6 @@
-//! Booleans that choose between one result and a stream of events: the operation sets them, and no input has them.
+//! Booleans that choose between one result and a stream of events: the operation sets them, so no input has them.
 //!
-//! This works on the schemas as they are written in specs, when all definitions are known.
+//! This works on the schemas as they are written in specs, once all definitions are known.
 
 mod narrow;
 
@@ -16,7 +16,7 @@ use super::text::short;
 use crate::model::media::Media;
 use crate::{Binding, Definition, HttpBinding, HttpFixed, Literal, OperationKind, OperationSpec, Schema};
 
-/// What such booleans are called, without regard to case and punctuation, the most usual name first.
+/// The names of such booleans, without regard to case and punctuation, the most usual first.
 const NAMES: &[&str] = &[
     "stream",
     "streaming",
@@ -31,28 +31,28 @@ const NAMES: &[&str] = &[
     "sse",
 ];
 
-/// An operation of the document that streams, alone or beside one that gives one result.
+/// An operation of the document that streams, alone or beside a variant with one result.
 pub(super) struct Streaming<'a> {
     pub(super) operation: Node<'a>,
-    /// Which of the specs it became.
+    /// The range of specs that it became.
     pub(super) specs: Range<usize>,
     /// The schema of each of its bodies.
     pub(super) schemas: Vec<Value>,
 }
 
-/// What a document says about a boolean.
+/// The document's description of a boolean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Switch {
-    /// Whether it may be `false`.
+    /// True if it may be `false`.
     off: bool,
-    /// Whether it may be `true`.
+    /// True if it may be `true`.
     on: bool,
-    /// Whether it has to be sent for it to be `false`.
+    /// True if it must be sent to be `false`.
     needs_false: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Takes the booleans that choose between a result and a stream out of the inputs, and lets the operations set them.
+    /// Takes the booleans that choose between a result and a stream out of the inputs: the operations set them.
     pub(super) fn settle_switches(&mut self, specs: &mut [OperationSpec]) {
         let streams = std::mem::take(&mut self.streams);
         if streams.is_empty() {
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         self.definitions = definitions;
     }
 
-    /// Narrows the inputs, and gives the definitions that are new or other than they were.
+    /// Narrows the inputs, and returns the definitions that are new or changed.
     fn narrow_inputs(
         &mut self,
         streams: &[Streaming<'a>],
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         derived
     }
 
-    /// The name of each narrowed definition: its own, if nothing needs it as it was.
+    /// The name of each narrowed definition: its own, if the original form is not needed.
     fn names_of(
         &mut self,
         forms: &BTreeMap<Key, Value>,
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         let differing = differing(forms);
         let mut kept: BTreeSet<&str> =
             forms.keys().map(|key| key.name.as_str()).filter(|name| !differing.contains(name)).collect();
-        // What the narrowed schemas refer to as it was is needed as it was, and so is what that refers to.
+        // The originals that narrowed schemas refer to are needed, and so are those that these refer to.
         let mut needed = BTreeSet::new();
         let mut queue: Vec<String> = Vec::new();
         for spec in specs {
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What an operation sends for the boolean, in words.
+/// The value that an operation sends for the boolean, in words.
 fn sends(spec: &OperationSpec, name: &str) -> String {
     let Some(http) = spec.http() else { return String::new() };
     let in_bodies = http.bodies.iter().flat_map(|body| body.fixed.iter()).find(|fixed| fixed.name == name);
@@ -173,14 +173,14 @@ fn differing(forms: &BTreeMap<Key, Value>) -> BTreeSet<&str> {
     let on = |value: &Value| value.to_string().replace(narrow::OFF, narrow::ON);
     let mut properties: BTreeMap<&str, &str> = BTreeMap::new();
     for (key, schema) in forms {
-        // One form for a name: two properties of one definition make two.
+        // A name stands for one form: two properties of one definition make two forms.
         let first = *properties.entry(&key.name).or_insert(&key.property);
         let other = forms.get(&Key { on: !key.on, ..key.clone() });
         if first != key.property || other.is_some_and(|other| on(other) != on(schema)) {
             differing.insert(&key.name);
         }
     }
-    // What refers to forms that differ differs.
+    // Definitions that refer to differing forms differ, too.
     let mut referring: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (key, schema) in forms {
         marks(schema).into_iter().for_each(|mark| referring.entry(mark.name).or_default().push(&key.name));
@@ -193,12 +193,12 @@ fn differing(forms: &BTreeMap<Key, Value>) -> BTreeSet<&str> {
     differing
 }
 
-/// Narrows the inputs of the operations that one of the document became, if there is a boolean that chooses.
+/// Narrows the inputs of the specs of one operation, if there is a boolean that chooses.
 fn settle(specs: &mut [OperationSpec], schemas: &[Value], narrower: &mut Narrower<'_>) -> Option<String> {
     let http = specs.first()?.http()?.clone();
     let input = specs.first()?.input.to_value().ok()?.into_owned();
     let found = narrower.find(&input, &http, schemas, NAMES)?;
-    // What only streams has nothing to choose, unless the boolean can be nothing but `true`.
+    // An operation that only streams has no choice, unless the boolean can only be `true`.
     let is_twin = specs.len() > 1;
     if !found.switches().all(|switch| switch.on && switch.off == is_twin) {
         return None;
@@ -219,7 +219,7 @@ fn settle(specs: &mut [OperationSpec], schemas: &[Value], narrower: &mut Narrowe
     Some(found.name)
 }
 
-/// Writes into a binding what it sends for the boolean.
+/// Writes the value that is sent for the boolean into a binding.
 fn fix(http: &mut HttpBinding, found: &Found, value: Option<Literal>) {
     for (body, _) in http.bodies.to_mut().iter_mut().zip(&found.bodies).filter(|(_, found)| found.is_some()) {
         let mut fixed = HttpFixed::absent("");
@@ -238,7 +238,7 @@ fn fix(http: &mut HttpBinding, found: &Found, value: Option<Literal>) {
     }
 }
 
-/// Whether properties of a body of this type can be set.
+/// True if properties of a body of this type can be set.
 fn has_properties(content_type: &str) -> bool {
     matches!(Media::of(content_type), Media::Json | Media::Form | Media::Multipart)
 }

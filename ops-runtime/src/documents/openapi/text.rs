@@ -1,4 +1,4 @@
-//! Texts as JSON values: JSON by content, else YAML.
+//! Texts as JSON values: read as JSON, or else as YAML.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::yaml;
 use crate::Diagnostic;
 
-/// How deep the values of a document may be nested; what is deeper is left out.
+/// How deep the values of a document may be nested; deeper ones are left out.
 ///
 /// A schema takes two levels for each level of the value that it describes.
 pub(super) const MAX_DEPTH: usize = 512;
@@ -15,7 +15,7 @@ pub(super) const MAX_DEPTH: usize = 512;
 /// Line and column, from 1.
 pub(super) type Position = (usize, usize);
 
-/// The value of a JSON or YAML text, and whether it was JSON; what is left out of it is named in `diagnostics`.
+/// The value of a JSON or YAML text, and true if it was JSON; `diagnostics` name what is left out of it.
 pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<(Value, bool), Diagnostic> {
     if !text.trim_start().starts_with(['{', '[']) {
         return Ok((yaml::parse(text, diagnostics)?, false));
@@ -28,12 +28,12 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<(Va
     if let Some(shallow) = Some(text).filter(|_| is_deep).and_then(shallow) {
         let before = diagnostics.len();
         let value = yaml::parse(&shallow, diagnostics)?;
-        // They are positions in another text.
+        // Their positions are those of another text.
         diagnostics.iter_mut().skip(before).for_each(|diagnostic| diagnostic.position = None);
         return Ok((value, true));
     }
-    // YAML is a superset of JSON: this reads JSON that is nested deeper than `serde_json` goes, and what people write
-    // by hand and call JSON, with comments and commas at the end.
+    // YAML is a superset of JSON: this reads JSON that is nested deeper than `serde_json` goes, and handwritten JSON
+    // with comments and trailing commas.
     let value = yaml::parse(text, diagnostics).map_err(|_| {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
@@ -42,9 +42,9 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<(Va
     Ok((value, false))
 }
 
-/// The JSON without what is nested so deep that no parser reads it; `None` if nothing is.
+/// The JSON without values nested too deep for any parser; `None` if there are none.
 ///
-/// What is a little too deep stays, so that its reader says where.
+/// Values a little too deep stay, so that the reader reports their place.
 fn shallow(text: &str) -> Option<String> {
     const KEPT: usize = MAX_DEPTH + 1;
     let mut out = String::new();
@@ -85,7 +85,7 @@ fn shallow(text: &str) -> Option<String> {
 /// How much of a name is shown in a message.
 const SHOWN: usize = 120;
 
-/// A name or a reference of the document as a message shows it: the start of a long one.
+/// A name or a reference of the document for a message; a long one is cut.
 pub(super) fn short(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => Cow::Owned(format!("{}...", text.get(..end).unwrap_or_default())),

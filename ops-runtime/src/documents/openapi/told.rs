@@ -1,4 +1,4 @@
-//! What there is to say about a description: each thing once, and not without end.
+//! The diagnostics of a description: each once, and up to a limit.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,14 +11,14 @@ use crate::{Diagnostic, Severity};
 #[derive(Default)]
 pub(super) struct Told {
     list: Vec<(usize, Diagnostic)>,
-    /// The places that something was said of, and what. A part that several operations share is read for each of them.
+    /// The places and messages of diagnostics. A part that several operations share is read for each of them.
     seen: HashSet<(usize, u64)>,
-    /// How many there are of each severity, those included that are not kept.
+    /// How many there are of each severity, including those that are not kept.
     counts: [usize; 3],
 }
 
 impl Told {
-    /// Adds what was said before the description was read.
+    /// Adds the diagnostics from before the description was read.
     pub(super) fn add(&mut self, diagnostics: Vec<(usize, Diagnostic)>) {
         for (document, diagnostic) in diagnostics {
             if self.count(diagnostic.severity) {
@@ -27,7 +27,7 @@ impl Told {
         }
     }
 
-    /// Says something of a place, unless that was said.
+    /// Adds a diagnostic of a place, unless it is there already.
     pub(super) fn tell(&mut self, at: &Node<'_>, severity: Severity, message: String, help: impl Into<String>) {
         let mut hasher = DefaultHasher::new();
         message.hash(&mut hasher);
@@ -46,7 +46,7 @@ impl Told {
         })
     }
 
-    /// All of them, and how many more there would be.
+    /// All diagnostics, and the number of those that were not kept.
     pub(super) fn finish(self) -> Vec<(usize, Diagnostic)> {
         let mut list = self.list;
         let counts = [Severity::Note, Severity::Warning, Severity::Error].into_iter().zip(self.counts);

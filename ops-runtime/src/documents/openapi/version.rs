@@ -14,7 +14,7 @@ pub(super) enum Version {
     V30,
     /// 3.1: schemas are JSON Schema 2020-12.
     V31,
-    /// 3.2, and what follows it within 3: as 3.1, with additions.
+    /// 3.2 and later versions of 3: as 3.1, with additions.
     V32,
 }
 
@@ -47,12 +47,12 @@ impl Version {
         }
     }
 
-    /// Where the named schemas stand.
+    /// The pointer to the named schemas.
     pub(super) fn schemas(self) -> &'static str {
         if self == Self::V20 { "/definitions" } else { "/components/schemas" }
     }
 
-    /// Whether what stands beside a `$ref` in a schema counts.
+    /// True if members beside a `$ref` in a schema count.
     pub(super) fn keeps_siblings(self) -> bool {
         self >= Self::V31
     }

@@ -1,6 +1,6 @@
 //! YAML 1.2 text as JSON values, by the core schema, from the events of a parser.
 //!
-//! Nothing here recurses, so no document can overflow the stack, and what aliases expand to is bounded.
+//! Nothing here recurses, so no document can overflow the stack, and the expansion of aliases is bounded.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::{Diagnostic, Severity};
 /// How many bytes anchors may hold and aliases may expand to in any document, and how many more for each byte of it.
 const ALIASED: (usize, usize) = (8 << 20, 16);
 
-/// What a value takes beside its text.
+/// How many bytes a value takes beside its text.
 const VALUE: usize = 32;
 
-/// The events of a YAML text, each with where it stands.
+/// The events of a YAML text, each with its position.
 pub(super) fn events(text: &str) -> Parser<'_, StrInput<'_>> {
-    // Deeper than we keep, so that what is too deep costs itself alone, but not without bound.
+    // More than we keep, so that only values that are too deep are left out, but not without bound.
     let nesting = 8 * MAX_DEPTH;
     let options = granit_parser::options! {
         flow_nesting_limit: nesting,
@@ -30,7 +30,7 @@ pub(super) fn events(text: &str) -> Parser<'_, StrInput<'_>> {
     Parser::new_from_str_with_options(text, options)
 }
 
-/// The first document of a YAML text; what is left out of it is named in `diagnostics`.
+/// The first document of a YAML text; `diagnostics` name what is left out of it.
 pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Result<Value, Diagnostic> {
     let (least, each) = ALIASED;
     let mut builder = Builder {
@@ -84,7 +84,7 @@ enum Node {
 struct Frame {
     node: Node,
     anchor: usize,
-    /// The key that waits for its value, and whether it was written plain.
+    /// The key of the next value, and true if it was written plain.
     key: Option<(String, bool)>,
     /// The values of `<<`.
     merges: Vec<Value>,
@@ -185,7 +185,7 @@ impl Builder<'_> {
         Ok(self.add(value, key, position))
     }
 
-    /// Counts bytes that exist twice because of anchors and aliases.
+    /// Counts bytes that anchors and aliases duplicate.
     fn spend(&mut self, bytes: usize, (line, column): Position) -> Result<(), Diagnostic> {
         if let Some(room) = self.room.checked_sub(bytes) {
             self.room = room;
@@ -195,17 +195,17 @@ impl Builder<'_> {
         Err(Diagnostic::error(self.pointer(), message).with_position(line, column))
     }
 
-    /// Puts a finished value into the collection around it; gives it back if it is the whole document.
+    /// Puts a finished value into the collection around it; returns it if it is the whole document.
     fn add(&mut self, value: Value, text: Option<(String, bool)>, position: Position) -> Option<Value> {
         let Some(frame) = self.stack.last_mut() else { return Some(value) };
         match &mut frame.node {
             Node::List(items) => items.push(value),
             Node::Map(map) => match frame.key.take() {
-                // Keys are text in JSON: `200:` is `"200"`, and a collection is its JSON.
+                // Keys are text in JSON: `200:` is `"200"`, and a collection as a key is its JSON.
                 None => frame.key = Some(text.unwrap_or_else(|| (value.to_string(), false))),
                 Some((key, true)) if key == "<<" => frame.merges.push(value),
                 Some((key, _)) => {
-                    // The last one counts, as in JSON.
+                    // The last value of a key counts, as in JSON.
                     if let Some(known) = map.get_mut(&key) {
                         *known = value;
                         let message = format!("the key `{}` stands here more than once", short(&key));
@@ -228,7 +228,7 @@ impl Builder<'_> {
         self.diagnostics.push(diagnostic.with_position(line, column));
     }
 
-    /// Where in the document the next value goes.
+    /// The pointer of the next value.
     fn pointer(&self) -> String {
         let mut pointer = String::new();
         for frame in &self.stack {
@@ -250,7 +250,7 @@ impl Builder<'_> {
     }
 }
 
-/// The entries that a value of `<<` brings: those of a mapping, or of each mapping in a list.
+/// The entries that a value of `<<` adds: those of a mapping, or of each mapping in a list.
 fn merged(value: Value) -> Vec<(String, Value)> {
     match value {
         Value::Object(map) => map.into_iter().collect(),
@@ -282,7 +282,7 @@ fn measure(value: &Value) -> (usize, usize) {
     (bytes, depth)
 }
 
-/// A scalar by the core schema (YAML 1.2.2, section 10.3); what JSON cannot say, such as `.inf`, stays text.
+/// A scalar by the core schema (YAML 1.2.2, section 10.3); values that JSON lacks, such as `.inf`, stay text.
 fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Value {
     let as_text = || Value::String(text.to_owned());
     match tag.and_then(Tag::core_suffix) {
@@ -319,7 +319,7 @@ fn number(text: &str) -> Option<Number> {
         }
     }
     let is_float = unsigned.bytes().all(|c| matches!(c, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
-    // Beyond 64 bits an integer is kept as the nearest float, as in JSON.
+    // An integer of more than 64 bits is kept as the nearest float, as in JSON.
     if is_float { text.parse::<f64>().ok().and_then(Number::from_f64) } else { None }
 }
 

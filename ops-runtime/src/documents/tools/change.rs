@@ -1,12 +1,11 @@
-//! What changed between two lists of tools, and whether it breaks callers.
+//! The changes between two lists of tools, and which of them break callers.
 //!
-//! The caller has what the old list says, the server does what the new one says. A change breaks if an input that fits
-//! the old schema may be refused by the new one, or if an output that fits the new schema may not be of the type that
-//! was generated from the old one.
+//! The caller follows the old list, the server the new one. A change breaks if the new schema may refuse an input that
+//! fits the old one, or if an output that fits the new schema may not fit the type that was generated from the old one.
 //!
-//! Schemas are compared as they stand, not by what they mean in the end: what cannot be told apart from a break counts as
-//! one. Properties that no schema declares are not considered to be sent. Types take more than their schemas: properties
-//! that are new, values of an enum that they do not know, and values outside of limits break nobody's output.
+//! Schemas are compared by their text, not by their full meaning: a change that may be a break counts as one.
+//! Properties that no schema declares are assumed not to be sent. Types accept more than their schemas: new properties,
+//! unknown values of an enum, and values outside of limits do not break outputs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +14,7 @@ use serde_json::Value;
 
 use self::compare::{Comparison, Side};
 use crate::model::text::readable;
+use crate::pointer;
 use crate::{Api, Definitions, McpOutput, OperationSpec, Schema};
 
 mod compare;
@@ -26,11 +26,11 @@ mod view;
 pub struct Change {
     /// The name of the tool.
     pub tool: String,
-    /// Where in the tool, as a JSON pointer; it goes on where a `$ref` leads.
+    /// The place in the tool, as a JSON pointer, which continues behind a `$ref`.
     pub pointer: String,
-    /// What changed, as a sentence about the place.
+    /// The change, as a sentence about the place.
     pub message: String,
-    /// Whether a caller that was written for the old list may fail.
+    /// True if a caller that was written for the old list may fail.
     pub breaks: bool,
 }
 
@@ -45,9 +45,9 @@ impl fmt::Display for Change {
     }
 }
 
-/// What changed from one list of tools to another, in the order of their names.
+/// The changes from one list of tools to another, in the order of their names.
 ///
-/// Operations are told by their names: of which server or namespace they are does not matter.
+/// Operations are matched by their names; their servers and namespaces do not matter.
 ///
 /// ```
 /// use ops_runtime::mcp::{self, ReadOptions};
@@ -84,12 +84,12 @@ pub fn changes(old: &Api, new: &Api) -> Vec<Change> {
     changes
 }
 
-/// What changed from one description of a tool to another.
+/// The changes from one description of a tool to another.
 pub fn tool_changes(old: &OperationSpec, new: &OperationSpec) -> Vec<Change> {
     compared(old, new, old.definitions == new.definitions)
 }
 
-/// What changed, where it is known whether the definitions did.
+/// The changes, if it is known that the definitions are the same or not.
 fn compared(old: &OperationSpec, new: &OperationSpec, same_definitions: bool) -> Vec<Change> {
     let name = old.name();
     let mut changes = Vec::new();
@@ -138,14 +138,14 @@ fn change(tool: &str, pointer: &str, message: &str, breaks: bool) -> Change {
     Change { tool: tool.to_owned(), pointer: pointer.to_owned(), message: message.to_owned(), breaks }
 }
 
-/// The schema as JSON; what is none accepts anything.
+/// The schema as JSON; one that is not JSON accepts anything.
 fn value(schema: &Schema) -> Value {
     schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned)
 }
 
 /// The definition that a `$ref` names.
 fn definition(definitions: &Definitions, reference: &str) -> Option<Value> {
-    let name = reference.strip_prefix("#/$defs/")?.replace("~1", "/").replace("~0", "~");
+    let name = pointer::definition(reference)?;
     Some(value(&definitions.get(&name)?.schema))
 }
 

@@ -1,15 +1,15 @@
-//! The forms in which lists of tools come: an answer of a server, or a snapshot.
+//! The forms of lists of tools: an answer of a server, or a snapshot.
 
 use serde_json::{Map, Value};
 
 use crate::Diagnostic;
 
-/// What a server calls itself in answers of the stateless protocol (2026-07-28).
+/// The name of a server in answers of the stateless protocol (2026-07-28).
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
-/// A list of tools, and what is known of the server that gave it.
+/// A list of tools, and the facts about its server.
 pub(super) struct ToolList<'v> {
-    /// Where the tools stand, as a JSON pointer.
+    /// The JSON pointer to the tools.
     pub(super) pointer: &'static str,
     pub(super) tools: &'v [Value],
     /// The server's `serverInfo`.
@@ -41,7 +41,7 @@ impl<'v> ToolList<'v> {
         }
     }
 
-    /// What the server calls itself.
+    /// The name that the server gives itself.
     pub(super) fn server_name(&self) -> Option<&'v str> {
         self.text("name")
     }
@@ -61,7 +61,7 @@ fn server(value: &Value) -> Option<&Map<String, Value>> {
     info.and_then(Value::as_object)
 }
 
-/// Whether a JSON value is a list of tools in one of the forms that [`read`](super::read) takes.
+/// True if a JSON value is a list of tools in one of the forms that [`read`](super::read) takes.
 ///
 /// ```
 /// use ops_runtime::mcp::is_tool_list;
@@ -78,7 +78,7 @@ pub fn is_tool_list(value: &Value) -> bool {
         tool.get("name").is_some_and(Value::is_string) && has("inputSchema") && !has("namespace")
     };
     match ToolList::of(value) {
-        // The list of a server that has none.
+        // The list of a server without tools.
         Ok(list) if list.tools.is_empty() => list.server.is_some(),
         Ok(list) => list.tools.iter().any(is_tool),
         Err(_) => false,

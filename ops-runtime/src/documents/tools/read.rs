@@ -72,7 +72,7 @@ pub fn read(list: &Value, options: &ReadOptions) -> Result<(Api, Vec<Diagnostic>
     Ok((Api::new(Definitions::new(read.definitions), operations), diagnostics))
 }
 
-/// How much of the server's version is kept.
+/// How many characters of the server's version are kept.
 const LONGEST_VERSION: usize = 200;
 
 /// A tool before its schemas are read.
@@ -139,7 +139,7 @@ fn tool<'v>(
     let description = text(value.get("description")).or_else(|| spec.title.clone());
     spec.description = description.unwrap_or_default();
     if let Some(version) = version {
-        // All tools repeat it.
+        // All tools repeat it, so it is cut.
         spec.version = Text::Owned(version.chars().take(LONGEST_VERSION).collect());
     }
     let present = |key: &str| value.get(key).filter(|schema| !schema.is_null());
@@ -160,7 +160,7 @@ fn tool<'v>(
     Some(Tool { pointer, name, spec, input, output })
 }
 
-/// Whether an output schema says no more than that the output stands in the property `result`.
+/// True if an output schema only wraps the output in the property `result`.
 fn wraps(schema: &Value) -> bool {
     let has = |key: &str| schema.get(key).is_some();
     let Some(Value::Object(properties)) = schema.get("properties") else { return false };
@@ -180,7 +180,7 @@ fn wraps(schema: &Value) -> bool {
         && !says_more.into_iter().any(has)
 }
 
-/// The schema of arguments, which are an object even where the tool does not say so.
+/// The schema of arguments, which are an object even if the tool does not say so.
 fn arguments(schema: Value) -> Value {
     let mut schema = match schema {
         Value::Object(schema) => schema,
@@ -194,7 +194,7 @@ fn arguments(schema: Value) -> Value {
     Value::Object(schema)
 }
 
-/// The schema of content blocks, which says no more than what a client relies on.
+/// The schema of content blocks, with only what a client relies on.
 fn content() -> Value {
     json!({ "type": "array", "items": { "type": "object" } })
 }

@@ -1,4 +1,4 @@
-//! Snapshots of a server's tools: the file that is committed, and that code is generated from.
+//! Snapshots of a server's tools: the file to commit and to generate code from.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::list::ToolList;
 use super::{ReadOptions, read};
 use crate::{Api, Diagnostic};
 
-/// The tools of a server as it sent them, in a form that is good to commit and to compare.
+/// The tools of a server as it sent them, in a form that is easy to commit and to compare.
 ///
 /// ```
 /// use ops_runtime::mcp::Snapshot;
@@ -19,15 +19,15 @@ use crate::{Api, Diagnostic};
 /// # Ok::<(), ops_runtime::spec::Diagnostic>(())
 /// ```
 ///
-/// Its text holds the tools, sorted by name and otherwise untouched, and what the server calls itself: nothing that
-/// differs from one day to the next. Each tool is there in full, whatever is known of its members.
+/// Its text holds the tools, sorted by name and otherwise unchanged, and the server's name and versions: nothing that
+/// changes from day to day. Each tool is complete, including unknown members.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot(Map<String, Value>);
 
 impl Snapshot {
     /// The snapshot of tools as a server sent them.
     pub fn new(server: &str, version: &str, protocol_version: &str, mut tools: Vec<Value>) -> Self {
-        // Stable, so that of two with one name the first stays the first.
+        // Stable, so that the first of two tools with one name stays first.
         tools.sort_by(|a, b| name(a).cmp(name(b)));
         let mut members = Map::new();
         if !protocol_version.is_empty() {
@@ -96,7 +96,7 @@ mod tests {
         let value: Value = serde_json::from_str(&text).unwrap();
         let tools = json!([tool("a", 2), tool("b", 1), tool("b", 3)]);
         assert_eq!(value, json!({ "serverInfo": { "name": "s", "version": "1" }, "tools": tools }));
-        // The order of members is the server's: fields of types come in it.
+        // Members keep the server's order, which is that of a type's fields.
         assert!(text.find("\"z\"") < text.find("\"a\": []"), "{text}");
         // The text of a snapshot is that snapshot.
         assert_eq!(Snapshot::of(&value).unwrap().to_string(), text);

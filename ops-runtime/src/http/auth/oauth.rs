@@ -1,4 +1,4 @@
-//! Tokens: those of an OAuth 2 server for client credentials (RFC 6749, section 4.4), and those of the user's own.
+//! Tokens: from an OAuth 2 server for client credentials (RFC 6749, section 4.4), or from a function of the user's.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,21 +21,21 @@ use crate::http::send::request;
 use crate::http::settings::Settings;
 use crate::{BoxFuture, CallError};
 
-/// How long before its end a token counts as expired: it must last until the server looks at it.
+/// How long before its expiry a token counts as expired, so that it is still valid when the server checks it.
 const LEEWAY: Duration = Duration::from_secs(30);
 
-/// How many bytes the answer of a token endpoint may have.
+/// How many bytes the response of a token endpoint may have.
 const MAX_ANSWER: usize = 256 * 1024;
 
 /// Client credentials of OAuth 2, and where they are exchanged for tokens.
 ///
-/// A token is kept until half a minute before it expires, or until the server refuses it with 401; of many calls that
-/// need one at the same time, one asks for it.
+/// A token is cached until 30 seconds before it expires, or until the server rejects it with 401. If many calls need a
+/// token at the same time, one of them fetches it.
 ///
-/// The secret goes to the URL set with [`with_token_url`](Self::with_token_url). Without it, the document's own token URL
-/// is used only if it is on the host of the client's base URL (by https, or by the base URL's own scheme and port), or
-/// if [`with_token_url_of_document`](Self::with_token_url_of_document) allows it: otherwise whoever wrote the document
-/// could have the secret sent to them. The token endpoint's redirects are not followed.
+/// The secret goes to the URL set with [`with_token_url`](Self::with_token_url). Without it, the document's own token
+/// URL is used only if it is on the host of the client's base URL (by https, or by the base URL's own scheme and port),
+/// or if [`with_token_url_of_document`](Self::with_token_url_of_document) allows it. Otherwise the document's author
+/// could have the secret sent to them. Redirects of the token endpoint are not followed.
 ///
 /// ```
 /// use ops_runtime::http::{ClientCredentials, HttpConfig};
@@ -89,7 +89,7 @@ impl ClientCredentials {
         self
     }
 
-    /// Sets the scopes to ask for, in the place of those that the document names for each operation.
+    /// Sets the scopes to request, instead of those that the document names for each operation.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = Some(scopes.into_iter().map(Into::into).collect());
@@ -114,7 +114,7 @@ impl ClientCredentials {
         self.token_url.as_deref().map_or(Ok(()), |url| parse(url).map(|_| ()))
     }
 
-    /// Whether the token endpoint is known without a document.
+    /// True if the token endpoint is known without a document.
     #[cfg(feature = "openapi")]
     pub(super) fn knows_url(&self) -> bool {
         self.token_url.is_some()
@@ -154,7 +154,7 @@ fn parse(url: &str) -> Result<Url, CallError> {
         .ok_or_else(|| invalid("/auth/tokenUrl", "the token URL is no http or https URL"))
 }
 
-/// A URL does not say who the client is: its credentials do.
+/// Removes user and password: the client authenticates with its own credentials.
 fn without_user(mut url: Url) -> Url {
     let _ = take_credentials(&mut url);
     url
@@ -164,7 +164,7 @@ fn without_user(mut url: Url) -> Url {
 #[derive(Default)]
 pub(super) struct Tokens(Mutex<BTreeMap<(String, String), Slot>>);
 
-/// Whoever holds the lock asks for the token; the others wait for it.
+/// The holder of the lock fetches the token; the others wait for it.
 type Slot = Arc<tokio::sync::Mutex<Option<Token>>>;
 
 struct Token {
@@ -173,7 +173,7 @@ struct Token {
 }
 
 impl Tokens {
-    /// A token that is good as far as anybody knows; `rejected` is one that the server refused.
+    /// A token that is valid as far as is known; `rejected` is the token that the server rejected.
     pub(super) async fn get(
         &self,
         credentials: &ClientCredentials,
@@ -274,13 +274,13 @@ pub struct TokenRequest {
     pub scheme: Option<String>,
     /// The scopes that the operation needs.
     pub scopes: Vec<String>,
-    /// Whether the server has just refused the token that was given last.
+    /// True if the server rejected the current token.
     pub rejected: bool,
 }
 
 type Ask = dyn Fn(TokenRequest) -> BoxFuture<'static, Result<Secret, CallError>> + Send + Sync;
 
-/// A function that gives tokens; see [`Auth::token_source`](super::Auth::token_source).
+/// A function that returns tokens; see [`Auth::token_source`](super::Auth::token_source).
 #[derive(Clone)]
 pub struct TokenSource(Arc<Ask>);
 

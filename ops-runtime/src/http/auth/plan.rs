@@ -1,4 +1,4 @@
-//! Which credentials a request carries, and where: what the operation asks for, with what the user has given.
+//! Which credentials a request carries, and where: those that the operation asks for, from those that the user set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Source {
         Ok(Arc::new(Self { auth, tokens: Tokens::default() }))
     }
 
-    /// Whether a scheme can be served with these credentials, which were not given for it by name.
+    /// True if these credentials, which were not set for a scheme by name, fit it.
     fn fits(&self, kind: &SecurityKind) -> bool {
         let in_authorization = match &self.auth {
             Auth::ApiKey { header, .. } => header.eq_ignore_ascii_case(AUTHORIZATION.as_str()),
@@ -72,9 +72,9 @@ impl Credentials {
 
     /// What a request of this operation carries.
     ///
-    /// The first requirement whose schemes all have credentials counts: those given for the scheme by its name, else the
-    /// default ones if they fit. If none does, the default credentials are sent as they are, if there are any: documents
-    /// are often wrong about what a server takes. Where anonymous calls are allowed and come first, nothing is sent.
+    /// Uses the first requirement whose schemes all have credentials: those set for the scheme by name, else the
+    /// default ones if they fit. Without such a requirement, the default credentials, if any, are sent as they are:
+    /// documents are often wrong about what a server takes. If anonymous access is listed first, nothing is sent.
     pub(in crate::http) fn plan(&self, operation: &str, binding: &HttpBinding) -> Result<Plan, CallError> {
         let own = || Plan { steps: self.default.iter().map(Step::own).collect() };
         if binding.security.is_empty() {
@@ -90,7 +90,7 @@ impl Credentials {
         Ok(own())
     }
 
-    /// The credentials of a document's own request, which nobody has read yet.
+    /// The credentials of the request for a document itself, whose security schemes are not known yet.
     #[cfg(feature = "openapi")]
     pub(in crate::http) fn of_documents(&self) -> Plan {
         let usable = |source: &&Arc<Source>| match &source.auth {
@@ -101,7 +101,7 @@ impl Credentials {
     }
 
     fn satisfy(&self, requirement: &SecurityRequirement) -> Option<Vec<Result<Step, CallError>>> {
-        // The certificate of mutual TLS is the engine's, so nobody here can tell whether there is one.
+        // The engine holds the certificate of mutual TLS, so it is not known here if there is one.
         let by_engine =
             |scheme: &&SecurityScheme| matches!(&scheme.kind, SecurityKind::Other(kind) if kind == "mutualTLS");
         let steps: Option<Vec<_>> = requirement
@@ -133,7 +133,7 @@ struct Step {
 }
 
 enum Place {
-    /// Where the credentials say themselves.
+    /// The place that the credentials name themselves.
     Own,
     Header(HeaderName),
     Query(String),
@@ -180,7 +180,7 @@ impl Step {
     }
 }
 
-/// The header that a document wants a key in; not one that says how the message is read.
+/// The header in which a document wants a key; headers that frame the message are refused.
 fn header_of(name: &str) -> Result<HeaderName, CallError> {
     let header = HeaderName::from_bytes(name.as_bytes()).ok();
     let header = header.filter(|name| *name == AUTHORIZATION || !is_reserved_header(name.as_str()));
@@ -197,12 +197,12 @@ pub(in crate::http) struct Applied {
 }
 
 impl Plan {
-    /// Whether credentials that the server refuses can be replaced by others.
+    /// True if rejected credentials can be replaced by new ones.
     pub(in crate::http) fn is_renewable(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.source.auth, Auth::ClientCredentials(_) | Auth::Token(_)))
     }
 
-    /// Fetches what must be fetched; `rejected` is what the server has just refused.
+    /// Fetches the tokens that are needed; `rejected` are the credentials that the server has just rejected.
     pub(in crate::http) async fn apply(
         &self,
         settings: &Settings,
@@ -235,7 +235,7 @@ impl Plan {
 }
 
 impl Applied {
-    /// Whether the tokens are those that were refused before.
+    /// True if the tokens are those that were refused before.
     pub(in crate::http) fn same_tokens(&self, other: &Self) -> bool {
         self.tokens == other.tokens
     }
@@ -266,7 +266,7 @@ impl Applied {
         Ok(())
     }
 
-    /// Puts the keys of the query into a URL, in the place of parameters of the same names.
+    /// Puts the keys of the query into a URL, replacing parameters of the same names.
     pub(in crate::http) fn put_query(&self, url: &mut Url) {
         self.take_query(url);
         let escape = |text: &str| utf8_percent_encode(text, COMPONENT).to_string();
@@ -278,7 +278,7 @@ impl Applied {
         }
     }
 
-    /// Takes the keys out of the query of a URL, as before it goes to a stranger.
+    /// Removes the keys from a URL's query, before it goes to another origin.
     pub(in crate::http) fn take_query(&self, url: &mut Url) {
         let Some(query) = url.query().filter(|_| !self.query.is_empty()) else { return };
         let is_own = |pair: &str| {

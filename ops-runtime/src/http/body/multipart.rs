@@ -40,7 +40,7 @@ pub(super) fn encode(
             }
         }
         value => {
-            // What is no object has parts of one name, which the only field of the binding tells.
+            // A value that is no object has parts of one name, that of the binding's only field.
             let [field] = body.fields.as_ref() else { return Ok(None) };
             let name = Some(field.name.as_ref());
             parts.nameless = true;
@@ -56,13 +56,13 @@ pub(super) fn encode(
 
 struct Parts<'a> {
     pieces: Vec<Piece>,
-    /// What is to be sent before the next body.
+    /// Text to send before the next body.
     text: Vec<u8>,
     boundary: &'a str,
     body: &'a HttpBody,
     input: Input<'a>,
     form_data: bool,
-    /// Whether the body is the part or the list of parts, so that none is a property of it.
+    /// True if the body is itself the part or the list of parts, not an object of parts.
     nameless: bool,
 }
 
@@ -90,7 +90,7 @@ impl Parts<'_> {
         if value.is_null() {
             return Ok(());
         }
-        // Several types may be listed, of which the first that fits counts.
+        // Several types may be listed; the first that fits counts.
         let described: Vec<&str> = field
             .and_then(|field| field.content_type.as_deref())
             .map_or_else(Vec::new, |types| types.split(',').map(str::trim).filter(|kind| !kind.is_empty()).collect());
@@ -120,7 +120,7 @@ impl Parts<'_> {
                 self.content(value.to_string().into())
             }
             value => {
-                // Of a text in a form, the type goes without saying.
+                // In a form, a text part needs no content type.
                 let plain = if self.form_data { None } else { Some("text/plain; charset=utf-8") };
                 self.head(name, None, concrete(&described).or(plain))?;
                 let text = match value {
@@ -132,10 +132,10 @@ impl Parts<'_> {
         }
     }
 
-    /// Whether a string stands for bytes: by its content type, or by its schema.
+    /// True if a string stands for bytes: by its content type, or by its schema.
     fn is_bytes(&self, name: Option<&str>, described: &[&str]) -> bool {
         let of_type = !described.is_empty() && described.iter().all(|kind| form(kind) == Form::Bytes);
-        // A file may be of a type that is text.
+        // A file may have a text type.
         of_type
             || match name {
                 Some(_) if self.nameless => schema::is_all_binary(self.input.spec, &self.body.property),

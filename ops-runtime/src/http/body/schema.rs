@@ -1,13 +1,14 @@
-//! Whether a part of a body is bytes, by the schema of the operation's input.
+//! Decides if a part of a body is bytes, by the schema of the operation's input.
 
 use serde_json::Value;
 
+use crate::pointer;
 use crate::{Definitions, OperationSpec};
 
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 16;
 
-/// Whether the document describes the property `name` of the body as bytes: a string with the format `binary`.
+/// True if the document describes the property `name` of the body as bytes: a string with the format `binary`.
 pub(super) fn is_binary(spec: &OperationSpec, property: &str, name: &str) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
     let walker = Walker(&spec.definitions);
@@ -22,7 +23,7 @@ pub(super) fn is_binary(spec: &OperationSpec, property: &str, name: &str) -> boo
     })
 }
 
-/// Whether the document describes a body as bytes, or as a list of them.
+/// True if the document describes a body as bytes, or as a list of them.
 pub(super) fn is_all_binary(spec: &OperationSpec, property: &str) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
     let walker = Walker(&spec.definitions);
@@ -43,14 +44,14 @@ impl Walker<'_> {
         })
     }
 
-    /// Whether something holds for a schema, or for one that it refers to or is made of.
+    /// True if something holds for a schema, or for one that it refers to or is made of.
     fn any(&self, schema: &Value, depth: usize, holds: &dyn Fn(&Value) -> bool) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         if holds(schema) {
             return true;
         }
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let name = name.strip_prefix("#/$defs/").unwrap_or(name).replace("~1", "/").replace("~0", "~");
+            let name = pointer::unescaped(name.strip_prefix(pointer::DEFINITIONS).unwrap_or(name));
             let definition = self.0.get(&name).and_then(|definition| definition.schema.to_value().ok());
             if definition.is_some_and(|schema| self.any(&schema, depth, holds)) {
                 return true;

@@ -1,4 +1,4 @@
-//! What is sent for a value, in each content type.
+//! The body that is sent for a value, in each content type.
 
 use futures_util::FutureExt;
 use http_body_util::BodyExt;

@@ -1,4 +1,4 @@
-//! How the data of events is read, and what else may answer a subscription.
+//! Reading the data of events, and other responses to a subscription.
 
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};

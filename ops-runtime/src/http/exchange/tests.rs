@@ -1,4 +1,4 @@
-//! What traces know of requests.
+//! The traces of requests.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

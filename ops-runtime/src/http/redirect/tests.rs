@@ -1,4 +1,4 @@
-//! What a redirect asks for and what it gets to see.
+//! The requests after a redirect, and what they reveal.
 
 use std::sync::{Arc, Mutex};
 

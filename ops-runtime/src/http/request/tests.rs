@@ -1,4 +1,4 @@
-//! What is sent for a binding and an input.
+//! The request for a binding and an input.
 
 use futures_util::FutureExt;
 use http::Request;
@@ -237,7 +237,7 @@ fn any_style() -> impl Strategy<Value = (ParameterStyle, bool)> {
 }
 
 proptest! {
-    /// Whatever the value, the path has the segments of the template, and a plain string comes back as it was.
+    /// For any value, the path has the segments of the template, and a plain string can be read back.
     #[test]
     fn one_segment_stays_one(text in any::<String>(), (style, explode) in any_style()) {
         let mut binding = path("/a/{b}/c");
@@ -260,7 +260,7 @@ proptest! {
         }
     }
 
-    /// Whatever the names and values, the server reads the same pairs.
+    /// For any names and values, the server reads the same pairs.
     #[test]
     fn queries_are_read_as_they_were_meant(name in "[^\u{0}]{1,8}", text in any::<String>(), more in any::<String>()) {
         let mut binding = path("/a?fixed=1");

@@ -1,4 +1,4 @@
-//! What becomes of bodies, by what the server says and the document describes.
+//! Reading bodies, by the server's content type and the document's description.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -146,7 +146,7 @@ fn a_limit_holds_for_bodies_of_unknown_length() {
     assert!(run(respond(200, &[], b"123456"), &[], 5).is_err());
 }
 
-/// What decoding is told about which alternative the answer is.
+/// The alternative of the output that decoding gets.
 #[derive(serde::Serialize)]
 struct Told(Option<u16>);
 
@@ -193,6 +193,7 @@ fn names_of_downloads() {
         ("attachment; filename=a.txt; filename*=UTF-8''%c3%a4.txt", Some("ä.txt")),
         ("attachment; FILENAME=\"../../etc/passwd\"", Some("passwd")),
         ("attachment; filename*=utf-8'en'..%2F..%5Cx", Some("x")),
+        ("attachment; filename=\"a;b.txt\"", Some("a;b.txt")),
         ("attachment; filename=\"..\"", None),
         ("attachment; filename=\"\"", None),
         ("inline", None),

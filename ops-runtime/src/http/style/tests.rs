@@ -146,7 +146,7 @@ fn all_values() -> [Value; 11] {
 
 /// Every style, exploded or not, of every type: OpenAPI 3.1, section 4.8.12.4, and RFC 6570 for what is empty.
 ///
-/// What is undefined (`-`) adds nothing to a query, and no path can be made of it.
+/// An undefined value (`-`) adds nothing to a query, and cannot stand in a path.
 #[test]
 fn every_style_of_every_type() {
     let in_path: &[(ParameterStyle, bool, [&str; 11])] = &[
@@ -338,7 +338,7 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8().unwrap().into_owned()
 }
 
-/// What a standard parser of forms reads.
+/// The pairs that a standard form parser reads.
 fn parsed(pairs: &[String]) -> Vec<(String, String)> {
     let text = pairs.join("&");
     url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
@@ -349,7 +349,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What is written exploded, a parser of forms reads back: lists as repeated names, objects as their members.
+    /// Form parsers can read exploded values back: lists as repeated names, objects as their members.
     #[test]
     fn forms_come_back(key in name(), items in prop::collection::vec(any::<String>(), 1..4), reserved in any::<bool>()) {
         let mut parameter = HttpParameter::query("");
@@ -372,7 +372,7 @@ proptest! {
         prop_assert_eq!(parsed(&deep), expected);
     }
 
-    /// What is joined by delimiters comes back, where no item holds the delimiter.
+    /// Delimited lists can be read back, if no item contains the delimiter.
     #[test]
     fn joined_values_come_back(items in prop::collection::vec("[^,| ]{1,8}", 1..4)) {
         for (style, delimiter) in [(Form, ","), (SpaceDelimited, "%20"), (PipeDelimited, "%7C")] {
@@ -389,7 +389,7 @@ proptest! {
         prop_assert_eq!(&headers.split(',').map(str::to_owned).collect::<Vec<_>>(), &items);
     }
 
-    /// A cookie ends where it should, and its value comes back.
+    /// A cookie ends where it should, and its value can be read back.
     #[test]
     fn cookies_come_back(key in name(), text in any::<String>(), more in any::<String>()) {
         let mut parameter = HttpParameter::cookie("");

@@ -1,6 +1,6 @@
 //! OAuth 2.1 for servers at a URL (MCP specification, "Authorization"), by rmcp.
 //!
-//! A request that is refused for want of a token, or of a scope, was not carried out: it is sent again when the user has
+//! A request that is refused for lack of a token or a scope was not carried out: it is sent again once the user has
 //! agreed.
 
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ use crate::mcp::oauth::steps::{Bound, Steps, is_safe};
 use crate::mcp::oauth::tokens::Store;
 use crate::{CallError, ErrorCode};
 
-/// How often a request may lead to a new authorization, before its refusal counts.
+/// How many new authorizations a request may cause before its refusal counts.
 const ATTEMPTS: usize = 3;
 
 type Failure = StreamableHttpError<CallError>;
@@ -40,11 +40,11 @@ struct Inner {
     oauth: McpOAuth,
     url: String,
     manager: Arc<tokio::sync::Mutex<AuthorizationManager>>,
-    /// Where the tokens are from.
+    /// The token endpoint that the tokens are from.
     bound: Arc<Bound>,
-    /// How often the user has agreed: what was refused before may be sent again.
+    /// How often the user has agreed; requests that were refused before may be sent again.
     granted: AtomicU64,
-    /// Whether refusals are met in the middle of things, and not by connecting again.
+    /// True once connected: a refused request then asks the user, instead of connecting again.
     connected: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ impl Authorization {
         })))
     }
 
-    /// From now on, refusals are met in the middle of things.
+    /// Sets whether the client is connected: if it is, a refused request asks the user.
     pub(super) fn connected(&self, connected: bool) {
         self.0.connected.store(connected, Ordering::Release);
     }
@@ -72,7 +72,7 @@ impl Authorization {
         Authorized { http, authorization: self.clone() }
     }
 
-    /// The token to send, if there is one.
+    /// The token to send; `None` if there is none.
     async fn token(&self) -> Result<Option<String>, AuthError> {
         match self.0.manager.lock().await.get_access_token().await {
             Ok(token) => Ok(Some(token)),
@@ -81,7 +81,7 @@ impl Authorization {
         }
     }
 
-    /// Gets another token in the place of one that was refused, without the user; whether there is one.
+    /// Replaces a refused token without asking the user; true if there is a new one.
     async fn renew(&self, refused: &str) -> bool {
         let manager = self.0.manager.lock().await;
         // Another request may have been faster.
@@ -101,8 +101,8 @@ impl Authorization {
         self.0.granted.load(Ordering::Acquire)
     }
 
-    /// Asks the user, because the server wants what the challenge says; unless the user has agreed to something since
-    /// the request was sent.
+    /// Asks the user for what the challenge demands, unless the user has agreed to something since the request was
+    /// sent.
     pub(super) async fn authorize(&self, challenge: &str, sent_after: u64) -> Result<(), CallError> {
         let Inner { oauth, url, manager: shared, granted, bound, .. } = &*self.0;
         let prompt = oauth
@@ -160,7 +160,7 @@ impl Authorization {
     }
 }
 
-/// Waits for the user as long as that may take.
+/// Waits for the user, up to the configured timeout.
 async fn asked(
     limit: Option<Duration>,
     answer: impl Future<Output = Result<String, CallError>>,
@@ -183,7 +183,7 @@ async fn manager(oauth: &McpOAuth, url: &str, bound: &Arc<Bound>) -> Result<Auth
 async fn stored(oauth: &McpOAuth, url: &str, steps: Steps, store: Store) -> Result<AuthorizationManager, AuthError> {
     let mut manager = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(steps)).await?;
     manager.set_credential_store(store);
-    // Tokens that are there already; if they are of no use, the server says so.
+    // Stored tokens are tried first; the server refuses them if they are invalid.
     match manager.initialize_from_store().await {
         Ok(true) => {
             if let Some((id, Some(secret))) = &oauth.client {
@@ -199,7 +199,7 @@ async fn stored(oauth: &McpOAuth, url: &str, steps: Steps, store: Store) -> Resu
 }
 
 fn failed(error: &AuthError) -> CallError {
-    // It may have all that a server answered.
+    // It may hold the server's whole response.
     let why = crate::model::text::readable(CallError::from_error(error).message(), 2000);
     CallError::execution(format!("authorization failed: {why}"))
 }
@@ -242,7 +242,7 @@ impl Authorized {
                 StreamableHttpError::InsufficientScope(refused) => refused.www_authenticate_header.clone(),
                 _ => return Err(refused),
             };
-            // While the client connects, a limit of time runs that the user knows nothing of: see `Session::connect`.
+            // While the client connects, the timeout for that runs, so the user is not asked: see `Session::connect`.
             let meets = authorization.0.connected.load(Ordering::Acquire) && authorization.0.oauth.prompt.is_some();
             if !meets || attempts == ATTEMPTS {
                 return Err(refused);

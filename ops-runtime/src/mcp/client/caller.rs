@@ -9,7 +9,7 @@ impl McpClient {
     fn invoke(&self, options: Option<CallOptions>, target: Target<'_>) -> Result<Invocation, CallError> {
         let registry = match target {
             Target::Type(own) => {
-                // By its own spec, whatever else the client has under that id.
+                // Uses the operation's own spec, even if the client has another under that id.
                 self.typed.admit(&own, || {
                     self.remote.0.expect(&own.spec.into())?;
                     Ok(Registration::new(own.spec, Handler::endpoint(self.remote.clone())))

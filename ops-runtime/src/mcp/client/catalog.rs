@@ -19,7 +19,7 @@ pub(super) struct Catalog {
     pub(super) tools: Vec<Value>,
     /// As operations.
     pub(super) operations: Vec<SpecRef>,
-    /// What was amiss when they were read.
+    /// The diagnostics from reading them.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 

@@ -29,12 +29,13 @@ use crate::http::sse::SseParser;
 use crate::mcp::config::Http as Config;
 use crate::mcp::follow::follow;
 use crate::mcp::invalid;
+use crate::model::parameters::{end_of_part, value_of};
 use crate::{CallError, http as engine};
 
 /// How long a server may take to say which revisions it knows.
 const DISCOVERY: Duration = Duration::from_secs(15);
 
-/// How long a server may take to open the stream of what it wants to say by itself.
+/// How long a server may take to open the stream for messages of its own.
 const OPENING: Duration = Duration::from_secs(3);
 
 /// How much of the body of an error is kept.
@@ -46,10 +47,10 @@ const ACCEPT_TIME: Duration = Duration::from_secs(60);
 /// How long the server may take to end a session.
 const END_TIME: Duration = Duration::from_secs(5);
 
-/// The shortest and the longest time after which a server may ask for a stream to be opened again.
+/// The limits of the delay that a server may ask for before a stream is opened again.
 const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
 
-/// How many streams may be opened in a row, beside one for each call that waits, and how long it takes for another.
+/// How many streams may be opened in a row, beside one per waiting call, and how long until one more may be.
 const STREAMS: u32 = 16;
 const STREAM: Duration = Duration::from_secs(1);
 
@@ -65,14 +66,14 @@ pub(super) struct Http {
     client: reqwest::Client,
     interceptor: Arc<Interceptor>,
     max_message: usize,
-    /// Whether the session's own stream is there, or will not be.
+    /// True once the session's own stream is open, or is known not to open.
     opened: Arc<watch::Sender<bool>>,
     pace: Arc<Mutex<Pace>>,
 }
 
-/// How often streams may be opened: a server that ends each at once is not asked again and again.
+/// Limits how often streams are opened, in case a server ends each at once.
 struct Pace {
-    /// How many streams were opened, less those that time has made up for.
+    /// How many streams were opened, reduced as time passes.
     opened: u32,
     since: Instant,
 }
@@ -99,7 +100,7 @@ where
     Ok(StreamableHttpClientTransport::with_client(client, settings(config)?))
 }
 
-/// What rmcp's transport needs to know.
+/// The configuration of rmcp's transport.
 fn settings(config: &Config) -> Result<StreamableHttpClientTransportConfig, CallError> {
     if !config.url.starts_with("https://") && !config.url.starts_with("http://") {
         return Err(invalid("its URL starts with neither `https://` nor `http://`"));
@@ -138,8 +139,8 @@ impl Http {
         })
     }
 
-    /// Waits until the server can say something by itself: what it asks before that, in the middle of the first call, is
-    /// lost on some servers.
+    /// Waits until the server can send messages of its own. Some servers lose what they ask before that, during the
+    /// first call.
     async fn opened(&self, message: &ClientJsonRpcMessage) {
         if matches!(message, ClientJsonRpcMessage::Request(_)) && !*self.opened.borrow() {
             let mut opened = self.opened.subscribe();
@@ -204,7 +205,7 @@ impl Http {
         }
     }
 
-    /// What is made of an answer that is an error.
+    /// Turns a response that is an error into what rmcp takes.
     async fn refused(&self, response: Response, discovering: bool) -> Result<StreamableHttpPostResponse, Failure> {
         let (status, headers, is_json) = (response.status(), response.headers().clone(), is(&response, JSON));
         let body = body(response, MAX_ERROR).await.unwrap_or_default();
@@ -224,7 +225,7 @@ impl Http {
         Err(StreamableHttpError::Client(status_error(status, &headers, body)))
     }
 
-    /// Server-sent events, without what rmcp need not know.
+    /// Server-sent events, without those that rmcp does not need.
     fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
         let parser = SseParser::new().with_max_line(self.max_message).with_max_event(self.max_message);
         let bytes = response.bytes_stream().map(|chunk| chunk.map_err(reqwest::Error::without_url));
@@ -252,7 +253,7 @@ struct Events<S> {
     bytes: S,
     parser: SseParser,
     interceptor: Arc<Interceptor>,
-    /// What rmcp knows of the last event id and the reconnection time.
+    /// The last event id and the reconnection time that rmcp knows.
     id: String,
     retry: Option<Duration>,
 }
@@ -268,7 +269,7 @@ impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Events<S> {
                 sse.data = self.data(event.data);
                 return Some(Ok(sse));
             }
-            // Events without data only say where to go on, and when.
+            // Events without data only set the id and the delay for resuming.
             let (id, retry) = (self.parser.last_event_id().to_owned(), self.parser.retry());
             if id != self.id || retry != self.retry {
                 return Some(Ok(self.seen(id, retry)));
@@ -338,7 +339,7 @@ impl StreamableHttpClient for Http {
             }
         };
         if !discovering {
-            // A request is waited for by whoever made it.
+            // The caller of a request has its own timeout.
             return if matches!(message, ClientJsonRpcMessage::Request(_)) {
                 answered.await
             } else {
@@ -362,7 +363,7 @@ impl StreamableHttpClient for Http {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
         let sent = self.send(self.client.delete(&*uri), Some(&session_id), auth_header, custom_headers);
-        // Whoever ends a connection does not wait for its server.
+        // Ending a connection does not wait long for the server.
         let response = soon(END_TIME, sent).await?;
         if !response.status().is_success() {
             tracing::debug!(server = %self.interceptor.server, status = response.status().as_u16(), "the session is not ended");
@@ -407,7 +408,7 @@ impl StreamableHttpClient for Http {
     }
 }
 
-/// Gives up waiting for what a server should do at once.
+/// Limits the wait for something that a server should do at once.
 async fn soon<T>(limit: Duration, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
         let message = format!("the server did not answer within {limit:?}");
@@ -438,7 +439,7 @@ async fn body(response: Response, max: usize) -> Result<String, Failure> {
     Ok(String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// The error of a request that got no answer.
+/// The error of a request that got no response.
 fn broken(error: &dyn Error) -> Failure {
     StreamableHttpError::Client(CallError::execution(format!(
         "the request failed: {}",
@@ -465,11 +466,20 @@ fn status_error(status: StatusCode, headers: &HeaderMap, body: String) -> CallEr
 
 /// A parameter of a challenge (RFC 9110, section 11.2).
 fn parameter(challenge: &str, name: &str) -> Option<String> {
-    let (_, rest) = challenge.split_once(&format!("{name}=\""))?;
-    rest.split_once('"').map(|(value, _)| value.to_owned())
+    // They are separated by commas, and the first stands behind the name of its scheme.
+    let is = |found: &str| found.rsplit(' ').next().is_some_and(|found| found.eq_ignore_ascii_case(name));
+    let mut rest = challenge.trim_start().split_once(' ')?.1;
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(end_of_part(rest, ','));
+        if let Some((_, value)) = value_of(part).filter(|(found, _)| is(found)) {
+            return Some(value.into_owned());
+        }
+        rest = after.strip_prefix(',').unwrap_or_default();
+    }
+    None
 }
 
-/// What the transport says of a failure.
+/// The error that a failed transport stands for.
 pub(super) fn failure(error: &(dyn Error + Send + Sync + 'static)) -> Option<CallError> {
     let challenged = |status: StatusCode, challenge: &str| {
         let value = HeaderValue::from_str(challenge).ok()?;

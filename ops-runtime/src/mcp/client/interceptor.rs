@@ -1,9 +1,9 @@
-//! What passes between rmcp and the server, seen by both transports.
+//! Intercepts the messages between rmcp and the server, for both transports.
 //!
-//! rmcp decodes a result into one of many types, and drops what it does not know. So the answers to calls and lists are
-//! taken out here as they came, and rmcp is told only that an answer is there. Progress is taken out, too: rmcp hands each
-//! notification to a task of its own, which would mix up their order. And what rmcp would stumble over is kept from it:
-//! answers to no request, and the odd answers of old servers to `server/discover`.
+//! rmcp decodes a result into one of many types, and drops what it does not know. So answers to calls and lists are
+//! taken out here unchanged, and rmcp only learns that there is an answer. Progress is taken out, too: rmcp hands each
+//! notification to a task of its own, which would mix up their order. Messages that rmcp cannot handle are kept from
+//! it: answers to no request, and the odd answers of old servers to `server/discover`.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -25,22 +25,22 @@ use crate::{Progress, ProgressSink};
 /// The newest revision, which needs no `initialize`.
 pub(super) const STATELESS: &str = "2026-07-28";
 
-/// What the last lines on standard error are kept for: to explain why a server did not start.
+/// How many lines of standard error are kept, to explain why a server did not start.
 const LAST_WORDS: usize = 10;
 
-/// So many characters of such a line are kept.
+/// How many characters of such a line are kept.
 const LAST_LINE: usize = 500;
 
-/// So many requests of the server's are answered at a time; others are dropped.
+/// How many requests of the server's are answered at a time; others are dropped.
 const MAX_ASKED: usize = 128;
 
-/// So long may the id of a request of the server's be, in bytes.
+/// How long the id of a request of the server's may be, in bytes.
 const MAX_ID: usize = 256;
 
-/// A value of a list counts for at least so many bytes: in memory it takes more than its text.
+/// How many bytes a value of a list counts for at least: in memory it takes more than its text.
 const VALUE: usize = 32;
 
-/// So much of an error of the server's is kept, in bytes.
+/// How many bytes of an error of the server's are kept.
 const MAX_ERROR: usize = 1024 * 1024;
 
 /// The connection to one server, as its transport sees it.
@@ -50,21 +50,21 @@ pub(super) struct Interceptor {
     pending: Mutex<HashMap<i64, Pending>>,
     /// Why the connection ended.
     end: OnceLock<String>,
-    /// Whether the server does not know the newest revision.
+    /// True if the server does not know the newest revision.
     is_old: AtomicBool,
     last_words: Mutex<VecDeque<String>>,
-    /// Whether an answer to a ping costs a request of its own.
+    /// True if an answer to a ping is an HTTP request of its own.
     over_http: AtomicBool,
     /// The requests of the server's that are not answered yet.
     asked: Mutex<HashSet<NumberOrString>>,
-    /// The pings among them, where what waits to be written is bounded: they are answered in any case.
+    /// The pings among them, where the queue for writing is bounded: pings are always answered.
     pings: Mutex<HashSet<NumberOrString>>,
-    /// Tells that one of them is answered.
+    /// Notified when one of them is answered.
     ponged: Notify,
     asking: Mutex<Asking>,
 }
 
-/// What the server asks the user in the middle of calls.
+/// The server's questions to the user during calls.
 #[derive(Default)]
 struct Asking {
     /// How many questions are not answered yet.
@@ -76,17 +76,17 @@ struct Asking {
 /// A request that the server has not answered yet.
 enum Pending {
     Discover,
-    /// One whose answer is rmcp's alone.
+    /// A request whose answer only rmcp needs.
     Other,
     Call(Arc<Slot>),
 }
 
-/// Where the answer to one request is put, and the progress of it.
+/// Receives the answer to one request, and its progress.
 #[derive(Default)]
 pub(super) struct Slot {
     state: Mutex<SlotState>,
     progress: Option<ProgressSink>,
-    /// rmcp needs the answer, too.
+    /// True if rmcp needs the answer, too.
     shared: bool,
     /// How many bytes the result may have.
     room: Option<usize>,
@@ -122,7 +122,7 @@ impl Slot {
         Arc::new(Self { state: Mutex::default(), progress, shared: false, room: None })
     }
 
-    /// For an answer that rmcp reads, too, whose result may have so many bytes.
+    /// A slot for an answer that rmcp reads, too, whose result may have `room` bytes.
     pub(super) fn shared(room: usize) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), progress: None, shared: true, room: Some(room) })
     }
@@ -148,7 +148,7 @@ impl Slot {
     }
 }
 
-/// A message of a server, as far as it must be understood here.
+/// The parts of a server's message that are needed here.
 #[derive(Deserialize)]
 struct Frame<'a> {
     #[serde(borrow, default)]
@@ -174,7 +174,7 @@ struct ProgressParams {
     message: Option<String>,
 }
 
-/// What rmcp is told of a message.
+/// How much of a message rmcp is told.
 pub(super) enum Verdict {
     /// All of it.
     Pass,
@@ -223,7 +223,7 @@ impl Interceptor {
         self.end.get().map(String::as_str)
     }
 
-    /// The server asks the user something: until that is answered, no call is waited for in vain.
+    /// Notes that the server asks the user something; timeouts of calls pause until it is answered.
     pub(super) fn asks(&self) -> impl Drop + use<'_> {
         struct Answered<'w>(&'w Interceptor);
         impl Drop for Answered<'_> {
@@ -257,7 +257,7 @@ impl Interceptor {
         Vec::from(lock(&self.last_words).clone()).join("\n")
     }
 
-    /// Forgets a request that nobody waits for any more.
+    /// Forgets a request that is no longer waited for.
     pub(super) fn forget(&self, id: i64) {
         lock(&self.pending).remove(&id);
     }
@@ -295,12 +295,12 @@ impl Interceptor {
         }
     }
 
-    /// Nothing runs any more for a request of the server's.
+    /// Notes that a request of the server's has ended.
     pub(super) fn finished(&self, id: &NumberOrString) {
         lock(&self.asked).remove(id);
     }
 
-    /// A message is on its way to the server, and no longer waits for room.
+    /// Notes that a message is being written to the server, and no longer queued.
     pub(super) fn sent(&self, message: &ClientJsonRpcMessage) {
         if let Some(id) = answers(message)
             && lock(&self.pings).remove(id)
@@ -309,19 +309,19 @@ impl Interceptor {
         }
     }
 
-    /// Whether the server has sent more pings than were answered yet, so that it is not to be listened to.
+    /// True if so many pings of the server are unanswered that reading from it must pause.
     pub(super) fn is_behind(&self) -> bool {
         lock(&self.pings).len() >= MAX_ASKED
     }
 
-    /// Waits until that is not so any more.
+    /// Waits until enough pings are answered to read on.
     pub(super) async fn caught_up(&self) {
         while self.is_behind() {
             self.ponged.notified().await;
         }
     }
 
-    /// Whether a request is still waited for, or was never one of ours.
+    /// True unless the message is a request of ours that is no longer waited for.
     pub(super) fn is_wanted(&self, message: &ClientJsonRpcMessage) -> bool {
         match message {
             ClientJsonRpcMessage::Request(request) => match request.id {
@@ -332,7 +332,7 @@ impl Interceptor {
         }
     }
 
-    /// What becomes of a request or a notification of the server's: of too many requests at a time, some are dropped.
+    /// Passes on or drops a request or notification of the server's: too many requests at a time are dropped.
     fn heard(&self, id: Option<&RawValue>, method: &str, params: Option<&RawValue>) -> Verdict {
         #[derive(Deserialize)]
         struct Cancelled {
@@ -344,7 +344,7 @@ impl Interceptor {
                 && let Some(Ok(cancelled)) = params.map(|params| serde_json::from_str::<Cancelled>(params.get()))
                 && lock(&self.pings).contains(&cancelled.id)
             {
-                // They are answered all the same: rmcp would not say so.
+                // A cancelled ping is answered anyway; rmcp would not tell that it is cancelled.
                 return Verdict::Drop;
             }
             return if method == "notifications/progress" { self.progress(params) } else { Verdict::Pass };
@@ -352,7 +352,7 @@ impl Interceptor {
         let id = (id.get().len() <= MAX_ID).then(|| serde_json::from_str::<NumberOrString>(id.get()).ok()).flatten();
         let is_bounded = method == "ping" && !self.over_http.load(Ordering::Relaxed);
         let mut asked = lock(if is_bounded { &self.pings } else { &self.asked });
-        // Of pings, no more are read.
+        // No limit for pings here: reading pauses instead.
         if (is_bounded || asked.len() < MAX_ASKED) && id.is_some_and(|id| asked.insert(id)) {
             return Verdict::Pass;
         }
@@ -360,7 +360,7 @@ impl Interceptor {
         Verdict::Drop
     }
 
-    /// Takes what is ours out of a message of the server's, and says what rmcp is to know of it.
+    /// Takes our part out of a server's message, and returns what rmcp is told of it.
     ///
     /// # Errors
     /// If it is no JSON object, or not one of JSON-RPC.
@@ -369,7 +369,7 @@ impl Interceptor {
         if let Some(method) = &frame.method {
             return Ok(self.heard(frame.id, method, frame.params));
         }
-        // An error without an id answers the only question there is while the client connects.
+        // While the client connects, an error without an id belongs to the only pending request.
         let id = frame.id.and_then(number).or_else(|| frame.error.and_then(|_| self.connecting()));
         let Some(id) = id else { return Ok(self.stray(text)) };
         let pending = lock(&self.pending).remove(&id);
@@ -396,7 +396,7 @@ impl Interceptor {
         })
     }
 
-    /// Gives up waiting for the answer to `server/discover`: old servers may not say anything.
+    /// Gives up waiting for the answer to `server/discover`: old servers may send none.
     pub(super) fn give_up_discovery(&self) -> Option<ServerJsonRpcMessage> {
         let mut pending = lock(&self.pending);
         let id = pending.iter().find(|(_, pending)| matches!(pending, Pending::Discover)).map(|(id, _)| *id)?;
@@ -405,18 +405,18 @@ impl Interceptor {
         Some(failed(id, legacy("no answer")))
     }
 
-    /// Whether the server was found not to know the newest revision.
+    /// True if the server was found not to know the newest revision.
     #[cfg(feature = "mcp-http")]
     pub(super) fn is_old(&self) -> bool {
         self.is_old.load(Ordering::Acquire)
     }
 
-    /// Whether the server has yet to say which revisions it knows.
+    /// True while the server has not said which revisions it knows.
     pub(super) fn discovering(&self) -> bool {
         lock(&self.pending).values().any(|pending| matches!(pending, Pending::Discover))
     }
 
-    /// The request that is under way while the client connects.
+    /// The request that is pending while the client connects.
     fn connecting(&self) -> Option<i64> {
         let pending = lock(&self.pending);
         pending.iter().find(|(_, pending)| !matches!(pending, Pending::Call(_))).map(|(id, _)| *id)
@@ -451,7 +451,7 @@ impl Interceptor {
     }
 }
 
-/// How much a text takes of a room for bytes: its length, or more if it has many small values.
+/// How many bytes a text counts for: its length, or more if it has many small values.
 pub(super) fn cost(text: &str) -> usize {
     let values = text.bytes().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
     text.len().max(values.saturating_mul(VALUE))
@@ -466,7 +466,7 @@ fn answers(message: &ClientJsonRpcMessage) -> Option<&NumberOrString> {
     }
 }
 
-/// What rmcp is told, as the message that it takes.
+/// The message that tells rmcp a verdict.
 pub(super) fn decode(verdict: Verdict, text: &str) -> Result<Option<ServerJsonRpcMessage>, serde_json::Error> {
     match verdict {
         Verdict::Pass => serde_json::from_str(text).map(Some),
@@ -478,8 +478,8 @@ pub(super) fn decode(verdict: Verdict, text: &str) -> Result<Option<ServerJsonRp
     }
 }
 
-/// A server that can be spoken to by the newest revision may say so, or that it prefers another version of it; any other
-/// answer means that it is an old one.
+/// A server of the newest revision says so, or that it prefers another version; any other answer means that it is an
+/// old one.
 fn discovered(id: i64, frame: &Frame<'_>) -> Verdict {
     let speaks = |versions: Option<&Value>| {
         versions.and_then(Value::as_array).is_some_and(|versions| versions.iter().any(|version| version == STATELESS))

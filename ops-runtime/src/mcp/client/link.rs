@@ -11,10 +11,10 @@ use super::session::Session;
 use super::{Inner, McpServerInfo, lock};
 use crate::{CallError, ErrorCode};
 
-/// How often a recovery tries to connect before the calls that wait for it fail.
+/// How often a recovery tries to connect before the waiting calls fail.
 const ATTEMPTS: u32 = 5;
 
-/// A connection that held for so long does not count as failed when it ends.
+/// A connection that lasted this long does not count as failed when it ends.
 const STABLE: Duration = Duration::from_secs(10);
 
 /// The delay after the first failure, doubled with each more up to the longest.
@@ -31,13 +31,13 @@ pub(super) enum Link {
         since: Instant,
         failures: u32,
     },
-    /// Somebody connects, and everybody waits.
+    /// A recovery is connecting, and all calls wait for it.
     Recovering(Recovery),
     /// A recovery failed; the next call starts another.
     Down {
         failures: u32,
     },
-    /// For good.
+    /// Closed for good.
     #[default]
     Closed,
 }
@@ -67,7 +67,7 @@ enum Now {
 }
 
 impl Inner {
-    /// The connection; if it has ended, the next one.
+    /// The connection; the next one if it has ended.
     pub(super) async fn session(self: &Arc<Self>) -> Result<Arc<Session>, CallError> {
         let recovery = match self.now()? {
             Now::Up(session) => return Ok(session),
@@ -76,7 +76,7 @@ impl Inner {
         recovery.await
     }
 
-    /// The connection as it is now, on its way back if it has ended.
+    /// The current connection, or the recovery of one that has ended.
     fn now(self: &Arc<Self>) -> Result<Now, CallError> {
         let mut link = lock(&self.link);
         let failures = match &*link {
@@ -129,7 +129,7 @@ async fn recover(inner: Arc<Inner>, mut failures: u32) -> Result<Arc<Session>, C
             Err(error) => {
                 tracing::warn!(server = %inner.name, %error, "cannot connect again");
                 failures += 1;
-                // Who does not answer in time will hardly do so the next time, and callers have waited long enough.
+                // A server that timed out will likely do so again, and callers have waited long enough.
                 let is_slow = error.code() == &ErrorCode::Timeout;
                 failure = error;
                 if is_slow {

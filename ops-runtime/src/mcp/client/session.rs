@@ -58,7 +58,7 @@ pub(super) struct Session {
 /// How long calls may take.
 #[derive(Clone, Copy)]
 struct CallLimits {
-    /// Without a sign of life.
+    /// Without an answer or progress.
     idle: Option<Duration>,
     /// In all.
     total: Option<Duration>,
@@ -121,12 +121,12 @@ impl Session {
         }
     }
 
-    /// Whether the connection is there still.
+    /// True while the connection is open.
     pub(super) fn is_open(&self) -> bool {
         !self.peer.is_transport_closed()
     }
 
-    /// Calls a tool: the result as it came.
+    /// Calls a tool, and returns the raw result.
     pub(super) async fn call_tool(
         &self,
         tool: String,
@@ -141,7 +141,7 @@ impl Session {
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
                 return Ok(result);
             }
-            // The call is not half done: the server wants it again, with the answers (2026-07-28, "Multi round-trip requests").
+            // The server wants the call repeated, with the answers (2026-07-28, "Multi round-trip requests").
             let requests = result.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
             params.input_responses = Some(self.asks.answer_all(&requests).await?.into_iter().collect());
             params.request_state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
@@ -149,9 +149,8 @@ impl Session {
         Err(CallError::execution(format!("the MCP server `{}` asked for more {ROUNDS} times", self.interceptor.server)))
     }
 
-    /// One page of the list of tools: the result as it came, without the tools that must not be used over HTTP because
-    /// their `x-mcp-header` annotations are wrong (2026-07-28, "Custom headers").
-    /// With it comes how many bytes it had, of which there may be as many as there is `room` for.
+    /// One page of the list of tools: the raw result, with its size in bytes, which may be up to `room`. Over HTTP, it
+    /// lacks tools with wrong `x-mcp-header` annotations, which must not be used (2026-07-28, "Custom headers").
     pub(super) async fn list_tools(&self, cursor: Option<String>, room: usize) -> Result<(Value, usize), CallError> {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
@@ -176,7 +175,7 @@ impl Session {
         self.request_shared(request, slot, until).await.map(|(result, ..)| result)
     }
 
-    /// Sends a request and waits for its result. If that is not waited for, the server is told.
+    /// Sends a request and waits for its result. If the caller stops waiting, the server is told.
     async fn request_shared(
         &self,
         mut request: ClientRequest,
@@ -187,7 +186,7 @@ impl Session {
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = sent.map_err(|error| self.failure(error))?;
         let mut waiting = Waiting { handle: Some(handle), session: self };
-        // If it comes to an error here, dropping `waiting` tells the server.
+        // On an error here, dropping `waiting` tells the server.
         let received = waiting.answer(&slot, until).await?;
         waiting.over();
         match (slot.take(), received) {
@@ -207,7 +206,7 @@ impl Session {
         }
     }
 
-    /// The error of a list of tools that goes on for too long.
+    /// The error of a list of tools that is too long.
     pub(super) fn too_long(&self) -> CallError {
         CallError::execution(format!(
             "the list of tools of the MCP server `{}` has more than {} bytes, for which each value counts 32: raise `with_max_list`",
@@ -215,8 +214,8 @@ impl Session {
         ))
     }
 
-    /// Has a server that must be asked (2026-07-28) say when its tools change. It is asked in a task that does not hold
-    /// the connection.
+    /// Asks the server to report changes of its tools, if it must be asked (2026-07-28). The task for that does not
+    /// keep the connection open.
     pub(super) fn listen(&self, changed: Arc<Notify>) {
         let says = self.info.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true));
         if self.info.protocol_version != STATELESS || !says {
@@ -251,7 +250,7 @@ impl Session {
             ServiceError::TransportClosed => self.interrupted(None),
             ServiceError::TransportSend(_) if self.interceptor.reason().is_some() => self.interrupted(None),
             ServiceError::TransportSend(error) => transport_failure(server, &*error.error),
-            // What a server answers is taken out before it comes here: rmcp says why there is no answer.
+            // Answers of the server never get here: this is rmcp's reason for having none.
             ServiceError::McpError(error) => self.interrupted(Some(&error.message)),
             error => CallError::execution(format!("the MCP server `{server}`: {error}")),
         }
@@ -270,7 +269,7 @@ impl Session {
     }
 }
 
-/// What a transport says, with the name of the server.
+/// The error of a transport, with the name of the server.
 pub(super) fn transport_failure(server: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) -> CallError {
     #[cfg(feature = "mcp-http")]
     if let Some(failure) = super::http::failure(error) {
@@ -280,7 +279,7 @@ pub(super) fn transport_failure(server: &str, error: &(dyn std::error::Error + S
     CallError::execution(format!("the MCP server `{server}`: {}", CallError::from_error(error).message()))
 }
 
-/// A request whose answer is waited for; dropped before that, the server is told.
+/// A request that waits for its answer. If it is dropped before that, the server is told.
 struct Waiting<'s> {
     handle: Option<RequestHandle<RoleClient>>,
     session: &'s Session,
@@ -321,7 +320,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// The request is answered, or never will be.
+    /// Notes that the request is answered, or never will be.
     fn over(&mut self) {
         if let Some(handle) = self.handle.take() {
             forget(&self.session.interceptor, &handle);
@@ -372,7 +371,7 @@ pub(super) fn rpc_failure(server: &str, error: &RpcError) -> CallError {
 /// What a server may ask of this side.
 #[derive(Clone)]
 pub(super) struct Host {
-    /// The connection, which does not end with this: rmcp keeps it as long as it likes.
+    /// The connection, held weakly: rmcp keeps this value as long as it likes.
     interceptor: Weak<Interceptor>,
     asks: Asks,
     changed: Arc<Notify>,

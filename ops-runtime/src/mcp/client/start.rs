@@ -1,4 +1,4 @@
-//! How a connection starts: by the revision that the server speaks, and with the user's authorization if it wants that.
+//! How a connection starts: by the server's revision, and with the user's authorization if the server wants it.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use super::stdio::Stdio;
 use crate::CallError;
 use crate::mcp::config::{McpServerConfig, Target};
 
-/// What stands for an authorization where there is none.
+/// Stands in for the authorization without the feature `mcp-auth`.
 #[cfg(not(feature = "mcp-auth"))]
 pub(super) enum Authorization {}
 
-/// Why a connection does not start.
+/// Why a connection could not start.
 pub(super) enum StartError {
     Protocol(Box<ClientInitializeError>),
     Other(CallError),
 }
 
 impl StartError {
-    /// What the caller is told.
+    /// The error for the caller.
     pub(super) fn told(self, interceptor: &Interceptor) -> CallError {
         match self {
             Self::Protocol(error) => protocol_failure(interceptor, &error),
@@ -51,8 +51,7 @@ impl From<CallError> for StartError {
 
 type Started = Result<RunningService<RoleClient, Host>, StartError>;
 
-/// Connects within the configured time, and asks the user for authorization if the server wants it, for which there is no
-/// limit of time.
+/// Connects within the configured time. If the server wants authorization, the user is asked, without that time limit.
 pub(super) async fn start(
     config: &McpServerConfig,
     interceptor: &Arc<Interceptor>,
@@ -92,7 +91,7 @@ async fn authorized(
     timeout(config.connect_timeout, once(config, interceptor, host, Some(authorization))).await
 }
 
-/// Connects, if nobody has to be asked.
+/// Connects, without asking the user.
 async fn once(
     config: &McpServerConfig,
     interceptor: &Arc<Interceptor>,

@@ -22,27 +22,27 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use super::interceptor::{Interceptor, decode};
 use crate::mcp::config::Stdio as Config;
 
-/// How long a server may take to say which revisions it knows; old ones may not answer at all. rmcp itself would wait for
-/// ten seconds, and stumble over an answer that comes later.
+/// How long a server may take to say which revisions it knows; old ones may not answer at all. rmcp itself would wait
+/// for ten seconds, and fail on a later answer.
 const DISCOVERY: Duration = Duration::from_secs(8);
 
 /// How long a server may take to exit when its input ends, and when it is told to terminate.
 const EXIT: Duration = Duration::from_secs(2);
 
-/// How long is waited for the rest of what a server that exits wrote to standard error: a process that it left behind may
-/// hold that open.
+/// How long to wait for the rest of a server's standard error after it has exited: a process that it left behind may
+/// hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How long a server that reads no more may go on writing.
+/// How long a server that has stopped reading may go on writing.
 const DEAF: Duration = Duration::from_secs(1);
 
-/// How long a server may read nothing, when it has pinged so often that it is listened to no more.
+/// How long a server may read nothing while too many of its pings are unanswered.
 const STALLED: Duration = Duration::from_secs(10);
 
 /// How many messages a batch may have.
 const MAX_BATCH: usize = 1000;
 
-/// What a child gets of the environment: what programs need to run.
+/// The environment variables that a child inherits: those that programs need to run.
 const INHERITED: [&str; 20] = [
     "HOME",
     "LANG",
@@ -74,12 +74,12 @@ pub(super) struct Stdio {
     output: Lines<BufReader<ChildStdout>>,
     /// Reads standard error.
     log: JoinHandle<()>,
-    /// Messages of a batch that nobody has taken yet.
+    /// Messages of a batch that are not taken yet.
     batch: VecDeque<String>,
     discovery: Option<Instant>,
-    /// Until when a server that reads no more is listened to.
+    /// When to stop reading from a server that has stopped reading itself.
     deaf: Option<Instant>,
-    /// Since when the server has taken nothing, and how many bytes it had taken then.
+    /// Since when the server has read nothing, and how many bytes it had read then.
     stalled: Option<(Instant, u64)>,
 }
 
@@ -128,7 +128,7 @@ impl Stdio {
         })
     }
 
-    /// The next line, or nothing if the server has not said which revisions it knows in time.
+    /// The next line; `None` if the server has not said in time which revisions it knows.
     async fn line(&mut self) -> Result<Option<String>, LineError> {
         if self.interceptor.is_behind() {
             self.drained().await?;
@@ -143,8 +143,8 @@ impl Stdio {
         timeout_at(until, line).await.map_or(Ok(None), |line| line.map(Some))
     }
 
-    /// Waits until the server has read the answers to its pings but for a few, as long as it reads something now and then.
-    /// Can be dropped.
+    /// Waits until the server has read all but a few of the answers to its pings; an error if it stops reading. Can be
+    /// dropped.
     async fn drained(&mut self) -> Result<(), LineError> {
         let Some(input) = &self.input else { return Ok(()) };
         while self.interceptor.is_behind() && !input.lines.is_closed() {
@@ -174,24 +174,24 @@ impl Stdio {
         Ok(true)
     }
 
-    /// What becomes of a message.
+    /// Decides about a message.
     fn take(&mut self, text: &str) -> Option<ServerJsonRpcMessage> {
         match self.interceptor.inbound(text).and_then(|verdict| decode(verdict, text)) {
             Ok(message) => message,
             Err(error) => {
-                // What it says is left out: it is not meant for us, and may be anything.
+                // The text is not logged: it is not meant for us, and may be anything.
                 tracing::warn!(server = %self.interceptor.server, bytes = text.len(), %error, "a line that is no message is skipped");
                 None
             }
         }
     }
 
-    /// Says why there is nothing more to read.
+    /// Notes why reading has ended.
     async fn ended(&mut self, error: &LineError) {
         let server = &self.interceptor.server;
         let reason = match error {
             LineError::TooLong => {
-                // It may still be writing, and would not see that its input ends.
+                // It may still be writing, and not notice that its input has ended.
                 self.child.signal(Signal::Terminate);
                 format!(
                     "the MCP server `{server}` sent a line of more than {} bytes: raise `with_max_message`",
@@ -234,10 +234,10 @@ impl Transport<RoleClient> for Stdio {
         let sent = serde_json::to_vec(&message).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
             let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "the connection is closed");
-            // If the server reads no more, `receive` finds out why.
+            // If the server has stopped reading, `receive` finds out why.
             self.input.clone().map(|input| (input, line)).ok_or_else(closed)
         });
-        // What is there is room for goes into the queue at once. If the server reads no more, `receive` finds out why.
+        // What fits goes into the queue at once. If the server has stopped reading, `receive` finds out why.
         let waits = sent.map(|(input, line)| input.put(line).map(|line| (input, line)));
         if let Ok(None) = &waits {
             self.interceptor.sent(&message);
@@ -301,7 +301,7 @@ impl Transport<RoleClient> for Stdio {
 /// A line that waits to be written, and its share of the room for such lines.
 type Waiting = (Vec<u8>, OwnedSemaphorePermit);
 
-/// What waits to be written to the server: no more bytes than there is room for. Of what does not fit, the senders wait.
+/// The queue of what is written to the server, bounded in bytes. Senders of what does not fit wait.
 #[derive(Clone)]
 struct Input {
     lines: mpsc::UnboundedSender<Waiting>,
@@ -312,7 +312,7 @@ struct Input {
 }
 
 impl Input {
-    /// How much room a line takes: a long one all that there is.
+    /// How much room a line takes; a long one takes all of it.
     fn share(&self, bytes: usize) -> u32 {
         u32::try_from(bytes.min(self.max)).unwrap_or(u32::MAX)
     }
@@ -328,7 +328,7 @@ impl Input {
         }
     }
 
-    /// Waits for room, unless nothing is written any more.
+    /// Waits for room; `None` if writing has ended.
     async fn wait(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let room = pin!(self.room.clone().acquire_many_owned(self.share(bytes)));
         match select(room, pin!(self.lines.closed())).await {
@@ -369,7 +369,7 @@ impl<'de> serde_core::Deserialize<'de> for Batch {
     }
 }
 
-/// The next line; given up soon after the server has stopped reading, for nothing that it writes is an answer then.
+/// The next line. Gives up soon after the server has stopped reading, because it cannot answer any more.
 async fn heard(
     input: Option<&mpsc::UnboundedSender<Waiting>>,
     until: &mut Option<Instant>,
@@ -390,7 +390,7 @@ async fn heard(
 struct Process(Child);
 
 impl Process {
-    /// Waits for the child to exit, and makes it.
+    /// Waits for the child to exit, and kills it if it does not.
     async fn end(&mut self) {
         if timeout(EXIT, self.0.wait()).await.is_ok() {
             self.signal(Signal::Kill);
@@ -406,7 +406,7 @@ impl Process {
     #[cfg(unix)]
     fn signal(&self, signal: Signal) {
         use rustix::process::{Pid, kill_process_group};
-        // The id is gone when the child has been waited for; its group may live on, but another may have the number.
+        // Once the child has been waited for, its id is gone: its group may live on, but the number may be reused.
         let Some(group) = self.0.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) else { return };
         let signal = match signal {
             Signal::Terminate => rustix::process::Signal::TERM,
@@ -469,14 +469,14 @@ async fn log(errors: impl AsyncRead + Unpin, interceptor: Arc<Interceptor>) {
                 tracing::info!(target: "ops_runtime::mcp::stderr", server = %interceptor.server, "{line}");
                 interceptor.said(line);
             }
-            // What is too long for a line is left out; the pipe must be read on, or else the server stands still.
+            // A line that is too long is left out, but the pipe must be read on, or else the server blocks.
             Err(LineError::TooLong) => lines.line.clear(),
             Err(_) => return,
         }
     }
 }
 
-/// Lines of a stream, none of them longer than it may be.
+/// Lines of a stream, each of limited length.
 struct Lines<R> {
     inner: R,
     /// The start of a line whose end has not come yet.
@@ -487,9 +487,9 @@ struct Lines<R> {
 enum LineError {
     TooLong,
     End,
-    /// The other side reads no more.
+    /// The other side has stopped reading.
     Deaf,
-    /// The other side does not read what waits for it.
+    /// The other side does not read what is queued for it.
     Stalled,
     /// A batch of too many messages.
     Batch,

@@ -46,10 +46,10 @@ pub(super) fn read(text: &str, look_up: LookUp<'_>) -> Result<McpConfig, CallErr
     Ok(McpConfig { servers: servers.collect() })
 }
 
-/// The keys of one server that nobody has taken yet, variables in their places.
+/// The keys of one server that are not taken yet, with variables filled in.
 struct Keys {
     keys: Map<String, Value>,
-    /// The strings that variables were put into, as they are written: what may be shown of them.
+    /// The strings with variables as they are written, to be shown instead of the filled ones.
     written: BTreeMap<String, String>,
 }
 
@@ -85,7 +85,7 @@ impl Keys {
         }
         let target = match (kind.as_deref(), command, url) {
             (None | Some("stdio"), Some(command), None) => Target::Stdio(self.stdio(command)?),
-            // `sse` was the transport before; servers of today that are so configured speak streamable HTTP.
+            // `sse` is the older transport; today's servers with that setting speak streamable HTTP.
             (
                 None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse"),
                 None,
@@ -183,7 +183,7 @@ fn scalar(value: Value) -> Option<String> {
     }
 }
 
-/// Puts the values of variables in their places, in strings at any depth; the JSON parser bounds the depth.
+/// Fills in variables, in strings at any depth; the JSON parser bounds the depth.
 fn fill(value: &mut Value, look_up: LookUp<'_>) -> Result<(), String> {
     match value {
         Value::String(text) => *text = interpolate(text, look_up)?,

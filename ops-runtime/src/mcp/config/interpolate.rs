@@ -1,8 +1,8 @@
 //! Variables in the strings of a configuration: `${VAR}`, `${VAR:-default}`, `${env:VAR}`.
 
-/// Puts the values of variables in their places; `look_up` knows them.
+/// Replaces variables by their values, which `look_up` gives.
 ///
-/// What is no reference, such as a dollar sign alone or a brace that nobody closes, stays as it is.
+/// Other text, such as a single dollar sign or an unclosed brace, stays as it is.
 pub(super) fn interpolate(text: &str, look_up: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -64,7 +64,7 @@ mod tests {
             ("${UNSET:-http://host:80/}", "http://host:80/"),
             ("${EMPTY}", ""),
             ("${EMPTY:-else}", "else"),
-            // A value is not looked into: it may come from somebody else.
+            // Variables in a value are not replaced: it may come from a stranger.
             ("${NESTED}", "${HOME}"),
             ("${HOME", "${HOME"),
             ("é${HOME}é", "é/home/anné"),

@@ -15,11 +15,11 @@ use url::Url;
 use crate::CallError;
 use crate::mcp::invalid;
 
-/// How many connections are served at a time, and how long one may take. Whatever else runs on this machine may connect.
+/// How many connections are served at a time, and how long one may take. Any program on this machine may connect.
 const VISITS: usize = 64;
 const VISIT: Duration = Duration::from_secs(10);
 
-/// More than any redirect is long, in bytes.
+/// The longest line that is read, in bytes; every redirect is shorter.
 const MAX_LINE: u64 = 64 * 1024;
 
 /// Listens at the redirect URL.
@@ -44,10 +44,10 @@ fn parameter(url: &Url, name: &str) -> Option<String> {
     url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-/// Waits for the browser to come to the redirect URL with that state, and gives the URL that it came to.
+/// Waits for the browser at the redirect URL with that state, and returns the URL that it requested.
 ///
-/// Several connections are served at once. A visit with another state is answered with 400 and ignored: it is not the
-/// answer to this question.
+/// Several connections are served at once. A request with another state belongs to another question: it is answered
+/// with 400 and ignored.
 pub(in crate::mcp) async fn answer(
     listener: &TcpListener,
     redirect: &str,
@@ -90,7 +90,7 @@ pub(in crate::mcp) async fn answer(
     }
 }
 
-/// Answers one connection: the URL that it asked for, if that is what is waited for.
+/// Answers one connection; returns its URL if that is the expected redirect.
 async fn visit(mut stream: TcpStream, expected: &Url, state: Option<&str>) -> Option<Url> {
     let mut line = String::new();
     BufReader::new((&mut stream).take(MAX_LINE)).read_line(&mut line).await.ok()?;
@@ -107,7 +107,7 @@ async fn visit(mut stream: TcpStream, expected: &Url, state: Option<&str>) -> Op
         "HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}"
     );
     let visited = target.filter(fits);
-    // Whether the page gets there is of no importance.
+    // It does not matter if the page arrives.
     let _ = timeout(Duration::from_secs(1), async {
         let _ = stream.write_all(page.as_bytes()).await;
         let _ = stream.shutdown().await;
@@ -134,7 +134,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let redirect = format!("http://127.0.0.1:{port}/callback");
         let wait = tokio::spawn(async move { answer(&listener, &redirect, Some("s 1")).await });
-        // They say nothing, and hold nobody up.
+        // Silent connections must not block others.
         let mut silent = Vec::new();
         for _ in 0..20 {
             silent.push(TcpStream::connect(("127.0.0.1", port)).await.unwrap());

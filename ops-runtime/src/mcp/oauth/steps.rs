@@ -1,8 +1,8 @@
-//! The HTTP requests of OAuth: where they may go, how long they may take, and what they may carry there.
+//! The HTTP requests of OAuth: where they may go, how long they may take, and what they may carry.
 //!
-//! What a server says of its authorization server is not trusted: only `https`, and `http` on this machine, is asked; no
-//! private address unless [`Destinations`] allow it; and a refresh token or a client's secret goes only to the token
-//! endpoint that it was got from, or first given to.
+//! The server's authorization metadata is not trusted. Only `https`, and `http` on this machine, is requested, and
+//! private addresses only if [`Destinations`] allow them. A refresh token goes only to the token endpoint that issued
+//! it, a client's secret only to the first that got it.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,15 +19,15 @@ use url::{Host, Url, form_urlencoded};
 use crate::CallError;
 use crate::http::{Destinations, Home, Resolver, builder, is_local};
 
-/// How many bytes an answer may have.
+/// How many bytes a response may have.
 const MAX_ANSWER: usize = 1024 * 1024;
 
-/// What belongs to which token endpoint.
+/// The token endpoint that tokens and the client's secret belong to.
 #[derive(Debug, Default)]
 pub(in crate::mcp) struct Bound(Mutex<Option<String>>);
 
 impl Bound {
-    /// The token endpoint that the tokens are from, or that knows the client's secret.
+    /// The token endpoint that issued the tokens, or that knows the client's secret.
     pub(in crate::mcp) fn endpoint(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -44,7 +44,7 @@ pub(in crate::mcp) struct Steps {
     destinations: Destinations,
     home: Home,
     timeout: Duration,
-    /// Whether the program has a secret that no server gave it.
+    /// True if the program brought its own secret, which no server issued.
     has_secret: bool,
     bound: Arc<Bound>,
 }
@@ -117,7 +117,7 @@ impl Steps {
         Ok(answer)
     }
 
-    /// Checks that what a request for tokens carries belongs to where it goes.
+    /// Checks that a request for tokens goes to the endpoint that its contents belong to.
     fn check(&self, grant: Option<&str>, request: &http::Request<Vec<u8>>, url: &Url) -> Result<(), CallError> {
         let bound = self.bound.endpoint();
         let carries_secret = request.headers().contains_key(header::AUTHORIZATION)
@@ -149,12 +149,12 @@ fn refused(why: &str) -> CallError {
     CallError::execution(format!("the authorization server is not asked: {why}"))
 }
 
-/// What a request for tokens has to offer.
+/// The type of grant in a request for tokens.
 fn grant(request: &http::Request<Vec<u8>>) -> Option<Cow<'_, str>> {
     form_urlencoded::parse(request.body()).find(|(name, _)| name == "grant_type").map(|(_, grant)| grant)
 }
 
-/// Whether a URL that a server named may be asked, or opened in a browser: `https`, and `http` on this machine.
+/// True if a URL from a server may be requested or opened in a browser: `https`, and `http` on this machine.
 pub(in crate::mcp) fn is_safe(url: &Url) -> bool {
     match (url.scheme(), url.host()) {
         ("https", Some(_)) => true,
@@ -202,7 +202,7 @@ mod tests {
             steps.check(grant(&request).as_deref(), &request, &url).is_ok()
         };
         let (first, second) = ("https://a.example/token", "https://b.example/token");
-        // Nobody knows where it is from.
+        // Its origin is unknown.
         assert!(!check(first, "grant_type=refresh_token&refresh_token=r"));
         assert!(check(first, "grant_type=authorization_code&client_secret=s"));
         assert!(!check(second, "grant_type=authorization_code&client_secret=s"));

@@ -14,12 +14,12 @@ use crate::{BoxFuture, CallError};
 
 /// Where tokens are kept, by the URL of the MCP server that they are for.
 ///
-/// They are a text that only this crate reads, and secret.
+/// They are secret text in a format that only this crate reads.
 pub trait TokenStore: Send + Sync + 'static {
     /// The tokens for a server, if there are any.
     fn load(&self, server: &str) -> BoxFuture<'static, Result<Option<Secret>, CallError>>;
 
-    /// Keeps the tokens for a server, in the place of those that were there.
+    /// Keeps the tokens for a server, replacing earlier ones.
     fn save(&self, server: &str, tokens: Secret) -> BoxFuture<'static, Result<(), CallError>>;
 
     /// Forgets the tokens for a server.
@@ -58,7 +58,7 @@ impl TokenStore for MemoryTokenStore {
 pub(in crate::mcp) struct Store {
     pub(in crate::mcp) inner: Arc<dyn TokenStore>,
     pub(in crate::mcp) server: String,
-    /// Where what is kept is from.
+    /// The token endpoint that the kept tokens are from.
     pub(in crate::mcp) bound: Arc<Bound>,
     pub(in crate::mcp) has_secret: bool,
 }
@@ -67,7 +67,7 @@ pub(in crate::mcp) struct Store {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kept {
-    /// The token endpoint that gave the tokens: they go to no other.
+    /// The token endpoint that issued the tokens: they go to no other.
     token_endpoint: Option<String>,
     credentials: Option<StoredCredentials>,
 }
@@ -119,7 +119,7 @@ impl CredentialStore for Store {
     {
         Box::pin(async move {
             if self.has_secret && self.bound.endpoint().is_some() {
-                // Which server knows the secret is not forgotten with the tokens.
+                // The endpoint that knows the secret is remembered when the tokens are cleared.
                 return self.keep(None).await;
             }
             self.inner.clear(&self.server).await.map_err(|error| store_error(&error))

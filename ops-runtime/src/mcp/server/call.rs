@@ -1,4 +1,4 @@
-//! Running a tool: the call of its operation, its items told as they come, and its answer.
+//! Running a tool: the call of its operation, its items as they come, and its answer.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -25,14 +25,14 @@ use crate::run::context::deadline_after;
 use crate::run::pipeline::{self, EnvelopeStream, Invocation};
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
-/// What the protocol itself says in the metadata of a request, which is not for handlers.
+/// The prefix of the protocol's own metadata in a request, which is not for handlers.
 const RESERVED: &str = "io.modelcontextprotocol/";
 
-/// Calls a tool. That its operation fails is a result, too.
+/// Calls a tool. A failure of its operation is a result, too.
 ///
 /// # Errors
 /// If there is no such tool, if the state of the request is not of this server, or if the client lacks what the tool needs.
-// Not an async fn, in whose future the arguments would be twice: the SDK moves it several times.
+// Not an async fn: its future would hold the arguments twice, and the SDK moves it several times.
 pub(super) fn run(
     server: &Shared,
     params: CallToolRequestParams,
@@ -55,7 +55,7 @@ pub(super) fn run(
     }
 }
 
-/// What the state of a call is bound to: nobody else can use it, nor for anything else.
+/// Binds the state of a call to its caller, tool and arguments.
 fn about(caller: &Principal, params: &CallToolRequestParams) -> Vec<u8> {
     serde_json::to_vec(&(caller.id(), &params.name, &params.arguments)).unwrap_or_default()
 }
@@ -71,7 +71,7 @@ struct Call<'a> {
     token: Option<ProgressToken>,
 }
 
-/// What there is to do for it.
+/// The work that a call needs.
 struct Work {
     invocation: Invocation,
     input: Result<Value, CallError>,
@@ -79,7 +79,7 @@ struct Work {
 }
 
 impl<'a> Call<'a> {
-    /// Does all that needs no waiting.
+    /// Does everything that needs no waiting.
     fn begin(
         server: &'a Shared,
         mut params: CallToolRequestParams,
@@ -154,13 +154,13 @@ impl<'a> Call<'a> {
         result::failure(&self.public(error))
     }
 
-    /// What the caller may know of an error.
+    /// The error as the caller may see it.
     fn public(&self, error: CallError) -> CallError {
         result::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
     }
 
-    /// Collects items up to the limits, and sends each as progress if the caller asked for progress. An item that failed
-    /// is one of them: what follows it is collected, too.
+    /// Collects items up to the limits, and sends each as progress if the caller asked for progress. A failed item does
+    /// not end the collection.
     async fn collect(&self, mut stream: EnvelopeStream<Value>) -> Items {
         let mut all = Items { items: Vec::new(), text: "[".to_owned(), errors: Vec::new(), complete: true };
         let mut room = self.options.max_bytes.saturating_sub(all.text.len());
@@ -179,7 +179,7 @@ impl<'a> Call<'a> {
             let cost = text.len().saturating_add(usize::from(count > 0));
             let Some(left) = room.checked_sub(cost).filter(|left| *left > 0) else {
                 all.complete = false;
-                // The failure itself is told, however little room there is.
+                // The failure itself is always reported, even if there is no room.
                 if let Err(error) = item
                     && all.errors.is_empty()
                 {
@@ -193,7 +193,7 @@ impl<'a> Call<'a> {
                 let number = u32::try_from(count).map_or(f64::MAX, f64::from) + 1.0;
                 let told = ProgressNotificationParam::new(token.clone(), number).with_message(message);
                 if self.peer.request().peer.notify_progress(told).await.is_err() {
-                    // Nobody is there any longer.
+                    // The client has gone.
                     break;
                 }
             }
@@ -207,7 +207,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Runs a call, and tells what it reports before its answer is.
+/// Runs a call, and sends its reports before its answer.
 async fn reporting<T>(
     mut call: Pin<&mut impl Future<Output = T>>,
     mut reports: ProgressStream,
@@ -222,7 +222,7 @@ async fn reporting<T>(
             Either::Right((None, _)) => break call.await,
         }
     };
-    // A task of the handler may hold on to the stream, so only what is there already.
+    // A task of the handler may keep the stream open, so this takes only what is already there.
     while let Some(Some(report)) = reports.next().now_or_never() {
         Box::pin(tell(report, token, peer)).await;
     }
@@ -250,14 +250,14 @@ fn call_options(options: &McpServerOptions, context: &RequestContext<RoleServer>
     }
 }
 
-/// What a subscription gave.
+/// The items of a subscription.
 pub(super) struct Items {
     pub(super) items: Vec<Value>,
     /// Their JSON, as a list.
     pub(super) text: String,
-    /// The items that failed, each with its place among all. An error is not always the end.
+    /// The items that failed, each with its index among all. An error is not always the end.
     pub(super) errors: Vec<(usize, CallError)>,
-    /// Whether these are all.
+    /// True if these are all items.
     pub(super) complete: bool,
 }
 

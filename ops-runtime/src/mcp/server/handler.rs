@@ -29,7 +29,7 @@ pub(super) struct Connection {
     /// The tools when the connection began, so that no change since is missed.
     seen: Arc<ServedTools>,
     watched: AtomicBool,
-    /// Ends what was started for the connection, when it is dropped.
+    /// Ends the tasks of the connection, when it is dropped.
     closed: CancellationToken,
     _guard: DropGuard,
 }
@@ -176,11 +176,11 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The changes of the tools that somebody sees.
+/// The changes of the tools that one caller sees.
 struct Changes {
     server: Arc<Shared>,
     caller: Principal,
-    /// What was there at the last look.
+    /// The tools at the last look.
     seen: Arc<ServedTools>,
 }
 

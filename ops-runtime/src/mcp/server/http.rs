@@ -1,4 +1,4 @@
-//! The server over streamable HTTP: authentication, and sessions that belong to whoever began them.
+//! The server over streamable HTTP: authentication, and sessions that belong to their creators.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -27,7 +27,7 @@ const SESSION: &str = "mcp-session-id";
 /// Finds out who sends a request.
 type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unauthorized>> + Send + Sync;
 
-/// Who could not be authenticated, and how they can try: HTTP status 401 with `WWW-Authenticate`.
+/// A request without a valid identity: HTTP status 401, with `WWW-Authenticate` to say how to authenticate.
 #[derive(Debug, Clone)]
 pub struct Unauthorized {
     challenge: HeaderValue,
@@ -42,26 +42,25 @@ impl Unauthorized {
     /// Asks as the value of `WWW-Authenticate` says (RFC 9110, section 11.6.1), such as
     /// `Bearer resource_metadata="https://api.example.com/.well-known/oauth-protected-resource"` (RFC 9728).
     ///
-    /// What can't stand in a header asks for a bearer token.
+    /// A text that can't be a header value asks for a bearer token.
     pub fn challenge(challenge: &str) -> Self {
         HeaderValue::from_str(challenge).map_or_else(|_| Self::bearer(), |challenge| Self { challenge })
     }
 }
 
-/// A registry as an MCP server over streamable HTTP: a `tower` service, to be mounted where the server is to answer.
+/// A registry as an MCP server over streamable HTTP: a `tower` service, to be mounted at the server's path.
 ///
-/// It serves both ways of the protocol: sessions that begin with `initialize`, and requests that stand alone
-/// (2026-07-28). A session belongs to the identity that began it. Requests must name this host in `Host`, and a page
-/// that sends them must be of this host (`Origin`); both are the local host unless said otherwise, so that no page of
-/// the web reaches a server on its reader's machine by DNS rebinding.
+/// It serves sessions, which begin with `initialize`, and single requests (2026-07-28). A session belongs to the
+/// identity that began it. `Host` must name this server's host, and so must `Origin` if a web page sends the request.
+/// By default that is the local host, so that no web page reaches a server on its reader's machine by DNS rebinding.
 ///
 /// # Limits
 ///
-/// Of [`McpServerOptions`]: a request beyond `max_requests`, `max_request_bytes` or `max_unread_bytes` is answered with
-/// 503, and one beyond `max_session_requests` with 429; a body that takes longer than `read_timeout` with 408. With as
-/// many sessions as `max_sessions`, a new one ends the one that was not used for longest, whose client is told so by 404
-/// and begins another; 503 if all are in use. How many connections there are, and how long they may take, is bounded by
-/// [`serve`](Self::serve), or by what the service is mounted on.
+/// [`McpServerOptions`] sets the limits. A request beyond `max_requests`, `max_request_bytes` or `max_unread_bytes` is
+/// answered with 503, one beyond `max_session_requests` with 429, and a body slower than `read_timeout` with 408.
+/// Beyond `max_sessions`, a new session ends the least recently used one, whose client gets 404 and begins another; if
+/// all are in use, the new one gets 503. Connections are limited by [`serve`](Self::serve), or by the server that the
+/// service is mounted on.
 ///
 /// Without an authenticator callers have no identity and may call what needs none, unless the server was given an
 /// identity.
@@ -88,7 +87,7 @@ impl McpService {
         Self { inner, sessions, limits, server, authenticator: None }.with_hosts(["localhost", "127.0.0.1", "[::1]"])
     }
 
-    /// Has every request authenticated: by a future that finds out who sends it, from its head.
+    /// Authenticates every request: the future finds out who sends it, from its head.
     ///
     /// ```
     /// # use ops_runtime::Registry;
@@ -114,8 +113,8 @@ impl McpService {
         self
     }
 
-    /// Says under which hosts the server is reached, with or without a port, such as `api.example.com`. Pages of these
-    /// hosts may send requests.
+    /// Sets the hosts under which the server is reached, with or without a port, such as `api.example.com`. Pages of
+    /// these hosts may send requests.
     #[must_use]
     pub fn with_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
         let hosts: Vec<String> = hosts.into_iter().map(Into::into).collect();
@@ -137,14 +136,14 @@ impl McpService {
         self
     }
 
-    /// Gives a handle that ends all sessions and streams, for a shutdown that does not wait for clients.
+    /// Sets a handle that ends all sessions and streams, for a shutdown that does not wait for clients.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
         self.inner.config.cancellation_token = cancel.0;
         self
     }
 
-    /// Limits the size of requests, in bytes; 4 MiB unless said otherwise.
+    /// Sets the largest size of a request, in bytes; 4 MiB by default.
     #[must_use]
     pub fn with_max_request(mut self, bytes: usize) -> Self {
         self.inner.config.max_request_body_bytes = bytes;
@@ -200,7 +199,7 @@ impl McpService {
             })?,
         };
         let is_post = parts.method == Method::POST;
-        // Streams of what the server says by itself are many, and last: they count for their session only.
+        // Streams of the server's own messages are many and last long: they count for their session only.
         let held = Arc::new(if is_post { self.limits.admit()? } else { Held::default() });
         let begins = session.is_none();
         if let Some((session, permit)) = session {
@@ -262,7 +261,7 @@ impl fmt::Debug for McpService {
 /// The body of an answer: JSON, or a stream of events.
 pub struct McpBody {
     body: BoxBody<Bytes, Infallible>,
-    /// What the request holds until this is read.
+    /// The resources of the request, held until this is read.
     _held: Option<Arc<Held>>,
 }
 

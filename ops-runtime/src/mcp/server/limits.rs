@@ -1,6 +1,6 @@
-//! What the clients of a server over HTTP may hold of it: requests in work, and bytes.
+//! Limits for the clients of a server over HTTP: requests in flight, and bytes.
 
-// An error is the answer that is sent, so nothing is gained by keeping it small.
+// An error is the response that is sent, so nothing is gained by keeping it small.
 #![allow(clippy::result_large_err)]
 
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use super::sessions::Session;
 /// What a value of JSON takes in memory beside its text while it is read, in bytes: the SDK reads messages by trying.
 const NODE: usize = 256;
 
-/// So many values in a request do not count.
+/// How many values of a request are not counted.
 const SMALL: usize = 64;
 
 /// How long a request waits for room before it is refused.
@@ -41,7 +41,7 @@ pub(super) struct Limits {
     read_timeout: Duration,
 }
 
-/// What one request holds; it is given back when the request is answered, and its answer is read or dropped.
+/// The resources of one request, given back when it is answered and its answer is read or dropped.
 #[derive(Default)]
 pub(super) struct Held {
     request: OnceLock<OwnedSemaphorePermit>,
@@ -55,7 +55,7 @@ pub(super) struct Held {
 impl Limits {
     pub(super) fn new(options: &McpServerOptions) -> Self {
         let semaphore = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
-        // What a permit for many can count.
+        // The highest number of permits that can be taken at once.
         let max_bytes = options.max_request_bytes.clamp(1, u32::MAX as usize);
         Self {
             requests: semaphore(options.max_requests),
@@ -71,7 +71,7 @@ impl Limits {
     /// Lets a request in.
     ///
     /// # Errors
-    /// The answer to one for which there is no room.
+    /// The response if there is no room.
     pub(super) fn admit(&self) -> Result<Held, Response<McpBody>> {
         if self.unread.load(Ordering::Acquire) > self.max_unread {
             return Err(busy("Too many results wait to be read (max_unread_bytes)"));
@@ -84,10 +84,10 @@ impl Limits {
         Ok(held)
     }
 
-    /// Reads the body of a request, for which it holds as many bytes as the server will need.
+    /// Reads the body of a request, and holds as many bytes for it as the server will need.
     ///
     /// # Errors
-    /// The answer to one that is too large or too slow, or for which there is no room.
+    /// The response if the body is too large or too slow, or if there is no room.
     pub(super) async fn read<B>(&self, held: &Held, body: B) -> Result<Bytes, Response<McpBody>>
     where
         B: http_body::Body,
@@ -105,7 +105,7 @@ impl Limits {
         if nodes > self.max_bytes / NODE {
             return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large: too many values (max_request_bytes)"));
         }
-        // What is small is not worth it.
+        // Counting is not worth it for a small request.
         if nodes > SMALL {
             self.hold(held, nodes.saturating_mul(NODE)).await?;
         }
@@ -134,7 +134,7 @@ impl Limits {
         Ok(if rest.is_empty() { first } else { rest.freeze() })
     }
 
-    /// Holds more bytes for a request, as soon as there is room; one that needs more than there is holds all.
+    /// Holds more bytes for a request, as soon as there is room; one that needs more than the limit holds all.
     async fn hold(&self, held: &Held, bytes: usize) -> Result<(), Response<McpBody>> {
         let has = lock(&held.bytes).as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let more = bytes.min(self.max_bytes.saturating_sub(has));
@@ -198,7 +198,7 @@ impl Drop for Held {
     }
 }
 
-/// The next piece of a body, of which there may be so many bytes.
+/// The next piece of a body, of at most `room` bytes.
 async fn piece<B>(mut body: Pin<&mut B>, room: usize) -> Result<Option<Bytes>, Response<McpBody>>
 where
     B: http_body::Body,
@@ -215,7 +215,7 @@ where
     }
 }
 
-/// The answer to a request for which there is no room now.
+/// The response to a request for which there is no room now.
 pub(super) fn busy(text: &'static str) -> Response<McpBody> {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, text);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

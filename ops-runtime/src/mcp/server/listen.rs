@@ -1,4 +1,4 @@
-//! Serving a listener: connections, of which there may be so many, and which may not be slow for ever.
+//! Serving a listener, with limits on the number of connections and on slow clients.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,9 +25,9 @@ impl McpService {
     /// Serves a listener over HTTP/1.1, for as long as the future is polled, or until
     /// [`with_cancel`](Self::with_cancel) says otherwise.
     ///
-    /// A server that has nothing else to serve needs no more than this; others mount the service where they serve
-    /// the rest. Connections are bounded by the server's options: how many there are, how long the head of a request may
-    /// take (an idle connection is closed after that, too), and for how long a client may read nothing.
+    /// Use it for a server that serves nothing else; others mount the service beside the rest. The server's options
+    /// limit how many connections there are, how long the head of a request may take (an idle connection is closed
+    /// after that, too), and how long a client may read nothing.
     ///
     /// ```no_run
     /// # async fn run() -> std::io::Result<()> {
@@ -82,7 +82,7 @@ impl McpService {
     }
 }
 
-/// Whether a later connection may be accepted: this one broke before it was, or too much is open.
+/// True if later connections may be accepted: this one broke before it was, or too many files are open.
 fn may_pass(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, OutOfMemory};
     // Too many open files, of the process or of the system, have no kind of their own.

@@ -1,11 +1,11 @@
 //! The names of tools.
 //!
-//! MCP allows letters, digits, `_`, `-` and `.`, up to 128 of them; what hosts pass on to models allows no dots and 64.
-//! So an id becomes the name that everybody takes: every other character is `_`, and `math.add` is `math_add`.
+//! MCP allows letters, digits, `_`, `-` and `.`, up to 128 of them; the models of hosts allow 64, and no dots. So an id
+//! becomes a name that all of them accept: every other character is `_`, and `math.add` is `math_add`.
 
 use std::collections::BTreeSet;
 
-/// The longest name that hosts pass on.
+/// The longest name that hosts pass on to models.
 const MAX: usize = 64;
 
 /// Gives names to ids, no two the same.
@@ -13,8 +13,8 @@ const MAX: usize = 64;
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// The name of an operation: made of its id alone, unless an earlier one has it already or it would be too long;
-    /// then it ends with a hash of the id.
+    /// The name of an operation, made of its id alone. It ends with a hash of the id if an earlier operation has that
+    /// name, or if it would be too long.
     pub(super) fn give(&mut self, id: &str) -> String {
         let plain: String = id.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
         let mut name = plain.clone();

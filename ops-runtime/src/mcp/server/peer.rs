@@ -1,9 +1,9 @@
-//! What a handler may ask of the client that called its tool.
+//! What a handler can ask of the client that called its tool.
 //!
-//! Before 2026-07-28 that is a request of the server to the client. Since then servers send none: the call ends with what
-//! is to be asked, and the client repeats it with the answers. So the handler is dropped where it asks, and runs again
-//! from its start with the answers at hand. Those of earlier rounds are in the request's state, which the client echoes;
-//! it is signed, for one caller, tool and arguments.
+//! Before 2026-07-28 a question is a request of the server to the client. Since then servers send no requests: the call
+//! ends with the questions, and the client repeats it with the answers. So the handler is dropped where it asks, and
+//! runs again from its start with the answers at hand. Answers of earlier rounds are in the request's state, which the
+//! client echoes; it is signed, for one caller, tool and arguments.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +23,7 @@ use serde_core::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::StructuredContent;
+use crate::model::random;
 use crate::{CallError, Context, ErrorCode};
 
 /// How long a client may take to answer.
@@ -30,8 +31,8 @@ const STATE_TTL: Duration = Duration::from_secs(3_600);
 
 /// The client that called a tool: what a handler can ask of it while the call lasts.
 ///
-/// A client of 2026-07-28 answers by calling the tool again, so whatever the handler does before it asks is done once
-/// more: ask first. An answer is found again by its key.
+/// A client of 2026-07-28 answers by calling the tool again, and the handler repeats everything that it did before it
+/// asked: ask first. An answer is found again by its key.
 ///
 /// ```
 /// use ops_runtime::mcp::McpPeer;
@@ -56,7 +57,7 @@ pub struct McpPeer(Arc<Inner>);
 struct Inner {
     request: RequestContext<RoleServer>,
     answers: InputResponses,
-    /// How long an answer may take that comes to the same call.
+    /// How long to wait for an answer within the same call.
     patience: Duration,
     asked: Mutex<Asked>,
     /// Wakes the call, to see what was asked.
@@ -71,7 +72,7 @@ struct Asked {
 }
 
 impl McpPeer {
-    /// The client that called the tool whose handler this is, or that of the handler which called it.
+    /// The client that called this handler's tool, or that of the handler which called this one.
     pub fn of(context: &Context) -> Option<Self> {
         context.extension::<Self>().cloned()
     }
@@ -84,14 +85,14 @@ impl McpPeer {
         &self.0.request
     }
 
-    /// Whether the client declared that capability: `elicitation`, `sampling` or `roots`.
+    /// True if the client declared that capability: `elicitation`, `sampling` or `roots`.
     pub fn supports(&self, capability: &str) -> bool {
         let declared = self.0.request.client_capabilities().and_then(|all| serde_json::to_value(all).ok());
         declared.is_some_and(|all| all.get(capability).is_some_and(|value| !value.is_null()))
     }
 
     /// Asks the client, and waits for its answer: `elicitation/create`, `sampling/createMessage` or `roots/list`, with
-    /// parameters and result as the protocol describes them. The key tells this question from others of the call.
+    /// parameters and result as the protocol describes them. The key identifies the question within the call.
     ///
     /// # Errors
     /// If the client does not support that, if the parameters are not those of the method, or if the client refuses.
@@ -142,7 +143,7 @@ impl McpPeer {
     }
 
     /// Runs a call until it is done, or until it waits for an answer that comes with another call.
-    // Not an async fn that takes the call itself, which would be in it twice.
+    // Not an async fn, whose future would hold the call twice.
     pub(super) fn until_asked<T>(
         &self,
         mut call: Pin<&mut impl Future<Output = T>>,
@@ -151,7 +152,7 @@ impl McpPeer {
             if let Poll::Ready(done) = call.as_mut().poll(task) {
                 return Poll::Ready(Ok(done));
             }
-            // Before the look: whoever asks after it wakes the call.
+            // Registered before the look, so that any later question wakes the call.
             self.0.call.register(task.waker());
             let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
             let Asked { requests, missing } = std::mem::take(&mut *asked);
@@ -163,7 +164,7 @@ impl McpPeer {
         })
     }
 
-    /// The end of a call that waits for answers.
+    /// The result of a call that waits for answers.
     pub(super) fn question(
         &self,
         question: Question,
@@ -187,7 +188,7 @@ impl fmt::Debug for McpPeer {
     }
 }
 
-/// What a call ended with, for another to go on.
+/// What a call ends with, instead of a result, when it asks.
 pub(super) enum Question {
     Requests(InputRequests),
     Unsupported(ClientCapabilities),
@@ -202,7 +203,7 @@ fn capability(method: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a value is an answer to that method; one that is not is asked for again.
+/// True if a value is an answer to that method; if not, the question is asked again.
 fn is_answer(method: &str, answer: &Value) -> bool {
     match method {
         "elicitation/create" => ElicitResult::deserialize(answer).is_ok(),
@@ -211,7 +212,7 @@ fn is_answer(method: &str, answer: &Value) -> bool {
     }
 }
 
-/// The state of calls that wait for answers, which is with their clients.
+/// The state of calls that wait for answers, which their clients keep.
 pub(super) struct States(RequestStateCodec);
 
 impl States {
@@ -219,16 +220,9 @@ impl States {
         Self(RequestStateCodec::new_unchecked(key))
     }
 
-    /// With a key that nobody knows.
+    /// States with a random key.
     pub(super) fn random() -> Self {
-        use std::hash::{BuildHasher, RandomState};
-        // The standard library's hash keys come from the operating system.
-        let part = |n: u64| RandomState::new().hash_one(n).to_le_bytes();
-        let mut key = [0; 32];
-        for (n, chunk) in (0..).zip(key.as_chunks_mut().0) {
-            *chunk = part(n);
-        }
-        Self::new(key)
+        Self::new(random::bytes())
     }
 
     fn seal(&self, answers: &InputResponses, about: &[u8]) -> Result<String, ErrorData> {

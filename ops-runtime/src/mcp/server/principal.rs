@@ -10,12 +10,12 @@ use crate::{CallOptions, Context, Identity, OperationSpec, Registry};
 pub(super) enum Principal {
     /// The owner of the registry, who may call everything.
     Owner,
-    /// Somebody whose every call is checked; without an identity, somebody unknown.
+    /// A caller whose every call is checked; unknown without an identity.
     Checked(Option<Arc<Identity>>),
 }
 
 impl Principal {
-    /// Whether the caller may call an operation; what they may not is not listed.
+    /// True if the caller may call an operation; other operations are not listed.
     pub(super) fn sees(&self, spec: &OperationSpec) -> bool {
         match self {
             Self::Owner => true,
@@ -24,12 +24,12 @@ impl Principal {
         }
     }
 
-    /// Whether both are the same person, whatever they may do by now.
+    /// True if both are the same person, even if their rights have changed.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.id() == other.id()
     }
 
-    /// Whether the caller has an identity, on which what they see may depend.
+    /// True if the caller has an identity, which may decide what they see.
     pub(super) fn is_known(&self) -> bool {
         self.id().is_some()
     }

@@ -82,7 +82,7 @@ fn failed_item(index: usize, error: &CallError) -> Value {
 
 /// An error as text, with its details.
 pub(super) fn error_text(error: &CallError) -> String {
-    // Not what `Display` adds: the words of a server that the operation asked are for whoever runs this one.
+    // Without what `Display` adds: the words of another server are for the operator of this one.
     let mut text = error.plain();
     if !error.details().is_null() {
         text.push('\n');
@@ -93,7 +93,7 @@ pub(super) fn error_text(error: &CallError) -> String {
 
 /// The result of a call that failed: what the caller may know of the error, as text and for programs.
 pub(super) fn failure(error: &CallError) -> CallToolResult {
-    // What another server's tool said when it failed is said as it was.
+    // What another server's failed tool said is passed on.
     let content = error.mcp_meta().map(|meta| meta.content.iter().map(block).collect());
     let mut result = CallToolResult::error(content.unwrap_or_else(|| vec![Block::text(error_text(error))]));
     note(&mut result, "ops/error", serde_json::to_value(error).unwrap_or_default());
@@ -102,13 +102,13 @@ pub(super) fn failure(error: &CallError) -> CallToolResult {
 
 /// What a caller may know of an error.
 ///
-/// Errors with a code of the operation's own are meant for callers, and those of the registry hold nothing else. The
-/// failure of a handler or of what it called may hold anything: it goes to the log, and the caller gets a number to
-/// find it there. Of an HTTP error the status is told, and the body if the operation declares that status.
+/// Errors with a code of the operation's own are meant for callers, and so are those of the registry. The failure of a
+/// handler, or of what it called, may hold anything: it goes to the log, and the caller gets a number to find it there.
+/// An HTTP error shows its status, and its body if the operation declares that status.
 pub(super) fn public(error: CallError, spec: &OperationSpec, request: &RequestId, expose: bool) -> CallError {
     match error.code() {
         ErrorCode::ValidationError => {
-            // A response that is not the operation's is in the details, too; a result with faults was meant for callers.
+            // The details also hold responses that do not match; a result with violations was meant for callers.
             let shown = ["violations", "value"]
                 .iter()
                 .filter_map(|name| Some(((*name).to_owned(), error.details().get(name)?.clone())));
@@ -150,8 +150,7 @@ fn blocks(data: Value) -> Vec<Block> {
     }
 }
 
-/// A block as the SDK has it, which does not know all members that ours keeps; one that it can't read at all is sent
-/// as text.
+/// A block as the SDK has it, which knows fewer members than ours; one that it can't read is sent as text.
 fn block(block: &ContentBlock) -> Block {
     if let ContentBlock::Text(text) = block
         && text.annotations.is_none()

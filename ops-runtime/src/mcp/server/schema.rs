@@ -1,13 +1,15 @@
 //! Schemas as tools declare them: one object each, with all that it refers to.
 
+use crate::pointer;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 type Object = Map<String, Value>;
 
 /// How many references of a chain are followed.
 const CHAIN: usize = 16;
 
-/// How many parts of a schema are looked at, which may refer to each other in circles.
+/// How many parts of a schema are visited, in case they refer to each other in circles.
 const BUDGET: usize = 256;
 
 /// What kind of values a schema allows.
@@ -57,7 +59,7 @@ fn kind_of(schema: &Object, root: &Object, budget: &mut usize) -> Kind {
     if let Some(Value::Array(variants)) = schema.get("oneOf").or_else(|| schema.get("anyOf")) {
         return any(variants.iter().map(nested));
     }
-    // Strictly, `properties` allow other values, too; nobody means it.
+    // Strictly, `properties` allow other values, too, but that is never meant.
     if schema.contains_key("properties") { Kind::Object } else { Kind::MaybeObject }
 }
 
@@ -89,8 +91,8 @@ fn any(kinds: impl Iterator<Item = Kind>) -> Kind {
 
 /// The definition that a schema refers to.
 fn target<'a>(schema: &Object, root: &'a Object) -> Option<&'a Value> {
-    let name = schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
-    root.get("$defs")?.get(name.replace("~1", "/").replace("~0", "~"))
+    let name = pointer::definition(schema.get("$ref")?.as_str()?)?;
+    root.get("$defs")?.get(&*name)
 }
 
 /// Puts a definition in the place of the root's reference to it: hosts look for `type` and `properties` there.
@@ -103,7 +105,7 @@ pub(super) fn inline_root(mut schema: Object) -> Object {
             break;
         };
         schema.remove("$ref");
-        // Members beside a reference hold together with it; of two alike the nearer one is meant.
+        // Members beside a reference count together with it; of two with one name, the nearer counts.
         for (name, value) in target {
             schema.entry(name).or_insert(value);
         }
@@ -133,10 +135,7 @@ fn drop_unused(schema: &mut Object) {
 
 fn references(value: &Value, names: &mut Vec<String>) {
     visit(value, &mut |reference| {
-        if let Some(name) = reference.strip_prefix("#/$defs/") {
-            let name = name.split('/').next().unwrap_or(name);
-            names.push(name.replace("~1", "/").replace("~0", "~"));
-        }
+        names.extend(pointer::definition(reference).map(Cow::into_owned));
     });
 }
 
@@ -158,7 +157,7 @@ fn visit(value: &Value, found: &mut impl FnMut(&str)) {
     }
 }
 
-/// Says what the schema says already, in the words that the protocol asks for.
+/// Puts `type: object` first in a schema of objects, as the protocol demands.
 pub(super) fn typed_as_object(mut schema: Object) -> Object {
     schema.remove("type");
     schema.shift_insert(0, "type".to_owned(), json!("object"));
@@ -191,8 +190,8 @@ pub(super) fn list_of(items: Option<Object>) -> Object {
     list
 }
 
-/// A schema to be put into another, and the definitions to be put at its root; what refers to the root of the schema
-/// itself becomes one of them.
+/// A schema to be put into another, and the definitions to be put at its root. A schema that refers to its own root
+/// becomes one of them.
 fn nest(mut schema: Object) -> (Value, Option<Value>) {
     let definitions = schema.remove("$defs");
     let mut refers_to_root = false;
@@ -211,7 +210,7 @@ fn nest(mut schema: Object) -> (Value, Option<Value>) {
     while definitions.contains_key(&name) {
         name.push('_');
     }
-    let reference = format!("#/$defs/{name}");
+    let reference = pointer::reference(&name);
     definitions.insert(name, schema);
     let mut definitions = Value::Object(definitions);
     let mut stack = vec![&mut definitions];

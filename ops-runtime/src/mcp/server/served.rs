@@ -1,4 +1,4 @@
-//! The tools of a registry as they stand: made when the registry has changed, found by name, listed page by page.
+//! The current tools of a registry: made again when it changes, found by name, listed page by page.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl ServedTools {
         &self.tools
     }
 
-    /// The tools after that name: a page goes on where the last one ended, whatever has come or gone since.
+    /// The tools after that name: a page starts where the last one ended, even if tools have come or gone.
     pub(super) fn after(&self, name: &str) -> &[Arc<Served>] {
         let start = self.tools.partition_point(|tool| tool.name.as_str() <= name);
         self.tools.get(start..).unwrap_or_default()
@@ -57,7 +57,7 @@ impl ServedTools {
 pub(super) struct Cache(ArcSwapOption<ServedTools>);
 
 impl Cache {
-    /// Looks something up among the served tools as they are now.
+    /// Looks something up among the current tools.
     pub(super) fn with<T>(&self, registry: &Registry, filters: &[Filter], look: impl Fn(&Arc<ServedTools>) -> T) -> T {
         if let Some(served) = &*self.0.load()
             && served.version == registry.version()

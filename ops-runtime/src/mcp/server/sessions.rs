@@ -1,4 +1,4 @@
-//! The sessions of a server over HTTP: those of the SDK, with whose they are, how many there may be, and what each may do.
+//! The sessions of a server over HTTP: those of the SDK, with their owners and limits.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use super::McpServerOptions;
 use super::limits::Held;
 use super::principal::Principal;
 
-/// How long a session that is not used must have been so, before it may be ended for a new one.
+/// How long a session must be idle before it may be ended for a new one.
 const SPARE: Duration = Duration::from_secs(1);
 
 /// The sessions of one service.
@@ -33,14 +33,14 @@ pub(super) struct Sessions {
 /// One session.
 pub(super) struct Session {
     owner: OnceLock<Principal>,
-    /// The requests that it may have in work.
+    /// The requests that it may have in flight.
     requests: Arc<Semaphore>,
     max_requests: usize,
     /// The ids of those that it has.
     ids: Mutex<HashSet<RequestId>>,
     /// When it was last used, in milliseconds since the service began.
     used: AtomicU64,
-    /// Whether it was ever used but to begin.
+    /// True if it was used after it began.
     in_use: AtomicBool,
 }
 
@@ -59,11 +59,11 @@ impl Session {
     }
 }
 
-/// Why a session takes no request.
+/// Why a session refuses a request.
 pub(super) enum Refused {
-    /// There is none, or it is somebody else's.
+    /// There is none, or it belongs to another caller.
     Unknown,
-    /// It has as many in work as it may have.
+    /// It has as many requests in flight as it may have.
     Full,
 }
 
@@ -84,7 +84,7 @@ impl Sessions {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Lets a request into a session of the caller's. One that nobody has is not refused here.
+    /// Lets a request into a session of the caller's. An unknown session is not refused here.
     pub(super) fn enter(
         &self,
         id: &str,
@@ -100,14 +100,14 @@ impl Sessions {
         Ok(Some((session, permit)))
     }
 
-    /// Whether there is room for another session, or would be if one that is not used ended.
+    /// True if there is room for another session, or would be if an idle one ended.
     pub(super) fn has_room(&self) -> bool {
         let all = lock(&self.all);
         all.len() < self.max || self.spare(&all).is_some()
     }
 
-    /// The session to end for another: one that only began, or else the one that was not used for longest. Its client
-    /// begins another when it is told that there is none (MCP specification, "Session management").
+    /// The session to end for another: one that only began, or else the least recently used. Its client begins another
+    /// when it learns that its session is gone (MCP specification, "Session management").
     fn spare(&self, all: &HashMap<SessionId, Arc<Session>>) -> Option<SessionId> {
         let before = self.now().saturating_sub(u64::try_from(SPARE.as_millis()).unwrap_or(u64::MAX));
         let old = |session: &Session| session.used.load(Ordering::Acquire) <= before;
@@ -130,7 +130,7 @@ fn held(message: &ClientJsonRpcMessage) -> Option<(Arc<Held>, &RequestId)> {
     Some((parts.extensions.get::<Arc<Held>>()?.clone(), &request.id))
 }
 
-/// All as the SDK does it, but for keeping who began a session, and bounding what there is.
+/// Works as the SDK does, but keeps the owner of each session, and sets limits.
 impl SessionManager for Sessions {
     type Error = LocalSessionManagerError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
@@ -148,7 +148,7 @@ impl SessionManager for Sessions {
             }
         };
         if let Some(spare) = spare {
-            // Its worker may take its time.
+            // Its worker may take a while.
             let local = self.local.clone();
             tokio::spawn(async move { local.close_session(&spare).await });
         }
@@ -194,7 +194,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        // The SDK would keep the answer's place of the first for as long as the session lives.
+        // The SDK would keep the first request's slot for as long as the session lives.
         if held(&message).is_some_and(|(held, id)| !held.take_id(id)) {
             let twice = "a request with that id is in work";
             return Err(SessionError::Io(std::io::Error::other(twice)).into());

@@ -1,4 +1,4 @@
-//! A tool as it is listed, and how arguments and results become what the operation takes and gives.
+//! A tool as it is listed, and how its arguments become the operation's input, and the output its results.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) enum Output {
     Undeclared,
     /// Structured content that is an object.
     Object,
-    /// Structured content that is not, so it is the property `result` of one where only objects are allowed.
+    /// Structured content of another kind: where only objects are allowed, it is the property `result` of one.
     Other,
     /// The content blocks of the answer, and the structured content that came with them.
     Blocks,
@@ -133,7 +133,7 @@ fn description(spec: &OperationSpec) -> Option<Cow<'static, str>> {
     }
 }
 
-/// What the kind of an operation, and for HTTP its method, says of it; the protocol's defaults assume the worst.
+/// Hints from the kind of an operation, and for HTTP from its method; the protocol's defaults assume the worst.
 fn annotations(spec: &OperationSpec) -> Option<ToolAnnotations> {
     let hints = ToolAnnotations::new();
     // RFC 9110, section 9.2.2.
@@ -146,7 +146,7 @@ fn annotations(spec: &OperationSpec) -> Option<ToolAnnotations> {
     }
 }
 
-/// A schema with its definitions, or none that says anything.
+/// A schema with its definitions; `None` if it says nothing.
 fn self_contained(spec: &OperationSpec, schema: &Schema, definitions: &Definitions) -> Option<Map<String, Value>> {
     match schema.self_contained(definitions) {
         Ok(Value::Object(schema)) if !schema.is_empty() => Some(schema::inline_root(schema)),
@@ -188,7 +188,7 @@ fn output(spec: &OperationSpec) -> (Output, Option<Map<String, Value>>) {
     }
 }
 
-/// Whether an operation gives content blocks, to be served as such.
+/// True if an operation gives content blocks, to be served as such.
 fn is_blocks(spec: &OperationSpec) -> bool {
     spec.kind != OperationKind::Subscription
         && spec.output.to_value().is_ok_and(|schema| {

@@ -13,8 +13,7 @@ pub struct HttpBody {
     pub content_type: Text,
     /// The property of the input that holds the body.
     pub property: Text,
-    /// How the fields of a form or the parts of a multipart body are written, of those that are written otherwise than
-    /// by default.
+    /// The style of the fields of a form, or of the parts of a multipart body, that are not written by default rules.
     ///
     /// A multipart body that is no object is one part, or one part for each item of a list. Its only field names them.
     pub fields: List<HttpField>,
@@ -33,7 +32,7 @@ impl HttpBody {
         }
     }
 
-    /// Says how fields of a form are written (OpenAPI 3.1, section 4.8.15).
+    /// Sets how fields of a form are written (OpenAPI 3.1, section 4.8.15).
     #[must_use]
     pub const fn with_fields(mut self, fields: &'static [HttpField]) -> Self {
         set(&mut self.fields, Cow::Borrowed(fields));
@@ -47,7 +46,7 @@ impl HttpBody {
         self
     }
 
-    /// Names the property of the input that holds the body.
+    /// Sets the property of the input that holds the body.
     #[must_use]
     pub const fn with_property(mut self, property: &'static str) -> Self {
         set(&mut self.property, Cow::Borrowed(property));
@@ -61,20 +60,20 @@ impl HttpBody {
 pub struct HttpField {
     /// The name of the field or part, and of the property of the body that holds its value.
     pub name: Text,
-    /// The content type of the part, or of the text that the field holds; or several, separated by commas, ranges such
-    /// as `image/*` among them, of which the part has one.
+    /// The content type of the part, or of the text in the field. It may list several, separated by commas, and ranges
+    /// such as `image/*`; the part then has one of them.
     pub content_type: Option<Text>,
-    /// How its value is written, and whether each item or property of it is written on its own.
+    /// The style of its value; `true` if each item or property of the value is written on its own.
     ///
-    /// Without it, a field is like a query parameter of style `form`, exploded, and like one of style `deepObject` if
-    /// it holds objects or lists of lists.
+    /// Without it, a field is like an exploded query parameter: of style `deepObject` if it holds objects or lists of
+    /// lists, else of style `form`.
     pub style: Option<(ParameterStyle, bool)>,
-    /// Whether reserved characters (RFC 3986, section 2.2) stay unescaped.
+    /// True if reserved characters (RFC 3986, section 2.2) stay unescaped.
     pub allow_reserved: bool,
 }
 
 impl HttpField {
-    /// A field that is written as by default.
+    /// A field that is written by default rules.
     pub const fn new(name: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), content_type: None, style: None, allow_reserved: false }
     }
@@ -86,7 +85,7 @@ impl HttpField {
         self
     }
 
-    /// Sets the style and whether it explodes.
+    /// Sets the style and `explode`.
     #[must_use]
     pub const fn with_style(mut self, style: ParameterStyle, explode: bool) -> Self {
         self.style = Some((style, explode));

@@ -1,10 +1,10 @@
-//! Values that an operation decides itself, so that its input does not have them.
+//! Values that an operation sets itself, so that its input does not have them.
 
 use std::borrow::Cow;
 
 use crate::Text;
 
-/// A value that is written down in a binding.
+/// A fixed value in a binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Literal {
     /// A boolean.
@@ -31,8 +31,8 @@ impl Literal {
 
 /// A property of a request body that the operation sets itself: no input may hold it.
 ///
-/// The boolean that chooses between one result and a stream of events is one: the operation that streams always sends
-/// `true`.
+/// An example is the boolean that chooses between one result and a stream of events: the operation that streams always
+/// sends `true`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpFixed {

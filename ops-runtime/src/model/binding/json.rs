@@ -1,4 +1,4 @@
-//! The JSON of bindings: the words and the defaults of OpenAPI's parameters.
+//! The JSON of bindings, with the keywords and defaults of OpenAPI's parameters.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::{
     StatusRange, Text,
 };
 
-/// Told apart by `type`. A kind that is not known is an error: taken for a local operation it would run the wrong thing.
+/// Distinguished by `type`. An unknown kind is an error: taken as a local operation, it would run the wrong thing.
 impl Record for Binding {
     const NAME: &'static str = "Binding";
     const FIELDS: &'static [&'static str] = &["type"];
@@ -94,7 +94,7 @@ fields!(SecurityRequirement {
     "schemes" => schemes: filled,
 });
 
-/// A scheme in the shape of its JSON: what it is stands in `type`, as in OpenAPI, or is the scheme of HTTP.
+/// A scheme in the shape of its JSON: its kind stands in `type`, as in OpenAPI, or is the scheme of HTTP.
 struct SchemeJson {
     name: Text,
     kind: Text,
@@ -159,7 +159,7 @@ words!(ParameterStyle {
     "json" => Json,
 });
 
-/// A parameter in the shape of its JSON, without what OpenAPI takes for granted (3.1, section 4.8.12.2).
+/// A parameter in the shape of its JSON, without OpenAPI's defaults (3.1, section 4.8.12.2).
 struct ParameterJson {
     name: Text,
     location: ParameterLocation,
@@ -283,7 +283,7 @@ impl<'de> Deserialize<'de> for Literal {
     }
 }
 
-/// A field in the shape of its JSON, in the words of OpenAPI's encoding objects.
+/// A field in the shape of its JSON, with the keywords of OpenAPI's encoding objects.
 struct FieldJson {
     name: Text,
     content_type: Option<Text>,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::model::text::Text;
 
-/// The tool of an MCP server that an operation calls, and where in its answer the output stands.
+/// The tool of an MCP server that an operation calls, and the place of the output in its answer.
 ///
 /// ```
 /// use ops_runtime::binding::{McpBinding, McpOutput};
@@ -15,27 +15,27 @@ use crate::model::text::Text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpBinding {
-    /// The name of the tool, as the server knows it.
+    /// The name of the tool at the server.
     pub tool: Text,
-    /// Where the output stands.
+    /// The place of the output.
     pub output: McpOutput,
 }
 
 impl McpBinding {
-    /// A tool, and where in its answer the output stands.
+    /// A tool, and the place of the output in its answer.
     pub const fn new(tool: &'static str, output: McpOutput) -> Self {
         Self { tool: Cow::Borrowed(tool), output }
     }
 }
 
-/// Where in the answer of a tool the output of its operation stands (MCP specification, `CallToolResult`).
+/// The place of an operation's output in the answer of its tool (MCP specification, `CallToolResult`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum McpOutput {
-    /// It is the list of content blocks: the tool declares no output schema.
+    /// The list of content blocks: the tool declares no output schema.
     Content,
-    /// It is the structured content.
+    /// The structured content.
     Structured,
-    /// It is the property `result` of the structured content, which has no other.
+    /// The property `result` of the structured content, which has no other.
     Wrapped,
 }

@@ -1,11 +1,11 @@
-//! Parameters: where they go, and how they are written.
+//! Parameters: their place in the request, and how they are written.
 
 use std::borrow::Cow;
 
 use super::Literal;
 use crate::model::text::{Text, set};
 
-/// Where in a request a parameter goes (OpenAPI 3.1, section 4.8.12).
+/// The place of a parameter in a request (OpenAPI 3.1, section 4.8.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParameterLocation {
@@ -51,13 +51,13 @@ pub struct HttpParameter {
     pub name: Text,
     /// The property of the input that holds the value; the same as `name` unless two parameters share one.
     pub property: Text,
-    /// Where it goes.
+    /// Its place in the request.
     pub location: ParameterLocation,
     /// How its value is written.
     pub style: ParameterStyle,
-    /// Whether each item or property of the value is written on its own.
+    /// True if each item or property of the value is written on its own.
     pub explode: bool,
-    /// Whether reserved characters (RFC 3986, section 2.2) stay unescaped.
+    /// True if reserved characters (RFC 3986, section 2.2) stay unescaped.
     pub allow_reserved: bool,
     /// The value that every request has. A parameter with one is not a property of the input.
     pub fixed: Option<Literal>,
@@ -94,7 +94,7 @@ impl HttpParameter {
         Self::new(name, ParameterLocation::QueryString, ParameterStyle::Form, true)
     }
 
-    /// Names the property of the input that holds the value.
+    /// Sets the property of the input that holds the value.
     #[must_use]
     pub const fn with_property(mut self, property: &'static str) -> Self {
         set(&mut self.property, Cow::Borrowed(property));
@@ -108,7 +108,7 @@ impl HttpParameter {
         self
     }
 
-    /// Sets the style and whether it explodes.
+    /// Sets the style and `explode`.
     #[must_use]
     pub const fn with_style(mut self, style: ParameterStyle, explode: bool) -> Self {
         self.style = style;
@@ -124,8 +124,8 @@ impl HttpParameter {
     }
 }
 
-/// Headers that no parameter can set: other parts of the description say what they hold (OpenAPI 3.1, section
-/// 4.8.12.2), or the connection does (RFC 9110).
+/// Headers that no parameter can set: they are set by other parts of the description (OpenAPI 3.1, section 4.8.12.2),
+/// or by the connection (RFC 9110).
 #[cfg(any(feature = "openapi", feature = "http"))]
 const RESERVED_HEADERS: &[&str] = &[
     "accept",
@@ -144,7 +144,7 @@ const RESERVED_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
-/// Whether no parameter can be the header of this name.
+/// True if no parameter can be the header of this name.
 #[cfg(any(feature = "openapi", feature = "http"))]
 pub(crate) fn is_reserved_header(name: &str) -> bool {
     RESERVED_HEADERS.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))

@@ -1,43 +1,43 @@
-//! The answers that a document describes.
+//! The responses that a document describes.
 
 use std::borrow::Cow;
 
 use crate::model::text::Text;
 
-/// An answer that the document describes.
+/// A response that the document describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpResponse {
-    /// The statuses that it stands for.
+    /// The statuses of the response.
     pub status: StatusRange,
-    /// The content type, such as `application/json`; none for an answer without a body.
+    /// The content type, such as `application/json`; `None` for a response without a body.
     pub content_type: Option<Text>,
-    /// Which alternative of the output's `oneOf` the body is, where successes differ; by position, from 0.
+    /// The alternative of the output's `oneOf` that the body is, by position from 0, if successes differ.
     pub variant: Option<u16>,
-    /// Whether an item of a stream is the whole event (`event`, `data`, `id`, `retry`) and not its data alone
-    /// (OpenAPI 3.2, section 4.14.4).
+    /// True if an item of a stream is the whole event (`event`, `data`, `id`, `retry`) and not its data alone (OpenAPI
+    /// 3.2, section 4.14.4).
     pub whole_event: bool,
 }
 
 impl HttpResponse {
-    /// An answer with a body of this content type.
+    /// A response with a body of this content type.
     pub const fn new(status: StatusRange, content_type: &'static str) -> Self {
         Self { status, content_type: Some(Cow::Borrowed(content_type)), variant: None, whole_event: false }
     }
 
-    /// An answer without a body.
+    /// A response without a body.
     pub const fn empty(status: StatusRange) -> Self {
         Self { status, content_type: None, variant: None, whole_event: false }
     }
 
-    /// Says which alternative of the output's `oneOf` the body is.
+    /// Sets the alternative of the output's `oneOf` that the body is.
     #[must_use]
     pub const fn with_variant(mut self, variant: u16) -> Self {
         self.variant = Some(variant);
         self
     }
 
-    /// Says that an item of a stream is the whole event.
+    /// Makes an item of a stream the whole event.
     #[must_use]
     pub const fn with_whole_event(mut self) -> Self {
         self.whole_event = true;
@@ -45,7 +45,7 @@ impl HttpResponse {
     }
 }
 
-/// The statuses that a described answer stands for.
+/// The statuses of a described response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum StatusRange {
@@ -53,12 +53,12 @@ pub enum StatusRange {
     Exact(u16),
     /// All statuses with this first digit (`4XX`).
     Class(u16),
-    /// All statuses that no other answer stands for (`default`).
+    /// All statuses that no other response describes (`default`).
     Default,
 }
 
 impl StatusRange {
-    /// Whether the status is in the range.
+    /// True if the status is in the range.
     pub const fn contains(self, status: u16) -> bool {
         match self {
             Self::Exact(exact) => exact == status,
@@ -67,7 +67,7 @@ impl StatusRange {
         }
     }
 
-    /// Whether the range is of successes (2XX).
+    /// True if the range is of successes (2XX).
     pub const fn is_success(self) -> bool {
         match self {
             Self::Exact(status) => status / 100 == 2,

@@ -1,4 +1,4 @@
-//! How an endpoint wants its callers to authenticate.
+//! How callers of an endpoint must authenticate.
 
 use std::borrow::Cow;
 
@@ -22,13 +22,13 @@ impl SecurityRequirement {
     }
 }
 
-/// A scheme, under the name that the document gives it, with the scopes that an operation needs.
+/// A scheme, under its name in the document, with the scopes that an operation needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SecurityScheme {
-    /// The name in the document, by which a client is given its credentials.
+    /// The name in the document, by which the client's credentials are set.
     pub name: Text,
-    /// What it is.
+    /// The kind of scheme.
     pub kind: SecurityKind,
     /// The scopes that the operation needs.
     pub scopes: List<Text>,
@@ -48,7 +48,7 @@ impl SecurityScheme {
     }
 }
 
-/// How credentials are shown (OpenAPI 3.1, section 4.8.27).
+/// How credentials are sent (OpenAPI 3.1, section 4.8.27).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecurityKind {
@@ -58,21 +58,21 @@ pub enum SecurityKind {
     Bearer,
     /// A key in a header, in the query or in a cookie.
     ApiKey {
-        /// Where it goes: `Header`, `Query` or `Cookie`.
+        /// The place of the key: `Header`, `Query` or `Cookie`.
         location: ParameterLocation,
         /// The name of the header, parameter or cookie.
         name: Text,
     },
     /// `Authorization: Bearer`, with a token of an OAuth 2 server.
     OAuth2 {
-        /// Where client credentials are exchanged for a token, if the document says so.
+        /// The URL at which client credentials are exchanged for a token, if the document has it.
         token_url: Option<Text>,
     },
     /// `Authorization: Bearer`, with a token of an `OpenID` Connect provider.
     OpenIdConnect {
-        /// Where the provider describes itself.
+        /// The URL at which the provider describes itself.
         url: Text,
     },
-    /// Anything else, by its name: `mutualTLS`, or another scheme of HTTP such as `digest`.
+    /// Any other scheme, by its name: `mutualTLS`, or another scheme of HTTP such as `digest`.
     Other(Text),
 }

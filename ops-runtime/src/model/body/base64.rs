@@ -15,9 +15,9 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes that a text of base64 stands for, with padding or without; none if it is not base64.
+/// The bytes of a text in base64, with padding or without; `None` if it is not base64.
 ///
-/// Bits that stand for nothing must be zero, so that no two texts stand for the same bytes but for their padding.
+/// Unused bits must be zero, so that two texts for the same bytes differ at most by their padding.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut digits = text.as_bytes();
     if digits.len().is_multiple_of(4) {

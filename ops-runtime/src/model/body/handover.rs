@@ -1,22 +1,19 @@
-//! Handing bodies to an endpoint beside the JSON of an input.
+//! Handing bodies to an endpoint separately from the JSON of an input.
 //!
-//! A typed input becomes a `serde_json::Value` on its way to an endpoint, and a stream has no JSON. So while the input is
-//! serialised, which happens in one go on one thread, every body of it is put aside and a placeholder written in its
-//! place; the endpoint finds the body by the placeholder. It cannot be guessed, so that no input that is JSON already can
-//! stand for a body of somebody else's.
-
-use std::cell::RefCell;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+//! A typed input becomes a `serde_json::Value` on its way to an endpoint, and a stream has no JSON. So while the input
+//! is serialised, which happens in one go on one thread, each of its bodies is put aside and replaced by a placeholder,
+//! by which the endpoint finds it. The placeholder cannot be guessed, so that no input that is JSON already can refer
+//! to the body of another caller.
 
 use super::Body;
+use crate::model::random;
+use std::cell::RefCell;
 
 thread_local! {
     static ASIDE: RefCell<Option<Attachments>> = const { RefCell::new(None) };
 }
 
-/// Bodies that were put aside, by the placeholders that stand for them.
+/// Bodies that were put aside, by their placeholders.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Attachments(Vec<(String, Body)>);
 
@@ -25,16 +22,16 @@ impl Attachments {
         self.0.is_empty()
     }
 
-    /// The body that a text stands for, if it stands for one.
+    /// The body behind a placeholder; `None` for any other text.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only endpoints that stream ask for them"))]
     pub(crate) fn get(&self, placeholder: &str) -> Option<&Body> {
         self.0.iter().find(|(known, _)| known == placeholder).map(|(_, body)| body)
     }
 }
 
-/// Runs a serialisation whose bodies are put aside; gives what it gave, and the bodies.
+/// Runs a serialisation whose bodies are put aside; returns its result and the bodies.
 pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Attachments) {
-    /// Puts back what was there before, even if the serialisation panics.
+    /// Restores the earlier attachments, even if the serialisation panics.
     struct Restore(Option<Attachments>);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -48,7 +45,7 @@ pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Attachments) {
     (result, attachments)
 }
 
-/// Puts a body aside, if somebody wants that, and gives the placeholder that stands for it.
+/// Puts a body aside if a serialisation asks for it, and returns its placeholder.
 pub(super) fn put_aside(body: &Body) -> Option<String> {
     ASIDE.with_borrow_mut(|aside| {
         let Attachments(attachments) = aside.as_mut()?;
@@ -58,11 +55,7 @@ pub(super) fn put_aside(body: &Body) -> Option<String> {
     })
 }
 
-/// A text that was never used before and that nobody can guess: the standard library's hash keys are secret and random.
+/// A new text that cannot be guessed.
 fn placeholder() -> String {
-    static KEYS: OnceLock<(RandomState, RandomState)> = OnceLock::new();
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let (a, b) = KEYS.get_or_init(|| (RandomState::new(), RandomState::new()));
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("body:{:016x}{:016x}", a.hash_one(number), b.hash_one(!number))
+    format!("body:{:032x}", u128::from_le_bytes(random::bytes()))
 }

@@ -1,4 +1,4 @@
-//! Bodies that are read: as a stream, as bytes, into a file.
+//! Reading bodies: as a stream, as bytes, into a file.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ use crate::BoxStream;
 /// How much of a file is read at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// A stream that whoever comes first reads.
+/// A stream for its first reader.
 #[derive(Clone)]
 pub(crate) struct Shared {
     stream: Arc<Mutex<Option<BoxStream<'static, io::Result<Bytes>>>>>,
@@ -64,7 +64,7 @@ impl fmt::Debug for BodyStream {
 }
 
 impl Body {
-    /// A body that comes as a stream, which is polled only when the body is read or sent.
+    /// A body from a stream, which is polled only when the body is read or sent.
     ///
     /// ```
     /// use futures_util::stream;
@@ -81,7 +81,7 @@ impl Body {
         Self { content, ..Self::default() }
     }
 
-    /// Says how many bytes a stream will give, for receivers that want to know; no effect on other bodies.
+    /// Sets how many bytes a stream will give, for receivers that need it; no effect on other bodies.
     #[must_use]
     pub fn with_length(mut self, bytes: u64) -> Self {
         if let Content::Stream(stream) = &mut self.content {
@@ -90,7 +90,7 @@ impl Body {
         self
     }
 
-    /// How many bytes the body has, if that is known.
+    /// How many bytes the body has, if known.
     ///
     /// # Errors
     /// If it is a file whose size can't be told.
@@ -103,14 +103,14 @@ impl Body {
                 if data.is_dir() {
                     return Err(of_file(path, &io::ErrorKind::IsADirectory.into()));
                 }
-                // A pipe or a device has a size of 0, whatever it gives.
+                // A pipe or a device always has a size of 0.
                 Ok(data.is_file().then_some(data.len()))
             }
             Content::Stream(stream) => Ok(stream.length),
         }
     }
 
-    /// Whether the body is a stream, which can be read once.
+    /// True if the body is a stream, which can be read once.
     pub fn is_stream(&self) -> bool {
         matches!(self.content, Content::Stream(_))
     }
@@ -127,7 +127,7 @@ impl Body {
 
     /// The bytes, piece by piece.
     ///
-    /// A file that can't be opened, and a stream that was read already, give an error as the first item.
+    /// The first item is an error if the file can't be opened, or if the stream was read already.
     pub fn into_stream(self) -> BodyStream {
         BodyStream(match self.content {
             Content::Bytes(bytes) => stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed(),
@@ -159,10 +159,10 @@ impl Body {
         Ok(all.freeze())
     }
 
-    /// Writes all bytes into a file, which is made or overwritten, and tells how many there were.
+    /// Writes all bytes into a file, which is created or overwritten, and returns how many there were.
     ///
     /// # Errors
-    /// If the body can't be read or the file can't be written; what was written until then stays.
+    /// If the body can't be read or the file can't be written; bytes written until then stay.
     pub async fn save(self, path: impl AsRef<Path>) -> io::Result<u64> {
         let path = path.as_ref();
         let mut stream = self.into_stream();
@@ -184,7 +184,7 @@ impl From<Bytes> for Body {
     }
 }
 
-/// An error that says which file it is about.
+/// An error that names the file.
 fn of_file(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the file `{}`: {error}", path.display()))
 }

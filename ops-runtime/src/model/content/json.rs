@@ -1,7 +1,7 @@
 //! The JSON of content blocks, which loses nothing.
 //!
-//! A block is read from a buffered object: what does not fit stays in it and becomes the block's `extra`, so an optional
-//! member of a wrong type is kept there, too, and written back.
+//! A block is read from a buffered object. Members that cannot be read stay in it and become the block's `extra`: an
+//! optional member of a wrong type is kept there, too, and written back.
 
 use serde_core::de::{Deserialize, Deserializer, Error};
 use serde_core::ser::{Serialize, SerializeMap, Serializer};
@@ -10,11 +10,10 @@ use serde_json::{Map, Value};
 use crate::record::put;
 use crate::{Annotations, ContentBlock, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, TextContent};
 
-/// Reads a block, whatever the value is.
+/// Reads a block from any value.
 ///
-/// A required member that is absent or null is empty, a media type `application/octet-stream` or, of audio,
-/// `audio/octet-stream`. What cannot be read, or is of a kind that is not known, becomes a text block that holds its
-/// JSON.
+/// A required member that is absent or null becomes empty, a media type `application/octet-stream` or, for audio,
+/// `audio/octet-stream`. An unreadable value, or one of an unknown kind, becomes a text block that holds its JSON.
 impl From<Value> for ContentBlock {
     fn from(value: Value) -> Self {
         let block = match value {
@@ -31,7 +30,7 @@ impl<'de> Deserialize<'de> for ContentBlock {
     }
 }
 
-/// Reads a block of a known kind, or gives back its members.
+/// Reads a block of a known kind, or returns its members.
 fn known(members: Map<String, Value>) -> Result<ContentBlock, Map<String, Value>> {
     let kind = members.get("type").and_then(Value::as_str).unwrap_or_default();
     let required: &[&str] = match kind {
@@ -104,7 +103,7 @@ fn annotations(members: Map<String, Value>) -> Annotations {
     }
 }
 
-/// Whether a required member can be read: it is a string, or not there.
+/// True if a required member can be read: it is a string, or absent.
 fn is_string(members: &Map<String, Value>, name: &str) -> bool {
     members.get(name).is_none_or(|value| value.is_string() || value.is_null())
 }
@@ -124,12 +123,12 @@ impl Members {
         Self { left: members, asked: Vec::new() }
     }
 
-    /// Takes a member if `read` makes something of it; otherwise it stays.
+    /// Takes a member if `read` can read it; otherwise it stays.
     fn take<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Value) -> Option<T>) -> Option<T> {
         self.asked.push(name);
         let member = self.left.get_mut(name)?;
         let read = read(member)?;
-        // Not removed here: that would change the order of those that stay.
+        // Not removed here: that would change the order of the rest.
         *member = Value::Null;
         Some(read)
     }
@@ -149,14 +148,14 @@ impl Members {
         self.object("annotations").map(annotations)
     }
 
-    /// What was not taken, without the nulls among what was asked for.
+    /// The members that were not taken, without nulls in requested members.
     fn rest(mut self) -> Map<String, Value> {
         self.left.retain(|name, value| !value.is_null() || !self.asked.contains(&name.as_str()));
         self.left
     }
 }
 
-/// An object that is being written; it remembers the names, so that `extra` does not write one again.
+/// An object that is being written. It remembers the names, so that `extra` does not repeat one.
 struct Writer<M> {
     map: M,
     written: Vec<&'static str>,

@@ -23,7 +23,7 @@ impl<T: Serialize> Serialize for ResponseEnvelope<T> {
     }
 }
 
-/// `data` has to be there, `null` for unit: an object without it is no envelope.
+/// `data` must be present, `null` for unit: an object without it is no envelope.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for ResponseEnvelope<T> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_map(EnvelopeVisitor(PhantomData))
@@ -90,7 +90,7 @@ impl Visitor<'_> for MemberVisitor {
     }
 }
 
-/// Told apart by `source`, which may stand anywhere but is written first.
+/// Distinguished by `source`, which may stand anywhere but is written first.
 impl Record for ResponseMeta {
     const NAME: &'static str = "ResponseMeta";
     const FIELDS: &'static [&'static str] = &["source"];
@@ -129,7 +129,7 @@ fields!(LocalMeta {
     "timestamp" => timestamp: number,
 });
 
-// Only the status is required, as it is all that makes a meta of `source` `http` an envelope's
+// Only the status is required, because an envelope's meta of `source` `http` needs nothing else
 // ([`is_response_envelope`](crate::is_response_envelope)).
 fields!(HttpMeta {
     "statusCode" => status_code: number,
@@ -144,7 +144,7 @@ fields!(EventMeta {
     "id" => id: default,
 });
 
-// The two required members of an envelope's meta may be absent, as they may in what a server answers.
+// The two required members of an envelope's meta may be absent here, as they may be in a server's answer.
 fields!(McpMeta {
     "isError" => is_error: default,
     "content" => content: default,
@@ -158,7 +158,7 @@ fields!(Warning {
     "found" => found: required,
 });
 
-/// What an envelope has beside its data, if reading the value loses no member of it.
+/// The rest of an envelope beside its data, if reading the value loses no member.
 pub(crate) fn read_whole(value: &Value) -> Option<(ResponseMeta, Vec<Warning>)> {
     let members = value.as_object()?;
     if !has_only(members, &["data", "meta", "warnings"]) {
@@ -190,7 +190,7 @@ fn has_only(members: &Map<String, Value>, names: &[&str]) -> bool {
     members.keys().all(|name| names.contains(&name.as_str()))
 }
 
-/// Reads an object whose members are all `known`, and which is written as it was read.
+/// Reads an object whose members are all `known`, and that is written as it was read.
 fn whole<T: DeserializeOwned + Serialize>(value: &Value, known: impl Fn(&Map<String, Value>) -> bool) -> Option<T> {
     if !known(value.as_object()?) {
         return None;
@@ -200,10 +200,10 @@ fn whole<T: DeserializeOwned + Serialize>(value: &Value, known: impl Fn(&Map<Str
     is_kept(value, &written).then_some(read)
 }
 
-/// True if all of a value is in what was written of it, which may have defaults beside.
+/// True if a value is part of what was written of it, which may have more defaults.
 fn is_kept(value: &Value, written: &Value) -> bool {
     match (value, written) {
-        // Absent, and so its default.
+        // An absent member has its default.
         (Value::Null, _) => true,
         (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_kept(a, b)),

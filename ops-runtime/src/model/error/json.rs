@@ -20,7 +20,7 @@ impl<'de> Deserialize<'de> for ErrorCode {
     }
 }
 
-/// The answer of an MCP tool is not written: whoever wants it to travel puts it in the details.
+/// The answer of an MCP tool is not written: to send it along, put it in the details.
 impl Record for CallError {
     const NAME: &'static str = "CallError";
     const FIELDS: &'static [&'static str] = &["code", "message", "details"];
@@ -71,7 +71,7 @@ fields!(ErrorDefinition {
     "httpStatus" => http_status: some,
 });
 
-// Required even where no scope is: rules that got lost must not read as no rules.
+// Required even if there are no scopes: rules that got lost must not read as no rules.
 fields!(AccessControl {
     "requiredScopes" => required_scopes: required,
     "requiredScopesAny" => required_scopes_any: filled,

@@ -1,37 +1,37 @@
-//! What the body of an HTTP error says, in a line.
+//! The message in the body of an HTTP error, in one line.
 //!
 //! There is a standard (RFC 9457: `title`, `detail`), and there are habits: `message`, `error.message`,
-//! `error_description`, lists of `errors`, and lists of `detail` with the place of each. What a body says in these words
-//! is shown, cut, and never any markup.
+//! `error_description`, lists of `errors`, and lists of `detail` with the place of each. The text in these members is
+//! shown, cut, and never as markup.
 
 use serde_json::{Map, Value, json};
 
 use crate::model::text::readable;
 
-/// The most characters that are shown of one text, and of all together.
+/// The maximum number of characters of one text, and of all together.
 const MAX_TEXT: usize = 200;
 const MAX_WORDS: usize = 400;
 
 /// How many errors of a list are shown.
 const MAX_ERRORS: usize = 3;
 
-/// How deep an error may lie in others.
+/// How deep errors may be nested.
 const DEPTH: usize = 6;
 
-/// The members that say what kind of problem it is. Names are in lower case and without `_`, as [`plain`] gives them.
+/// The members with the kind of problem. Names are in lower case and without `_`, as [`plain`] gives them.
 const KINDS: [&str; 2] = ["title", "error"];
 
-/// The members that say what happened, the most precise first.
+/// The members with the message, the most precise first.
 const SAID: [&str; 8] =
     ["detail", "message", "msg", "errormessage", "errordescription", "description", "reason", "faultstring"];
 
-/// The members that hold more errors, or the one.
+/// The members that hold further errors, or the only one.
 const NESTED: [&str; 5] = ["error", "errors", "detail", "details", "fault"];
 
 /// The members that name the place of an error.
 const PLACES: [&str; 7] = ["loc", "field", "path", "param", "property", "pointer", "instancepath"];
 
-/// What the body of an HTTP error says; `told` is what has been said of the status already.
+/// The message in the body of an HTTP error; `told` is what was already said about the status.
 pub(super) fn of_body(body: &Value, content_type: &str, told: &str) -> Option<String> {
     let content_type = content_type.to_ascii_lowercase();
     let is_markup = ["html", "xml"].iter().any(|kind| content_type.contains(kind));
@@ -44,7 +44,7 @@ pub(super) fn of_body(body: &Value, content_type: &str, told: &str) -> Option<St
     (!words.is_empty()).then_some(words)
 }
 
-/// Adds a text, unless it is markup or says nothing new.
+/// Adds a text, unless it is markup or repeats another.
 fn add(said: &mut Vec<String>, text: &str, told: &str) {
     if text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').starts_with('<') {
         return;
@@ -56,7 +56,7 @@ fn add(said: &mut Vec<String>, text: &str, told: &str) {
     }
     match said.last_mut().map(|last| (last.to_lowercase(), last)) {
         Some((known, _)) if known.starts_with(&lower) => {}
-        // It says the same, and goes on.
+        // It repeats the other text, and goes on.
         Some((known, last)) if lower.starts_with(&known) => *last = text,
         _ => said.push(text),
     }
@@ -72,7 +72,7 @@ fn of_value(value: &Value, told: &str, depth: usize, said: &mut Vec<String>) {
     }
 }
 
-/// The first errors of a list, and how many there are more.
+/// The first errors of a list, and the number of the rest.
 fn of_list(items: &[Value], told: &str, depth: usize, said: &mut Vec<String>) {
     let mut texts = Vec::new();
     for item in items.iter().take(MAX_ERRORS) {
@@ -134,7 +134,7 @@ fn by_field(object: &Map<String, Value>) -> Option<Vec<Value>> {
     Some(object.iter().map(one).collect())
 }
 
-/// Where an error lies: a name, a pointer, or a list of steps.
+/// The place of an error: a name, a pointer, or a list of steps.
 fn place(value: &Value) -> Option<String> {
     let step = |step: &Value| match step {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
@@ -150,7 +150,7 @@ fn place(value: &Value) -> Option<String> {
     }
 }
 
-/// The name of a member as all ways of writing it have it: `error_description`, `errorDescription`.
+/// The name of a member, independent of its notation: `error_description`, `errorDescription`.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }

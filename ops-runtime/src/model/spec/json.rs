@@ -17,7 +17,7 @@ words!(OperationKind {
     "subscription" => Subscription,
 });
 
-/// The schema as it is: what it refers to is not written with it.
+/// The schema as it is, without the definitions that it refers to.
 impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         self.to_value().map_err(S::Error::custom)?.serialize(s)
@@ -121,7 +121,7 @@ fn whole(schema: &Schema, definitions: &Definitions) -> Result<Schema, serde_jso
     schema.self_contained(definitions).map(Schema::from)
 }
 
-/// Rounded up, so that a short time does not become none.
+/// Rounded up, so that a short time does not become zero.
 fn milliseconds(time: Duration) -> Whole {
     Whole(time.as_nanos().div_ceil(1_000_000).try_into().unwrap_or(u64::MAX))
 }

@@ -27,7 +27,7 @@ pub(super) fn nullable(mut node: Node) -> Node {
     node
 }
 
-/// Whether the node itself can say which types it admits.
+/// True if the node itself can state its types.
 pub(super) fn can_narrow(node: &Node) -> bool {
     matches!(node.kind, Kind::Plain(_) | Kind::Typed(_) | Kind::Union(_))
 }
@@ -88,7 +88,7 @@ pub(super) fn discriminator(variants: &[Value], tag: &Value) -> Option<Tag> {
     let mut values: HashMap<String, u32> = HashMap::new();
     for (index, name) in (0u32..).zip(&names) {
         if let Some(name) = name {
-            values.entry(crate::normalise::reference::name(name)).or_insert(index);
+            values.entry(crate::pointer::unescaped(name).into_owned()).or_insert(index);
         }
     }
     for (value, target) in tag.get("mapping").and_then(Value::as_object).into_iter().flatten() {

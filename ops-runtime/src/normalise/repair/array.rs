@@ -37,7 +37,7 @@ impl<'a> Fixer<'_, 'a> {
         self.unique(at, rules, items, path, strip, depth)
     }
 
-    /// Items of which some are wrong or repeated: repeated scalars go, and if that is not enough nothing changes.
+    /// Items of which some are wrong or repeated: repeated scalars are removed; if that is not enough, nothing changes.
     fn unique(
         &mut self,
         at: At<'a>,
@@ -75,7 +75,7 @@ impl<'a> Fixer<'_, 'a> {
         self.remain(path, expected.to_owned(), "array")
     }
 
-    /// Whether the array as it is now conforms.
+    /// True if the array conforms in its current state.
     fn conforms(&self, at: At<'a>, items: &mut Vec<Value>, depth: u32) -> bool {
         let whole = Value::Array(std::mem::take(items));
         let conforms = self.checker.check(at, &whole, depth);
@@ -133,7 +133,7 @@ impl<'a> Fixer<'_, 'a> {
         ok
     }
 
-    /// Adds items until there are enough, or as many as can be made.
+    /// Adds items until there are enough, or no more can be made.
     #[allow(clippy::too_many_arguments)]
     fn pad(
         &mut self,
@@ -166,7 +166,7 @@ impl<'a> Fixer<'_, 'a> {
                     }
                 }
                 (Some(node), _) => {
-                    // The original puts null there and casts that.
+                    // The original inserts null and casts it.
                     let mut item = Value::Null;
                     let throws = self.throws;
                     self.fix(at.to(node), &mut item, path_of_created(), Strip::None, depth + 1);

@@ -1,6 +1,6 @@
-//! Conversions that lose nothing: the same value, written as the schema asks.
+//! Conversions that lose nothing: the same value, rewritten as the schema asks.
 //!
-//! The list of them, with the reasons, is in the documentation of the module [`normalise`](crate::normalise).
+//! The documentation of the module [`normalise`](crate::normalise) lists them, with the reasons.
 
 use serde_json::{Map, Number, Value};
 
@@ -11,7 +11,7 @@ use crate::normalise::node::{ARRAY, ArrayRules, At, BOOLEAN, Kind, NUMBER, OBJEC
 use crate::normalise::path::Path;
 
 impl<'a> Fixer<'_, 'a> {
-    /// Writes a value that does not conform as its schema asks, if that loses nothing; otherwise it stays, and is told.
+    /// Rewrites a value as its schema asks, if nothing is lost; otherwise it stays unchanged, and is reported.
     pub(super) fn convert(
         &mut self,
         at: At<'a>,
@@ -22,7 +22,7 @@ impl<'a> Fixer<'_, 'a> {
     ) -> bool {
         let types = self.checker.types(at, 0);
         let expected = self.checker.expectation(at, Some(value));
-        // Where the kind is right, no other way of writing the value helps.
+        // If the kind is right, rewriting the value does not help.
         if types.admits(value) || !self.checker.enter(depth) {
             return self.keep(path, &expected, Some(value));
         }
@@ -35,7 +35,7 @@ impl<'a> Fixer<'_, 'a> {
         self.fix(at, value, path, strip, depth + 1)
     }
 
-    /// The same value as one of the types, preferably one that conforms altogether.
+    /// The same value as one of the types, preferably one that conforms completely.
     fn converted(&self, at: At<'a>, types: Types, value: &mut Value, is_root: bool, depth: u32) -> Option<Value> {
         let scalars: Vec<Value> = scalars(types, value).into_iter().flatten().collect();
         let conforming = scalars.iter().position(|scalar| self.checker.check(at, scalar, depth + 1));
@@ -58,7 +58,7 @@ impl<'a> Fixer<'_, 'a> {
         })
     }
 
-    /// Whether a value is of the kind of a list's items, and may be the only one.
+    /// True if a value has the kind of a list's items, and may be the only one.
     fn is_item(&self, at: At<'a>, value: &Value) -> bool {
         let Some((at, rules)) = self.list(at) else { return false };
         let Some(rules) = rules else { return true };
@@ -67,7 +67,7 @@ impl<'a> Fixer<'_, 'a> {
         one && rules.item(0).is_none_or(|node| of_kind(self.checker.types(at.to(node), 0)))
     }
 
-    /// The one schema behind a node that is of lists, and its rules.
+    /// The single schema behind a node that accepts lists, and its rules.
     fn list(&self, at: At<'a>) -> Option<(At<'a>, Option<&'a ArrayRules>)> {
         let at = self.checker.follow(at)?;
         match &at.node.kind {
@@ -89,7 +89,7 @@ impl<'a> Fixer<'_, 'a> {
     }
 }
 
-/// The other ways to write a scalar, of the types that are asked for.
+/// The other notations of a scalar, as the requested types.
 fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
     let found = match value {
         Value::String(text) => {
@@ -115,9 +115,9 @@ fn scalars(types: Types, value: &Value) -> [Option<Value>; 2] {
     found.map(|scalar| scalar.filter(|scalar| types.admits(scalar)))
 }
 
-/// The number that a text is, if the number is all of the text.
+/// The number in a text; `None` if the text is more than the number.
 fn number(text: &str) -> Option<Number> {
-    // No number in use is longer; what is, no number holds.
+    // No number in use is longer, and JSON numbers cannot hold more.
     if text.len() > 40 || !text.ends_with(|last: char| last.is_ascii_digit()) {
         return None;
     }
@@ -167,11 +167,11 @@ mod tests {
             ("12.0", Some("12.0")),
             ("0.1", Some("0.1")),
             ("-0.25e-3", Some("-0.00025")),
-            // More digits than a number holds.
+            // More digits than a number can hold.
             ("18446744073709551616", None),
             ("0.12345678901234567891", None),
             ("1e400", None),
-            // Identifiers, and what no JSON number is.
+            // Identifiers, and texts that are not JSON numbers.
             ("007", None),
             ("+7", None),
             (" 7", None),

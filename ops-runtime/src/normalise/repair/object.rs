@@ -1,4 +1,4 @@
-//! Objects: undeclared properties go, defaults come, every property is fixed by itself.
+//! Objects: undeclared properties are removed, defaults filled in, and all properties fixed separately.
 
 use serde_json::{Map, Value};
 
@@ -39,7 +39,7 @@ impl<'a> Fixer<'_, 'a> {
             let received = if is_listed && is_scalar && self.mode == Mode::Repair { copy(value) } else { None };
             if let Some(property) = property {
                 wanted += usize::from(property.wanted());
-                // Fixed by its patterns, too, so one schema must not strip what the other declares.
+                // Its patterns apply, too, so one schema must not strip properties that another declares.
                 let strip = if is_listed { Strip::None } else { strip_inside(strip, name, self) };
                 ok &= self.fix(at.to(&property.node), value, &path.key(name), strip, depth + 1);
             }
@@ -61,7 +61,7 @@ impl<'a> Fixer<'_, 'a> {
                         self.fix(at.to(node), value, &path.key(name), strip, depth + 1)
                     }
                     Additional::False if self.mode == Mode::Repair && !strips => {
-                        // Another member of an intersection declares it, perhaps.
+                        // Another member of an intersection may declare it.
                         matches!(strip, Strip::Member(..))
                             || self.keep(&path.key(name), "no such property", Some(value))
                     }
@@ -79,7 +79,7 @@ impl<'a> Fixer<'_, 'a> {
         }
         ok &= rules.counts(map);
         if !ok && self.mode != Mode::Clean {
-            // An object that had to be repaired keeps only what it declares; in the default reading also what it allows.
+            // A repaired object keeps only declared properties, and in the default reading also allowed ones.
             let allowed = self.mode == Mode::Repair
                 || !self.compat() && self.mode == Mode::Normalise && !matches!(rules.additional, Additional::False);
             if undeclared > 0 && !strips && !allowed && !matches!(strip, Strip::Member(..)) {
@@ -90,8 +90,8 @@ impl<'a> Fixer<'_, 'a> {
         ok
     }
 
-    /// Whether what a property's own schema and those of its patterns have made of it suits all of them: a scalar that
-    /// cannot be stays as it came.
+    /// True if the changes by a property's own schema and by its patterns suit all of them; a scalar that does not
+    /// stays unchanged.
     #[expect(clippy::too_many_arguments, reason = "what the caller's loop knows of one property")]
     fn agree(
         &mut self,
@@ -119,7 +119,7 @@ impl<'a> Fixer<'_, 'a> {
         false
     }
 
-    /// Takes a `null` for absence where a property may be absent but not `null`: a zero in its place would be made up.
+    /// Treats `null` as absence if a property may be absent but not `null`: a zero would be made up.
     fn drop_nulls(
         &mut self,
         at: At<'a>,
@@ -144,11 +144,11 @@ impl<'a> Fixer<'_, 'a> {
             self.note(&path.key(name), expected, "null", Change::Converted);
         }
         let mut refused = refused.iter().map(|(name, _)| name).peekable();
-        // In the order of the object, so that one look at each property is enough.
+        // In the order of the object, so that visiting each property once is enough.
         map.retain(|name, _| refused.next_if(|next| *next == name).is_none());
     }
 
-    /// Removes properties for which there is no room, and says so once per place.
+    /// Removes properties that are not allowed, and reports that once per place.
     fn strip(&mut self, map: &mut Map<String, Value>, path: &Path<'_>, declares: impl Fn(&str, &mut usize) -> bool) {
         let mut cursor = 0;
         let (told, repairs) = (&mut self.told, &mut self.repairs);
@@ -164,7 +164,7 @@ impl<'a> Fixer<'_, 'a> {
         });
     }
 
-    /// Removes what the original drops when it rebuilds an object.
+    /// Removes the properties that the original drops when it rebuilds an object.
     pub(super) fn drop_undeclared(&mut self, rules: &ObjectRules, map: &mut Map<String, Value>, path: &Path<'_>) {
         if matches!(rules.additional, Additional::Each(_) | Additional::Broken) {
             return;
@@ -194,7 +194,7 @@ impl<'a> Fixer<'_, 'a> {
         self.remain(path, expected, "object");
     }
 
-    /// Fills absent properties: by their defaults, or by what is made up for required ones.
+    /// Fills absent properties with their defaults, or required ones with made-up values.
     fn absent(
         &mut self,
         at: At<'a>,
@@ -248,7 +248,7 @@ impl<'a> Fixer<'_, 'a> {
         ok
     }
 
-    /// The default of an absent property, itself cleaned, and whether it conforms.
+    /// The default of an absent property, itself cleaned, and true if it conforms.
     fn filled(
         &mut self,
         at: At<'a>,
@@ -278,15 +278,15 @@ impl<'a> Fixer<'_, 'a> {
         if is_endless {
             self.endless = None;
         }
-        // What is stripped from a default was never in the value, so it is not told; and in a repair a default that does
-        // not fit is none, for the value had no fault before it came.
+        // Properties stripped from a default were never in the value, so they are not reported. In a repair, a default
+        // that does not fit is ignored, because the value had no fault without it.
         if ok || is_endless || self.mode == Mode::Repair {
             self.rollback(mark);
         }
         (!is_endless && (ok || self.mode != Mode::Repair)).then_some((value, ok))
     }
 
-    /// The objects by which the properties of a value are declared; `false` if they cannot be known.
+    /// The objects that declare the properties of a value; `false` if they cannot be known.
     pub(super) fn declaring(&self, at: At<'a>, value: &Value, rules: &mut Vec<&'a ObjectRules>, depth: Depth) -> bool {
         let Some(at) = self.checker.follow(at).filter(|_| !depth.is_too_much() && self.checker.budget.spend(1)) else {
             return false;
@@ -307,7 +307,7 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// Removes what no member of an intersection declares.
+    /// Removes properties that no member of an intersection declares.
     pub(super) fn strip_members(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, conforms: bool, depth: u32) {
         let mut rules = Vec::new();
         let known = self.declaring(at, value, &mut rules, Depth::new(depth));
@@ -323,7 +323,7 @@ impl<'a> Fixer<'_, 'a> {
             && !rules.iter().any(allows)
             && map.keys().any(|name| !rules.iter().any(|rules| rules.knows(name)))
         {
-            // Of a value with faults it is not known which variant of a union declares its properties.
+            // For a faulty value it is unknown which variant of a union declares its properties.
             let checker = self.checker;
             let may = |name: &str| !conforms && may_declare(checker, at, name, 0);
             self.strip(map, path, |name, _| rules.iter().any(|rules| rules.knows(name)) || may(name));
@@ -335,7 +335,7 @@ impl<'a> Fixer<'_, 'a> {
     }
 }
 
-/// Whether a schema might declare a property, whatever variant of it is meant.
+/// True if any variant of a schema might declare a property.
 pub(in crate::normalise) fn may_declare<'a>(checker: &Checker<'a>, at: At<'a>, name: &str, depth: u32) -> bool {
     if depth >= MAX_COMBINED || !checker.budget.spend(1) {
         return true;
@@ -350,7 +350,7 @@ pub(in crate::normalise) fn may_declare<'a>(checker: &Checker<'a>, at: At<'a>, n
     }
 }
 
-/// Passes on whether a property stays, and takes it apart if not.
+/// Returns true if a property stays, and takes it apart if not.
 fn keep(stays: bool, value: &mut Value) -> bool {
     if !stays {
         discard(value.take());
@@ -366,13 +366,13 @@ fn strip_inside<'a>(strip: Strip<'a>, name: &str, fixer: &Fixer<'_, 'a>) -> Stri
         Strip::Member(at, index) => {
             let Kind::Intersect(all) = &at.node.kind else { return Strip::None };
             let mut others = all.members.iter().enumerate().filter(|(other, _)| *other != index);
-            // What another member declares too may have more properties there.
+            // Another member that declares it may declare more properties inside.
             if others.any(|(_, node)| fixer.may_declare(at.to(node), name, 0)) { Strip::None } else { Strip::All }
         }
     }
 }
 
-/// Whether a schema declares properties of objects and leaves no room for others, whatever variant of it is meant.
+/// True if any variant of a schema declares properties of objects and allows no others.
 pub(in crate::normalise) fn closes<'a>(checker: &Checker<'a>, at: At<'a>, depth: u32) -> bool {
     if depth >= MAX_COMBINED || !checker.budget.spend(1) {
         return false;

@@ -1,4 +1,4 @@
-//! Undeclared properties are told once per place: of a list of a thousand items that each have one more, once.
+//! Reports undeclared properties once per place: a property of a thousand items of a list is reported once.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -7,7 +7,7 @@ use crate::normalise::path::Path;
 use crate::normalise::report::MAX_TOLD;
 use crate::normalise::{Change, Repair};
 
-/// A point to which what was told can be taken back.
+/// A point to which reports can be taken back.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     pub(super) repairs: Counts,
@@ -68,16 +68,16 @@ impl Repairs {
         self.counts = mark;
     }
 
-    /// Takes what was listed since a mark out; it stays counted.
+    /// Removes the repairs that were listed since a mark; they stay counted.
     pub(super) fn take_since(&mut self, mark: Counts) -> Vec<Repair> {
         self.list.split_off(mark.listed.min(self.list.len()))
     }
 
-    /// Leaves of what was told alike since a mark the first.
+    /// Keeps only the first of equal repairs since a mark.
     pub(super) fn tell_once(&mut self, mark: Counts) {
         let mut seen = HashSet::new();
         for repair in self.take_since(mark) {
-            // A value may be converted, and not fit after that either.
+            // A converted value may still not conform.
             let is_kept = repair.change == Change::Kept;
             if seen.insert((repair.pointer.clone(), repair.expected.clone(), is_kept)) {
                 self.list.push(repair);
@@ -89,7 +89,7 @@ impl Repairs {
         }
     }
 
-    /// Takes back what was told since a mark to be wrong still.
+    /// Takes back the faults that were reported since a mark as left.
     pub(super) fn forgive(&mut self, mark: Counts) {
         let told = self.take_since(mark);
         self.list.extend(told.into_iter().filter(|repair| repair.change != Change::Kept));
@@ -97,7 +97,7 @@ impl Repairs {
         self.counts.kept = mark.kept;
     }
 
-    /// Adds what a trial found: what it listed, as far as there is room, and what it counted beyond that.
+    /// Adds the results of a trial: its list, as far as there is room, and its count.
     pub(super) fn adopt(&mut self, repairs: Vec<Repair>, counts: Counts) {
         let room = MAX_TOLD.saturating_sub(self.list.len());
         self.list.extend(repairs.into_iter().take(room));
@@ -114,11 +114,11 @@ impl Repairs {
     }
 }
 
-/// The places where a property was removed, the items of a list being one place.
+/// The places where a property was removed; all items of a list are one place.
 #[derive(Default)]
 pub(super) struct Told {
     places: HashSet<u64>,
-    /// In the order in which they were told, so that what was only tried can be taken back.
+    /// In the order of reporting, so that those of a trial can be taken back.
     order: Vec<u64>,
 }
 
@@ -136,12 +136,12 @@ impl Told {
         is_new
     }
 
-    /// Where the list of places ends now.
+    /// The current end of the list of places.
     pub(super) fn mark(&self) -> usize {
         self.order.len()
     }
 
-    /// Takes back what was noted since the mark.
+    /// Takes back the places since the mark.
     pub(super) fn undo(&mut self, mark: usize) {
         for place in self.order.drain(mark.min(self.order.len())..) {
             self.places.remove(&place);

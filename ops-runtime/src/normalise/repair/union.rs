@@ -1,4 +1,4 @@
-//! Unions and intersections: which schema is meant, and what to do when none or not all conform.
+//! Unions and intersections: which schema is meant, and what to do if none conforms, or not all.
 
 use serde_json::{Map, Value};
 
@@ -9,8 +9,8 @@ use crate::normalise::equal::{copy, discard};
 use crate::normalise::node::{At, Intersect, Kind, Node, ObjectRules, Types, Union};
 use crate::normalise::path::Path;
 
-/// How deep a value is, and within how many combined schemas it is looked at: finding out what a union declares takes
-/// trying its variants, which may be unions in turn.
+/// The depth of a value, and the number of combined schemas around it: finding out what a union declares means trying
+/// its variants, which may be unions in turn.
 #[derive(Clone, Copy)]
 pub(super) struct Depth {
     value: u32,
@@ -18,7 +18,7 @@ pub(super) struct Depth {
 }
 
 impl Depth {
-    /// Unions weigh more than intersections, for they branch.
+    /// Unions weigh more than intersections, because they branch.
     const UNION: u32 = 4;
 
     pub(super) fn new(value: u32) -> Self {
@@ -64,8 +64,8 @@ impl<'a> Fixer<'_, 'a> {
             _ => {}
         }
         let default = self.checker.default_of(at).is_some();
-        // Where only one variant is of the value's type there is nothing to find out, and an object is not given up for
-        // the default because one of its properties is wrong.
+        // If only one variant has the value's type, there is nothing to find out. An object is not replaced by the
+        // default because one of its properties is wrong.
         let local =
             !default || matches!(self.mode, Mode::Clean | Mode::Repair) || value.is_object() || value.is_array();
         if let Some(node) = self.only_variant(at, union, value).filter(|_| local) {
@@ -82,7 +82,7 @@ impl<'a> Fixer<'_, 'a> {
             return node.is_some_and(|node| self.fix(at.to(node), value, path, strip, depth + 1));
         }
         if default {
-            // The default wins over a repair, but not over a value that conforms once it is clean.
+            // The default has precedence over a repair, but not over a value that conforms once it is clean.
             let clean = node.is_some_and(|node| {
                 self.within(Mode::Clean, |fixer| fixer.fix(at.to(node), value, path, strip, depth + 1))
             });
@@ -94,7 +94,7 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// Whether a value conforms; `None` where the original throws instead of telling.
+    /// True if a value conforms; `None` where the original throws.
     fn conforms_or_throws(&self, at: At<'a>, value: &Value, depth: u32) -> Option<bool> {
         let before = self.checker.gave_up.replace(false);
         let conforms = self.checker.check(at, value, depth);
@@ -102,7 +102,7 @@ impl<'a> Fixer<'_, 'a> {
         (!threw).then_some(conforms)
     }
 
-    /// A union of which no variant fits, repaired as the original does it.
+    /// Repairs a value of a union without a conforming variant, as the original does.
     fn cast_union(
         &mut self,
         at: At<'a>,
@@ -112,7 +112,7 @@ impl<'a> Fixer<'_, 'a> {
         strip: Strip<'a>,
         depth: u32,
     ) -> bool {
-        // In the default reading it may have been narrowed to some types.
+        // The default reading may have narrowed it to some types.
         if self.checker.default_of(at).is_some() || !union.types.admits(value) {
             return self.replace(at, value, path, depth);
         }
@@ -127,7 +127,7 @@ impl<'a> Fixer<'_, 'a> {
         false
     }
 
-    /// The variant that alone admits values of this type, in the default reading.
+    /// The only variant that accepts values of this type, in the default reading.
     fn only_variant(&self, at: At<'a>, union: &'a Union, value: &Value) -> Option<&'a Node> {
         if self.compat() {
             return None;
@@ -139,9 +139,9 @@ impl<'a> Fixer<'_, 'a> {
         able.next().is_none().then_some(node)
     }
 
-    /// The variant that the value conforms to; of several, the one that declares most of its properties.
+    /// The variant that the value conforms to; if there are several, the one that declares most of its properties.
     ///
-    /// A variant that declares nothing leaves everything alone, unless it is `among` others that do declare.
+    /// A variant that declares nothing changes nothing, unless it is `among` others that do declare properties.
     fn conforming(&self, at: At<'a>, union: &'a Union, value: &Value, among: bool, depth: Depth) -> Option<&'a Node> {
         let mut best: Option<(usize, &'a Node)> = None;
         for node in &union.variants {
@@ -170,7 +170,7 @@ impl<'a> Fixer<'_, 'a> {
         map.keys().filter(|name| !rules.iter().any(|rules| rules.knows(name))).count()
     }
 
-    /// The variant by which the properties of a value are declared.
+    /// The variant that declares the properties of a value.
     pub(super) fn variant_for(&self, at: At<'a>, union: &'a Union, value: &Value, depth: Depth) -> Option<&'a Node> {
         match self.checker.tagged(at, union, value) {
             Tagged::Variant(node) => Some(node),
@@ -178,7 +178,7 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// The variant that comes closest: by the score of the original, and if that is nothing by the type.
+    /// The closest variant: by the original's score, or, if that is zero, by type.
     fn select(&self, at: At<'a>, union: &'a Union, value: &Value, depth: u32) -> Option<&'a Node> {
         let as_object = match value {
             Value::Array(items) if self.compat() => {
@@ -263,12 +263,12 @@ impl<'a> Fixer<'_, 'a> {
         if self.checker.check(at, value, depth) {
             return true;
         }
-        // Every member repairs what it declares; only if that does not do is everything made anew.
+        // Each member repairs the parts that it declares; everything is created anew only if that fails.
         let received = copy(value);
         let mark = self.mark();
         self.members(at, all, value, path, strip, depth);
         if self.checker.check(at, value, depth) {
-            // What one member made up has not been seen by those before it.
+            // Earlier members have not seen values that later ones made up.
             self.within(Mode::Clean, |fixer| fixer.members(at, all, value, path, strip, depth));
             return false;
         }
@@ -296,7 +296,7 @@ impl<'a> Fixer<'_, 'a> {
         ok
     }
 
-    /// All or nothing: what the members create, with as much of the value in it as conforms.
+    /// All or nothing: the creation of the members, with as much of the value as conforms.
     fn cast_intersect(&mut self, at: At<'a>, value: &mut Value, path: &Path<'_>, depth: u32) -> bool {
         let expected = self.checker.expectation(at, Some(value));
         let Some(created) = self.checker.create(at, Types::NONE, depth) else {
@@ -333,7 +333,7 @@ fn merge(created: Value, value: Value, depth: u32) -> Value {
     }
 }
 
-/// An array is an object of its indices and its length.
+/// An array is an object with its indices and its length.
 fn keyed(value: Value) -> Map<String, Value> {
     let length = value.as_array().map(Vec::len);
     let mut map = as_object(value);

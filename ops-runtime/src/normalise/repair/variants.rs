@@ -1,4 +1,4 @@
-//! Unions and intersections under the policy that makes nothing up: which variant a value with faults is meant to be.
+//! Unions and intersections if nothing may be made up: finds the variant that a faulty value is meant to be.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::normalise::{Change, Repair};
 /// How many unions may be tried inside each other: each multiplies the work by its variants.
 const MAX_TRIALS: u32 = 3;
 
-/// What became of a value that was taken for one variant.
+/// The result of treating a value as one variant.
 struct Trial {
     value: Value,
     repairs: Vec<Repair>,
@@ -23,8 +23,8 @@ struct Trial {
 }
 
 impl<'a> Fixer<'_, 'a> {
-    /// Repairs a value that conforms to no variant as it came: as the one that it conforms to once it is repaired, or
-    /// as the one that it clearly is nearest to. Where neither is clear, nothing changes.
+    /// Repairs a value that conforms to no variant: as the variant that it conforms to after a repair, or as the one
+    /// that it is clearly closest to. If neither is clear, nothing changes.
     pub(super) fn try_variants(
         &mut self,
         at: At<'a>,
@@ -41,7 +41,7 @@ impl<'a> Fixer<'_, 'a> {
             return self.convert(at, value, path, strip, depth);
         }
         if !self.is_again {
-            // What is tried is a copy, whose parts are not counted.
+            // A trial works on a copy, whose parts are not counted.
             self.checker.budget.grow(weight(value));
         }
         let mut trials = Vec::new();
@@ -71,7 +71,7 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// Repairs a copy of a value as one variant; what it tells is taken back.
+    /// Repairs a copy of a value as one variant; its reports are taken back.
     fn trial(&mut self, at: At<'a>, value: &Value, path: &Path<'_>, strip: Strip<'a>, depth: u32) -> Option<Trial> {
         if !self.goes_on() || !self.checker.budget.spend(weight(value) as u64 / 4) {
             return None;
@@ -87,7 +87,7 @@ impl<'a> Fixer<'_, 'a> {
         Some(Trial { value: copied, score: self.score(at, value, value, depth, 0), repairs, counts, faults })
     }
 
-    /// The variant with more in common with the value than any other, if no other declares what it would remove.
+    /// The variant with most in common with the value, unless another declares a property that it would remove.
     fn nearest(&self, at: At<'a>, able: &[&'a Node], trials: &[Trial], value: &Value) -> Option<usize> {
         if let [_] = trials {
             return Some(0);
@@ -105,9 +105,9 @@ impl<'a> Fixer<'_, 'a> {
         (!loses).then_some(chosen)
     }
 
-    /// Takes over what a trial told.
+    /// Takes over the reports of a trial.
     fn adopt(&mut self, mut repairs: Vec<Repair>, mut counts: Counts, path: &Path<'_>) {
-        // The places of a trial were taken back; told again they count once.
+        // The places of a trial were taken back; reported again, they count once.
         repairs.retain(|repair| {
             let is_new = repair.change != Change::Removed
                 || self.told.as_mut().is_none_or(|told| told.note(path, &repair.pointer));
@@ -117,7 +117,7 @@ impl<'a> Fixer<'_, 'a> {
         self.repairs.adopt(repairs, counts);
     }
 
-    /// A value that names a variant that nobody knows stays as it came: its properties may be declared there.
+    /// A value that names an unknown variant stays unchanged: its properties may be declared there.
     pub(super) fn unknown_tag(&mut self, at: At<'a>, union: &'a Union, value: &Value, path: &Path<'_>) -> bool {
         let tag: Option<&Tag> = self.checker.shape(at, union).tag.as_ref();
         let Some((tag, map)) = tag.zip(value.as_object()) else { return self.keep(path, "a variant", Some(value)) };
@@ -129,7 +129,7 @@ impl<'a> Fixer<'_, 'a> {
         self.remain(&path.key(&tag.property), expected, kind(map.get(&*tag.property)))
     }
 
-    /// Each member repairs what it declares; what several tell alike is told once.
+    /// Each member repairs the parts that it declares; equal reports of several are reported once.
     pub(super) fn repair_members(
         &mut self,
         at: At<'a>,
@@ -150,7 +150,7 @@ impl<'a> Fixer<'_, 'a> {
         self.repairs.tell_once(mark.repairs);
         let repaired = self.checker.check(at, value, depth);
         match received {
-            // What one member removes or fills in, another may forbid: then it stays as it came.
+            // A member may forbid the changes of another: then the value stays unchanged.
             Some(received) if !repaired && (conforms || !self.is_settled(at, all, value, path, strip, depth)) => {
                 discard(std::mem::replace(value, received));
                 self.rollback(mark);
@@ -160,7 +160,7 @@ impl<'a> Fixer<'_, 'a> {
                 }
             }
             _ if repaired => {
-                // What one member found wrong, another has put right.
+                // A fault for one member was repaired by another.
                 self.repairs.forgive(mark.repairs);
                 true
             }
@@ -174,7 +174,7 @@ impl<'a> Fixer<'_, 'a> {
         }
     }
 
-    /// Whether the members of an intersection, asked again, leave a scalar as they have made it.
+    /// True if another pass of the intersection's members leaves a scalar as they made it.
     fn is_settled(
         &mut self,
         at: At<'a>,

@@ -1,4 +1,4 @@
-//! Whether a value conforms.
+//! Checks if a value conforms.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -16,13 +16,13 @@ use crate::normalise::node::Literals;
 const MAX_DEPTH: u32 = 448;
 /// How many results are remembered at a time.
 const MAX_REMEMBERED: usize = 1 << 20;
-/// How many ways to look up names may be told apart.
+/// How many scopes for looking up names may be distinguished.
 const MAX_SCOPES: usize = 1 << 12;
 
-/// The resources on the way that count: what each name of a dynamic reference stands for there.
+/// The number of a scope: the targets of dynamic names, by the resources on the way.
 pub(super) type Scope = u32;
 
-/// Numbers and addresses are what nobody chooses: a hasher without a key costs a call nothing.
+/// Callers cannot choose numbers and addresses, so a hasher without a key is safe.
 type Hasher = BuildHasherDefault<DefaultHasher>;
 
 /// A node of a value under a schema.
@@ -33,9 +33,9 @@ pub(super) struct Run<'a> {
     pub(super) validator: &'a Validator,
     pub(super) budget: &'a Budget,
     known: RefCell<HashMap<Key, bool, Hasher>>,
-    /// The schemas that may lead back to themselves, on the way to the one that is checked.
+    /// The schemas on the way to the current one that may lead back to themselves.
     open: RefCell<Vec<Key>>,
-    /// The lowest position in `open` that a result depends on, so that it is not one of its own.
+    /// The lowest position in `open` that a result depends on; it is then provisional.
     depends: Cell<usize>,
     is_too_deep: Cell<bool>,
     scopes: RefCell<Vec<Vec<Option<Id>>>>,
@@ -79,7 +79,7 @@ impl<'a> Run<'a> {
         self.is_too_deep.get()
     }
 
-    /// Whether no schema may be followed any further: what is too deep somewhere is refused as a whole.
+    /// True if no schema may be followed any further: a value that is too deep anywhere is refused as a whole.
     pub(super) fn is_deep(&self, depth: u32) -> bool {
         if depth >= MAX_DEPTH {
             self.is_too_deep.set(true);
@@ -87,7 +87,7 @@ impl<'a> Run<'a> {
         self.is_too_deep.get()
     }
 
-    /// The keywords of a schema, or what it says of every value.
+    /// The keywords of a schema, or its result for every value.
     pub(super) fn rules(&self, id: Id) -> Result<&'a Rules, bool> {
         match self.validator.schemas.get(id as usize) {
             Some(Schema::Rules(rules)) => Ok(rules),
@@ -114,13 +114,13 @@ impl<'a> Run<'a> {
 
     fn keywords(&self, rules: &'a Rules, value: &Value, scope: Scope, depth: u32) -> bool {
         rules.keywords.iter().all(|keyword| match keyword {
-            // The most frequent of all.
+            // The most frequent keyword.
             Keyword::Types(types) => types.admits(value),
             keyword => self.keyword(keyword, rules, value, scope, depth),
         })
     }
 
-    /// The same where the result may be known, or asked for again while it is found out.
+    /// The same, if the result may be known already, or be needed again while it is determined.
     #[inline(never)]
     fn check_once(&self, id: Id, rules: &'a Rules, value: &Value, scope: Scope, depth: u32) -> bool {
         let key = (id, scope, address(value));
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
         if rules.is_cyclic {
             if let Some(at) = self.open.borrow().iter().rposition(|open| *open == key) {
                 self.depends.set(self.depends.get().min(at));
-                // A union does not fit because it is one of its own variants. Of anything else that goes without saying.
+                // A union does not conform by being one of its own variants. Any other schema does.
                 return !matches!(rules.keywords.as_slice(), [Keyword::Any(_) | Keyword::One(_)]);
             }
             self.open.borrow_mut().push(key);
@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
         conforms
     }
 
-    /// Whether a keyword of a schema holds. Split by what the stack has to hold, for this goes as deep as the value.
+    /// True if a keyword of a schema holds. Split to keep the stack small, since this goes as deep as the value.
     pub(super) fn keyword(
         &self,
         keyword: &'a Keyword,
@@ -284,7 +284,7 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// How many variants of a union a value is of, up to so many.
+    /// How many variants of a union a value belongs to, counted up to `enough`.
     fn count(&self, union: &Union, value: &Value, scope: Scope, depth: u32, enough: u32) -> u32 {
         let mut count = 0;
         let named = union.named(value);
@@ -373,7 +373,7 @@ impl<'a> Run<'a> {
         ids
     }
 
-    /// Checks the name of a property, which is no part of the value: nothing that is known of it is kept.
+    /// Checks the name of a property. It is not part of the value, so no result is kept.
     pub(super) fn name(&self, id: Id, name: &str, scope: Scope, depth: u32) -> bool {
         let outer = self.known.take();
         let conforms = self.check(id, &Value::String(name.to_owned()), scope, depth + 1);
@@ -381,7 +381,7 @@ impl<'a> Run<'a> {
         conforms
     }
 
-    /// The scope inside a schema: of each name, the outermost resource that has it counts.
+    /// The scope inside a schema: for each name, the outermost resource that has it counts.
     pub(super) fn inside(&self, rules: &Rules, scope: Scope) -> Scope {
         let Some(anchors) = self.validator.anchors.get(rules.resource as usize) else { return scope };
         let mut scopes = self.scopes.borrow_mut();
@@ -407,7 +407,7 @@ impl<'a> Run<'a> {
         next
     }
 
-    /// What a dynamic reference leads to.
+    /// The target of a dynamic reference.
     pub(super) fn found(&self, name: u32, otherwise: Id, scope: Scope) -> Id {
         let scopes = self.scopes.borrow();
         scopes.get(scope as usize).and_then(|names| *names.get(name as usize)?).unwrap_or(otherwise)

@@ -1,4 +1,4 @@
-//! From a document to schemas by number, each compiled once.
+//! Compiles a document to numbered schemas, each once.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub(super) fn compile(schema: &Value) -> Validator {
     };
     let mut root = compiler.schema(Place { schema, resource: 0 });
     compiler.rest();
-    // Whatever a dynamic reference may lead to is compiled now that all names are known.
+    // All possible targets of dynamic references are compiled now that all names are known.
     let mut anchors = vec![Vec::new(); document.resources.len()];
     let names: Vec<&str> = compiler.names.keys().copied().collect();
     if !names.is_empty() {
@@ -54,7 +54,7 @@ struct Compiler<'d, 's> {
     /// By the schema's address.
     ids: HashMap<usize, Id>,
     queue: Vec<(Id, Place<'s>)>,
-    /// The names that dynamic references look up.
+    /// The names that dynamic references use.
     names: HashMap<&'s str, u32>,
     problems: Vec<Problem>,
 }
@@ -75,7 +75,7 @@ impl<'s> Compiler<'_, 's> {
         })
     }
 
-    /// Compiles what has a number and is not compiled.
+    /// Compiles the schemas that have a number and are not compiled yet.
     fn rest(&mut self) {
         while let Some((id, place)) = self.queue.pop() {
             let Value::Object(map) = place.schema else { continue };
@@ -180,7 +180,7 @@ impl<'s> Compiler<'_, 's> {
         };
         let id = self.schema(place);
         let home = self.document.resources.get(place.resource);
-        // Only what is called so dynamically is looked up; anything else is an ordinary reference.
+        // Only dynamic anchors are looked up; any other name is an ordinary reference.
         if !home.is_some_and(|home| home.dynamic.contains_key(name)) {
             keywords.push(Keyword::Ref(id));
             return;
@@ -236,7 +236,7 @@ fn values(map: &Map<String, Value>, keywords: &mut Vec<Keyword>) {
     }
 }
 
-/// The most that may be there.
+/// The upper limit in a keyword.
 fn most(map: &Map<String, Value>, keyword: &str) -> Option<u64> {
     let number = map.get(keyword)?.as_number()?;
     number.as_u64().or_else(|| number.as_f64().filter(|float| *float >= 0.0).map(|float| float.floor() as u64))

@@ -1,4 +1,4 @@
-//! What `unevaluatedProperties` and `unevaluatedItems` are about: the parts of a value that no other keyword looked at.
+//! `unevaluatedProperties` and `unevaluatedItems`: the parts of a value that no other keyword evaluated.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::check::{Run, Scope};
 use super::keyword::{Id, Keyword, Rules};
 
-/// The parts that were looked at, by position, and the schemas that were asked.
+/// The evaluated parts, by position, and the schemas that were visited.
 struct Evaluated {
     parts: Vec<bool>,
     asked: HashSet<(Id, Scope)>,
@@ -24,7 +24,7 @@ impl Evaluated {
 }
 
 impl<'a> Run<'a> {
-    /// The properties that no keyword of a schema looked at but the one that asks.
+    /// The properties that no other keyword of a schema evaluated.
     pub(super) fn unevaluated_properties<'v>(
         &self,
         rules: &'a Rules,
@@ -38,7 +38,7 @@ impl<'a> Run<'a> {
         map.iter().zip(evaluated.parts).filter(|(_, seen)| !seen).map(|(part, _)| part)
     }
 
-    /// The items that no keyword of a schema looked at but the one that asks.
+    /// The items that no other keyword of a schema evaluated.
     pub(super) fn unevaluated_items<'v>(
         &self,
         rules: &'a Rules,
@@ -52,7 +52,7 @@ impl<'a> Run<'a> {
         items.iter().enumerate().zip(evaluated.parts).filter(|(_, seen)| !seen).map(|(part, _)| part)
     }
 
-    /// Collects what a schema that holds for a value looks at.
+    /// Collects the parts that a schema evaluates, if it holds for a value.
     fn of(&self, id: Id, value: &Value, scope: Scope, depth: u32, evaluated: &mut Evaluated) {
         let Ok(rules) = self.rules(id) else { return };
         let scope = self.inside(rules, scope);

@@ -7,7 +7,7 @@ use crate::normalise::text::{Pattern, StringRules};
 /// The number of a schema.
 pub(super) type Id = u32;
 
-/// The schemas that boolean schemas are.
+/// The numbers of the boolean schemas.
 pub(super) const ANY: Id = 0;
 pub(super) const NEVER: Id = 1;
 
@@ -20,13 +20,13 @@ pub(super) enum Schema {
 
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// The cheapest first, and what looks at the results of others last.
+    /// The cheapest first, and those that depend on the results of others last.
     pub(super) keywords: Vec<Keyword>,
     /// The resource that it belongs to.
     pub(super) resource: u32,
-    /// Several keywords lead here, so that the same value may be held against it more than once.
+    /// True if several keywords lead here, so that the same value may be checked against it more than once.
     pub(super) is_shared: bool,
-    /// It may lead back to itself without going into the value.
+    /// True if it may lead back to itself without going into the value.
     pub(super) is_cyclic: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Keyword {
         max: Option<u64>,
     },
     Required(Vec<Box<str>>),
-    /// Properties that others ask for.
+    /// Properties that require others.
     DependentRequired(Vec<(Box<str>, Vec<Box<str>>)>),
     Properties(Box<Properties>),
     Items {
@@ -71,7 +71,7 @@ pub(super) enum Keyword {
     },
     DependentSchemas(Vec<(Box<str>, Id)>),
     Ref(Id),
-    /// The number of a name, and what it stands for where no resource on the way has it.
+    /// The number of a name, and its target if no resource on the way has it.
     DynamicRef {
         name: u32,
         otherwise: Id,
@@ -121,7 +121,7 @@ impl Tag {
 }
 
 impl Keyword {
-    /// Calls a function with every schema that it holds, and whether that is for the same value.
+    /// Calls a function with every schema inside, and true if it is for the same value.
     pub(super) fn each(&mut self, mut run: impl FnMut(&mut Id, bool)) {
         match self {
             Keyword::Properties(properties) => {

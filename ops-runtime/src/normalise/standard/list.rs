@@ -1,4 +1,4 @@
-//! Everything that is wrong with a value, each with its place.
+//! Lists all faults of a value, with their places.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::normalise::violations::one_of;
 pub(super) fn list(run: &Run<'_>, value: &Value) -> Violations {
     let mut lister = Lister { run, report: Report::new(MAX_TOLD), listed: HashSet::new() };
     if !run.budget.has_ended() {
-        // Every schema was held against the value once, and is again level by level.
+        // Every schema was checked against the value once, and is again level by level.
         run.budget.remember();
         lister.visit(run.validator.root, value, &Path::ROOT, 0, 0);
     }
@@ -36,7 +36,7 @@ pub(super) fn list(run: &Run<'_>, value: &Value) -> Violations {
 struct Lister<'r, 'a> {
     run: &'r Run<'a>,
     report: Report,
-    /// What was looked at, be there several ways to it.
+    /// The parts that were visited, even if several ways lead to them.
     listed: HashSet<(Id, Scope, usize)>,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Lister<'_, 'a> {
         }
     }
 
-    /// The keywords that are about parts of the value.
+    /// Explains the keywords about parts of the value.
     fn explain_parts(
         &mut self,
         keyword: &'a Keyword,
@@ -171,7 +171,7 @@ impl<'a> Lister<'_, 'a> {
         }
     }
 
-    /// A part that may be refused altogether.
+    /// Explains a part that may not be allowed at all.
     fn part(&mut self, id: Id, value: &Value, path: &Path<'_>, scope: Scope, depth: u32) {
         match self.run.rules(id) {
             Err(false) => {
@@ -181,7 +181,7 @@ impl<'a> Lister<'_, 'a> {
         }
     }
 
-    /// The keywords that hold schemas for the same value.
+    /// Explains the keywords that hold schemas for the same value.
     fn explain_combined(&mut self, keyword: &'a Keyword, value: &Value, path: &Path<'_>, scope: Scope, depth: u32) {
         let run = self.run;
         let mut same = |id: Id| self.visit(id, value, path, scope, depth + 1);
@@ -214,7 +214,7 @@ impl<'a> Lister<'_, 'a> {
         }
     }
 
-    /// A union of which no variant fits: where it is clear which one is meant, what is wrong with that.
+    /// Explains a union without a conforming variant: by the faults of the variant that is meant, if that is clear.
     fn explain_union(&mut self, union: &'a Union, value: &Value, path: &Path<'_>, scope: Scope, depth: u32) {
         let meant = match union.named(value) {
             Some([(_, id)]) => Some(*id),

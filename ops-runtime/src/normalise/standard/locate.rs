@@ -1,28 +1,12 @@
-//! Where the schemas of a document are: its resources, their anchors, and what references lead to.
+//! The places of schemas in a document: its resources, their anchors, and the targets of references.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
 use super::uri::resolve;
+use crate::model::keywords;
 use crate::normalise::reference::percent_decode;
-
-/// Keywords that hold one schema, some, and some by name.
-const ONE: &[&str] = &[
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-const SOME: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
-const NAMED: &[&str] = &["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
 /// A schema with an identifier of its own, or the whole document.
 pub(super) struct Resource<'s> {
@@ -59,12 +43,12 @@ impl<'s> Document<'s> {
         while let Some(place) = open.pop() {
             let Value::Object(map) = place.schema else { continue };
             let resource = document.note(place, map);
-            open.extend(inside(map).map(|schema| Place { schema, resource }));
+            open.extend(keywords::all(map).map(|schema| Place { schema, resource }));
         }
         document
     }
 
-    /// Notes what a schema is called; returns the resource that it belongs to.
+    /// Notes the names of a schema; returns the resource that it belongs to.
     fn note(&mut self, place: Place<'s>, map: &'s Map<String, Value>) -> usize {
         let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
         let mut resource = place.resource;
@@ -96,19 +80,19 @@ impl<'s> Document<'s> {
         resource
     }
 
-    /// The resource of a schema that was come upon in another.
+    /// The resource of a schema that was found inside another.
     pub(super) fn home(&self, schema: &Value, outer: usize) -> usize {
         self.homes.get(&address(schema)).copied().unwrap_or(outer)
     }
 
-    /// What a reference leads to, and its fragment if that is a name.
+    /// The target of a reference, and its fragment if that is a name.
     pub(super) fn find<'r>(&self, from: usize, reference: &'r str) -> Option<(Place<'s>, &'r str)> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resource = match document {
             "" => from,
             document => {
                 let uri = resolve(&self.resources.get(from)?.uri, document);
-                // A base that is not known can't be resolved against; the identifier may have been written the same way.
+                // An unknown base can't be resolved against; the identifier may have been written the same way.
                 *self.by_uri.get(&uri).or_else(|| self.by_uri.get(document))?
             }
         };
@@ -121,21 +105,9 @@ impl<'s> Document<'s> {
             return Some((Place { schema: home.anchors.get(decoded.as_str())?, resource }, fragment));
         }
         let inner = home.root.pointer(&decoded).map(|schema| Place { schema, resource });
-        // Definitions of the whole are meant, whatever identifiers are between.
+        // Definitions of the whole document are meant, even with identifiers between.
         let whole = || Some(Place { schema: self.resources.first()?.root.pointer(&decoded)?, resource: 0 });
         let place = inner.or_else(whole)?;
         Some((Place { resource: self.home(place.schema, place.resource), ..place }, ""))
     }
-}
-
-/// The schemas directly inside a schema.
-fn inside<'s>(map: &'s Map<String, Value>) -> impl Iterator<Item = &'s Value> {
-    map.iter().flat_map(|(keyword, value)| -> Box<dyn Iterator<Item = &'s Value> + 's> {
-        match value {
-            Value::Object(named) if NAMED.contains(&keyword.as_str()) => Box::new(named.values()),
-            Value::Array(items) if SOME.contains(&keyword.as_str()) => Box::new(items.iter()),
-            value if ONE.contains(&keyword.as_str()) => Box::new(std::iter::once(value)),
-            _ => Box::new(std::iter::empty()),
-        }
-    })
 }

@@ -1,15 +1,15 @@
-//! What is known once all schemas are compiled: which of them lead to each other, and how variants are told apart.
+//! Facts about compiled schemas: which of them lead to each other, and how variants are distinguished.
 
 use super::keyword::{ANY, Id, Keyword, Properties, Rules, Schema, Tag, Union};
 use crate::normalise::node::{Literals, OBJECT};
 
-/// So many references may lead to references.
+/// How many references may lead to references.
 const MAX_HOPS: usize = 32;
-/// So many properties are tried as the tag of a union.
+/// How many properties are tried as the tag of a union.
 const MAX_CANDIDATES: usize = 8;
 
 pub(super) fn finish(schemas: &mut [Schema], root: &mut Id, anchors: &mut [Vec<Option<Id>>]) {
-    // Where names are looked up on the way, the way matters.
+    // With dynamic names, a result depends on the way.
     if anchors.is_empty() {
         shorten(schemas, root);
     }
@@ -28,7 +28,7 @@ fn rules(schemas: &[Schema], id: Id) -> Option<&Rules> {
     }
 }
 
-/// Leads references to references to their end.
+/// Shortens chains of references to their last target.
 fn shorten(schemas: &mut [Schema], root: &mut Id) {
     let end = |mut id: Id| {
         for _ in 0..MAX_HOPS {
@@ -50,7 +50,7 @@ fn shorten(schemas: &mut [Schema], root: &mut Id) {
     }
 }
 
-/// Finds the schemas that several keywords lead to, and those that may be looked at again for what they evaluate.
+/// Finds schemas with several keywords leading to them, and those that may be visited again for what they evaluate.
 fn count(schemas: &mut [Schema], root: Id) {
     let mut leads = vec![0u32; schemas.len()];
     let mut add = |id: Id, times: u32| {
@@ -72,7 +72,7 @@ fn count(schemas: &mut [Schema], root: Id) {
     }
 }
 
-/// Finds schemas that lead back to themselves for the same value: at least one in each circle.
+/// Finds schemas that lead back to themselves for the same value: at least one in each cycle.
 fn circles(schemas: &mut [Schema], dynamic: &[Id]) {
     let edges: Vec<Vec<Id>> = schemas
         .iter_mut()
@@ -121,7 +121,7 @@ fn circles(schemas: &mut [Schema], dynamic: &[Id]) {
     }
 }
 
-/// Finds how the variants of a schema's unions are told apart.
+/// Finds the tags of a schema's unions.
 fn tag(schemas: &mut [Schema], id: usize) {
     let found: Vec<Option<Tag>> = match schemas.get(id) {
         Some(Schema::Rules(rules)) => rules.keywords.iter().map(|keyword| of_union(schemas, keyword)).collect(),
@@ -174,7 +174,7 @@ fn literals(schemas: &[Schema], id: Id) -> Option<&Literals> {
     })
 }
 
-/// The rules of a schema, behind references that say nothing else.
+/// The rules of a schema, behind references without other keywords.
 fn target(schemas: &[Schema], id: Id) -> Option<&Rules> {
     let mut rules_of = rules(schemas, id)?;
     for _ in 0..MAX_HOPS {

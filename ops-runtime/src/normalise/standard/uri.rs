@@ -1,6 +1,6 @@
 //! References between resources: RFC 3986, as far as identifiers of schemas need it.
 
-/// The absolute form of a reference that is made in a document.
+/// The absolute form of a reference in a document.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     let reference = reference.split('#').next().unwrap_or(reference);
     if reference.is_empty() {

@@ -9,44 +9,14 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
+use crate::model::keywords::{Holds, holds, is_comment};
+use crate::pointer::{escaped, unescaped};
 use crate::{Binding, CallError, Definitions, ErrorCode, HttpBinding, OperationSpec, Schema};
 
-/// Keywords that say nothing about values.
-const ANNOTATIONS: [&str; 10] = [
-    "title",
-    "description",
-    "$comment",
-    "$schema",
-    "$id",
-    "$defs",
-    "examples",
-    "example",
-    "deprecated",
-    "externalDocs",
-];
-
-/// Keywords whose members are schemas by name.
-const MAPS: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
-
-/// Keywords that hold a schema, or a list of them. What is under any other keyword is compared as it stands.
-const SCHEMAS: [&str; 16] = [
-    "items",
-    "prefixItems",
-    "contains",
-    "additionalProperties",
-    "additionalItems",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "propertyNames",
-    "contentSchema",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-];
+/// Whether a keyword says nothing about values.
+fn is_annotation(keyword: &str) -> bool {
+    is_comment(keyword) || matches!(keyword, "$schema" | "$id" | "$defs")
+}
 
 /// Keywords whose lists have no order.
 const SETS: [&str; 3] = ["required", "enum", "type"];
@@ -203,7 +173,7 @@ impl<'s> Side<'s> {
         }
         let name = pointer.strip_prefix("/$defs/")?;
         let (name, part) = name.split_at(name.find('/').unwrap_or(name.len()));
-        let definition = self.definitions.get(&name.replace("~1", "/").replace("~0", "~"))?;
+        let definition = self.definitions.get(&unescaped(name))?;
         match definition.schema.to_value().ok()? {
             whole if part.is_empty() => Some(whole),
             Cow::Borrowed(whole) => whole.pointer(part).map(Cow::Borrowed),
@@ -249,7 +219,7 @@ impl Comparison<'_> {
             }
             (None, None) => {}
         }
-        let says = |name: &str| !ANNOTATIONS.contains(&name) && !name.starts_with("x-");
+        let says = |name: &str| !is_annotation(name) && !name.starts_with("x-");
         for (name, value) in one.iter().filter(|(name, _)| says(name)) {
             let place = || format!("{pointer}/{}", escaped(name));
             match other.get(name) {
@@ -265,8 +235,9 @@ impl Comparison<'_> {
     }
 
     fn keyword(&mut self, name: &str, a: &Value, b: &Value, pointer: &str, depth: usize) -> Result<(), String> {
+        let holds = holds(name);
         match (a, b) {
-            (Value::Object(one), Value::Object(other)) if MAPS.contains(&name) => {
+            (Value::Object(one), Value::Object(other)) if matches!(holds, Holds::Named | Holds::Definitions) => {
                 for (name, schema) in one {
                     let place = format!("{pointer}/{}", escaped(name));
                     match other.get(name) {
@@ -279,14 +250,14 @@ impl Comparison<'_> {
                     None => Ok(()),
                 }
             }
-            (Value::Array(one), Value::Array(other)) if SCHEMAS.contains(&name) => {
+            (Value::Array(one), Value::Array(other)) if holds == Holds::Schemas => {
                 if one.len() != other.len() {
                     return Err(pointer.to_owned());
                 }
                 let mut pairs = one.iter().zip(other).enumerate();
                 pairs.try_for_each(|(at, (a, b))| self.schema(a, b, &format!("{pointer}/{at}"), depth + 1))
             }
-            (a, b) if SCHEMAS.contains(&name) => self.schema(a, b, pointer, depth + 1),
+            (a, b) if matches!(holds, Holds::Schema | Holds::Schemas) => self.schema(a, b, pointer, depth + 1),
             (a, b) if SETS.contains(&name) => {
                 let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
                 let (one, other) = (list(a), list(b));
@@ -315,8 +286,7 @@ fn reference(schema: &Map<String, Value>) -> Option<String> {
 
 /// The schema that a reference leads to, if there is nothing beside the reference that says more.
 fn follow<'s>(side: &Side<'s>, mut to: String, schema: &Map<String, Value>) -> Option<Cow<'s, Value>> {
-    let only_refers =
-        |schema: &Map<String, Value>| schema.keys().all(|name| name == "$ref" || ANNOTATIONS.contains(&name.as_str()));
+    let only_refers = |schema: &Map<String, Value>| schema.keys().all(|name| name == "$ref" || is_annotation(name));
     if !only_refers(schema) {
         return None;
     }
@@ -344,10 +314,6 @@ fn same(a: &Value, b: &Value) -> bool {
         }
         (a, b) => a == b,
     }
-}
-
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

@@ -4,13 +4,8 @@
 //! [`Reading::Default`](crate::normalise::Reading::Default): `nullable` counts, `oneOf` is satisfied by any variant, and
 //! tuples and bounds of older drafts are understood.
 
+use crate::model::keywords::{Holds, holds};
 use serde_json::{Map, Value, json};
-
-/// Keywords that hold values, not schemas.
-const VALUES: &[&str] = &["const", "default", "enum", "example", "examples"];
-
-/// Keywords that hold schemas by name.
-const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// Rewrites a schema and all that it holds.
 pub(super) fn canonical(mut schema: Value) -> Value {
@@ -59,12 +54,12 @@ fn loosen(schema: &mut Value, other_side: &str, definitions: &[String], depth: u
         required.retain(|name| name.as_str().is_none_or(|name| !of_other_side.iter().any(|other| other == name)));
     }
     for (keyword, value) in node.iter_mut() {
-        match value {
-            _ if VALUES.contains(&keyword.as_str()) => {}
-            Value::Object(schemas) if NAMED.contains(&keyword.as_str()) => {
+        match (holds(keyword), value) {
+            (Holds::Value, _) => {}
+            (Holds::Named | Holds::Definitions, Value::Object(schemas)) => {
                 schemas.values_mut().for_each(|schema| loosen(schema, other_side, definitions, depth + 1));
             }
-            value => loosen(value, other_side, definitions, depth + 1),
+            (_, value) => loosen(value, other_side, definitions, depth + 1),
         }
     }
 }
@@ -80,12 +75,12 @@ fn rewrite(schema: &mut Value, depth: usize) {
         _ => return,
     };
     for (keyword, value) in node.iter_mut() {
-        match value {
-            _ if VALUES.contains(&keyword.as_str()) => {}
-            Value::Object(schemas) if NAMED.contains(&keyword.as_str()) => {
+        match (holds(keyword), value) {
+            (Holds::Value, _) => {}
+            (Holds::Named | Holds::Definitions, Value::Object(schemas)) => {
                 schemas.values_mut().for_each(|schema| rewrite(schema, depth + 1));
             }
-            value => rewrite(value, depth + 1),
+            (_, value) => rewrite(value, depth + 1),
         }
     }
     node.remove("$schema");

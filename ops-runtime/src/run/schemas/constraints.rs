@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::model::keywords::applied;
 use crate::{Definitions, Schema};
 
 /// Keywords that no Rust type expresses.
@@ -49,10 +50,6 @@ const UNREAD: &[&str] = &[
 /// Keywords that, where they are false, allow no other properties.
 const CLOSE: &[&str] = &["additionalProperties", "unevaluatedProperties"];
 
-/// Keywords that hold one schema, and those that hold several.
-const ONE: &[&str] = &["items", "additionalProperties", "unevaluatedProperties"];
-const MANY: &[&str] = &["properties", "patternProperties", "allOf", "anyOf", "oneOf", "prefixItems", "items"];
-
 /// What a schema asks for beyond its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beyond {
@@ -92,14 +89,7 @@ fn any(root: &Value, mut holds: impl FnMut(&Map<String, Value>) -> bool) -> bool
         if holds(node) {
             return true;
         }
-        stack.extend(ONE.iter().filter_map(|keyword| node.get(*keyword)).filter(|value| value.is_object()));
-        for schemas in MANY.iter().filter_map(|keyword| node.get(*keyword)) {
-            match schemas {
-                Value::Array(schemas) => stack.extend(schemas.iter().filter(|value| value.is_object())),
-                Value::Object(schemas) => stack.extend(schemas.values().filter(|value| value.is_object())),
-                _ => {}
-            }
-        }
+        stack.extend(applied(node).filter(|schema| schema.is_object()));
         if let Some(name) = node.get("$ref").and_then(Value::as_str)
             && seen.insert(name)
             && let Some(target) = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer))

@@ -1,9 +1,11 @@
 //! `readOnly` properties, which only the server gives: no request holds them (OpenAPI 3.0, section 4.7.24.2).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::pointer;
 use crate::{Definitions, OperationSpec};
 
 /// How deep references and combined schemas are followed for one value.
@@ -213,7 +215,7 @@ fn definition(definitions: &Definitions, name: &str) -> Option<Value> {
 }
 
 fn name_of(reference: &Value) -> Option<String> {
-    Some(reference.as_str()?.strip_prefix("#/$defs/")?.replace("~1", "/").replace("~0", "~"))
+    pointer::definition(reference.as_str()?).map(Cow::into_owned)
 }
 
 /// Collects the definitions that a schema refers to; true if it says `readOnly` somewhere.

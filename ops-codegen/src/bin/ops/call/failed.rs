@@ -1,4 +1,4 @@
-//! What is said of a call that failed.
+//! The messages of failed calls.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// So many characters are shown of what came.
+/// How many characters of the received value are shown.
 const SHOWN: usize = 4000;
 
-/// So many violations are shown.
+/// How many violations are shown.
 const VIOLATIONS: usize = 10;
 
-/// The failure that an error of a call is: of the command if its input does not fit, or else of the work.
+/// The failure for an error of a call: of the command if its input does not fit, or else of the work.
 pub(super) fn failed(error: &CallError) -> Failure {
     match error.code() {
         ErrorCode::ValidationError if !is_of_output(error) => Failure::Usage(message(error)),
@@ -21,7 +21,7 @@ pub(super) fn failed(error: &CallError) -> Failure {
     }
 }
 
-/// Whether an error is that of a result which does not match its schema, and not of an input.
+/// True if a result, and not an input, does not match its schema.
 fn is_of_output(error: &CallError) -> bool {
     let has = |key: &str| error.details().get(key).is_some();
     has("raw") || has("value") || error.message().starts_with("the output")
@@ -38,7 +38,7 @@ pub(super) fn message(error: &CallError) -> String {
         match details.get(key) {
             None | Some(Value::Null) => {}
             Some(Value::String(body)) if body.trim_start().starts_with('<') => text.push_str("\n(markup)"),
-            // Short words are in the message already.
+            // A short body is in the message already.
             Some(Value::String(body)) if text.contains(body.trim()) => {}
             Some(Value::String(body)) => _ = write!(text, "\n{}", cut(body)),
             Some(body) => _ = write!(text, "\n{}", cut(&format!("{body:#}"))),

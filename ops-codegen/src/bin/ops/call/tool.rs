@@ -14,7 +14,7 @@ use crate::modules::{runtime, tools};
 use crate::progress::Progress;
 use crate::server::{Server, from_file, is_tools};
 
-/// What of the arguments is what: where a server is named, a document need not be.
+/// The arguments by their meaning: if a server is named, a document is optional.
 struct Request<'a> {
     /// The snapshot of the server.
     snapshot: Option<&'a str>,
@@ -33,7 +33,7 @@ impl<'a> Request<'a> {
         }
         match operation.as_deref() {
             Some(operation) if is_tools(spec) => Ok(Self { snapshot: Some(spec), operation, values: values.clone() }),
-            // What stands in the place of the operation is the first property of the input.
+            // In place of the operation is the first property of the input.
             first => {
                 let values = first.into_iter().map(str::to_owned).chain(values.iter().cloned());
                 Ok(Self { snapshot: None, operation: spec, values: values.collect() })

@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 
 use super::{has_kind, views};
 
-/// So many names are shown where none is like the one that was given.
+/// How many names are shown if none is similar to the given one.
 const SHOWN: usize = 8;
 
-/// So many unknown arguments are told.
+/// How many unknown arguments are reported.
 const TOLD: usize = 5;
 
-/// Fails for members that a schema does not know where it says which there are: an object that declares properties and
-/// does not say that there may be more. `closed` says so of the input itself, whatever it declares.
+/// Fails for members that a schema does not declare, if it is complete: an object that declares properties and does not
+/// allow others. `closed` makes the input itself complete, whatever it declares.
 pub(crate) fn check(input: &Value, schema: &Value, closed: bool) -> Result<(), String> {
     let mut unknown = Vec::new();
     inside(input, &views(vec![schema], schema), schema, closed, "", &mut unknown);
@@ -60,13 +60,13 @@ fn properties<'a>(schemas: &[&'a Value], name: &str) -> impl Iterator<Item = &'a
     schemas.iter().filter_map(move |schema| declared(schema)?.get(name))
 }
 
-/// Whether a schema says which properties there are.
+/// True if a schema declares properties.
 fn declares(schema: &Value) -> bool {
     declared(schema).is_some_and(|properties| !properties.is_empty())
         || schema.get("additionalProperties") == Some(&Value::Bool(false))
 }
 
-/// Whether a schema says that there may be others.
+/// True if a schema allows other properties.
 fn is_open(schema: &Value) -> bool {
     let more = |key: &str| schema.get(key).is_some_and(|more| more == true || more.is_object());
     let says = |key: &str| schema.get(key).is_some();
@@ -75,7 +75,7 @@ fn is_open(schema: &Value) -> bool {
     *schema == Value::Bool(true) || more("additionalProperties") || says("patternProperties") || is_free
 }
 
-/// The message: what was given, and what was meant or what there is.
+/// The message: the given name, and the likely ones or those that there are.
 fn told(path: &str, schemas: &[&Value], root: &Value) -> String {
     let (parent, name) = path.rsplit_once('.').map_or(("", path), |(parent, name)| (parent, name));
     let full = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
@@ -103,7 +103,7 @@ fn told(path: &str, schemas: &[&Value], root: &Value) -> String {
     format!("unknown argument `{path}`: {what} has {has}")
 }
 
-/// The same name one step deeper: `name` for `body.name`.
+/// The same name one level deeper: `name` for `body.name`.
 fn deeper(name: &str, names: &[&str], schemas: &[&Value], root: &Value) -> Vec<String> {
     let below = |outer: &&str| {
         let inner = views(properties(schemas, outer).collect(), root);

@@ -1,4 +1,4 @@
-//! Schemas without the boolean that chooses, as they are when it is `true` or `false`.
+//! Schemas without the boolean that chooses, for the case that it is `true` or `false`.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -8,25 +8,26 @@ use serde_json::{Map, Value};
 
 use super::{Switch, has_properties};
 use crate::documents::openapi::pointer;
+use crate::pointer::{DEFINITIONS, unescaped};
 use crate::{HttpBinding, ParameterLocation};
 
-/// How a reference to a narrowed definition starts until that has its name.
+/// The prefix of a reference to a narrowed definition until that has its name.
 pub(super) const ON: &str = "switch:on:";
 pub(super) const OFF: &str = "switch:off:";
 
-/// What references to definitions start with.
-const REFERENCE: &str = "#/$defs/";
+/// The prefix of references to definitions.
+const REFERENCE: &str = DEFINITIONS;
 
-/// How deep the parts of a schema are looked into.
+/// How deep the parts of a schema are searched.
 const MAX_DEPTH: usize = 32;
 
 /// How deep definitions that refer to each other are narrowed.
 const MAX_NESTED: usize = 128;
 
-/// How many parts of schemas one look for a boolean goes through.
+/// How many parts of schemas one search for a boolean visits.
 const MAX_VISITED: usize = 5_000;
 
-/// How many parts and properties all looks of any description go through, and how many more for each operation.
+/// How many parts and properties all searches of any description visit, and how many more for each operation.
 const VISITED: (usize, usize) = (4_000_000, 1_000);
 
 /// The definitions by name.
@@ -53,7 +54,7 @@ impl Key {
             Some((false, rest))
         })?;
         let (property, name) = rest.strip_prefix('/')?.split_once('/')?;
-        Some(Self { name: name.to_owned(), property: unescaped(property), on })
+        Some(Self { name: name.to_owned(), property: unescaped(property).into_owned(), on })
     }
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Found {
     pub(super) name: String,
     /// For each body of the binding.
     pub(super) bodies: Vec<Option<Switch>>,
-    /// As a query parameter, with the property of the input.
+    /// A query parameter, with the property of the input.
     pub(super) query: Option<(Switch, String)>,
 }
 
@@ -75,7 +76,7 @@ impl Found {
 enum Narrowed {
     Same,
     Changed(Value),
-    /// The boolean cannot have this value here.
+    /// The boolean cannot have this value in this schema.
     Impossible,
 }
 
@@ -90,26 +91,26 @@ enum State {
 pub(super) struct Narrower<'t> {
     table: &'t Table<'t>,
     states: BTreeMap<Key, State>,
-    /// How much may still be looked at.
+    /// How many parts may still be visited.
     budget: Cell<usize>,
     /// The narrowed definitions.
     pub(super) forms: BTreeMap<Key, Value>,
 }
 
 impl<'t> Narrower<'t> {
-    /// For so many operations.
+    /// A narrower for so many operations.
     pub(super) fn new(table: &'t Table<'t>, operations: usize) -> Self {
         let budget = operations.saturating_mul(VISITED.1).saturating_add(VISITED.0);
         Self { table, states: BTreeMap::new(), budget: Cell::new(budget), forms: BTreeMap::new() }
     }
 
-    /// Counts what is looked at; `false` if it is too much.
+    /// Counts visited parts; `false` if there are too many.
     fn spend(&self, count: usize) -> bool {
         self.budget.set(self.budget.get().saturating_sub(count));
         self.budget.get() > 0
     }
 
-    /// Finds the boolean with the most usual of some names.
+    /// Finds the boolean with the most usual one of these names.
     pub(super) fn find(&self, input: &Value, http: &HttpBinding, schemas: &[Value], names: &[&str]) -> Option<Found> {
         names.iter().find_map(|wish| self.find_one(input, http, schemas, wish))
     }
@@ -143,11 +144,11 @@ impl<'t> Narrower<'t> {
     }
 
     fn definition(&self, reference: &Value) -> Option<&'t Value> {
-        let name = unescaped(reference.as_str()?.strip_prefix(REFERENCE)?);
+        let name = unescaped(reference.as_str()?.strip_prefix(REFERENCE)?).into_owned();
         self.table.get(name.as_str()).map(AsRef::as_ref)
     }
 
-    /// What is said about the boolean in a schema and its parts.
+    /// The description of the boolean in a schema and its parts.
     fn switch(&self, schema: &Value, look: &mut Look<'_>, depth: usize) -> Option<Switch> {
         look.visited += 1;
         let properties = schema.get("properties").and_then(Value::as_object).map_or(0, Map::len);
@@ -189,7 +190,7 @@ impl<'t> Narrower<'t> {
         found
     }
 
-    /// Whether a schema or a part of it requires a property.
+    /// True if a schema or a part of it requires a property.
     fn requires(&self, schema: &Value, name: &str, visited: &mut usize, depth: usize) -> bool {
         *visited += 1;
         if depth > MAX_DEPTH || *visited > MAX_VISITED || !self.spend(1) {
@@ -204,7 +205,7 @@ impl<'t> Narrower<'t> {
                 .any(|part| self.requires(part, name, visited, depth + 1))
     }
 
-    /// Whether a schema accepts `false` and `true`; `None` if it accepts more than these and null.
+    /// True if a schema accepts `false`, and true if it accepts `true`; `None` if it accepts more than these and null.
     fn boolean(&self, schema: &Value, depth: usize) -> Option<(bool, bool)> {
         if depth > MAX_DEPTH || !self.spend(1) {
             return None;
@@ -297,7 +298,7 @@ impl<'t> Narrower<'t> {
             Some((off, true)) if on || off => remove(&mut out, name),
             Some((true, false)) if !on => remove(&mut out, name),
             Some(_) => return Narrowed::Impossible,
-            // Required here, and described by another part.
+            // Required here, and described in another part.
             None if property.is_none() => remove(&mut out, name),
             None => {}
         }
@@ -336,7 +337,7 @@ impl<'t> Narrower<'t> {
         let Some(target) = reference.as_str().and_then(|text| text.strip_prefix(REFERENCE)) else {
             return (State::Same, String::new());
         };
-        let key = Key { name: unescaped(target), property: name.to_owned(), on };
+        let key = Key { name: unescaped(target).into_owned(), property: name.to_owned(), on };
         let mark = key.mark();
         if let Some(state) = self.states.get(&key) {
             return (if *state == State::Open { State::Same } else { *state }, mark);
@@ -355,7 +356,7 @@ impl<'t> Narrower<'t> {
         (state, mark)
     }
 
-    /// Lets a discriminator lead to what is left.
+    /// Narrows a discriminator to the variants that are left.
     fn discriminator(&mut self, out: &mut Map<String, Value>, name: &str, on: bool, depth: usize) {
         let Some(Value::Object(tags)) = out.get("discriminator") else { return };
         let mut tags = tags.clone();
@@ -384,10 +385,10 @@ impl<'t> Narrower<'t> {
     }
 }
 
-/// A look for a boolean.
+/// A search for a boolean.
 struct Look<'w> {
     wish: &'w str,
-    /// How it is written, once one was found.
+    /// Its spelling, once one was found.
     name: Option<String>,
     visited: usize,
 }
@@ -416,7 +417,7 @@ fn remove(schema: &mut Map<String, Value>, name: &str) {
     }
 }
 
-/// A union of which one variant is left is that variant.
+/// A union with one variant left becomes that variant.
 fn single(out: Map<String, Value>, before: &Map<String, Value>) -> Value {
     let told = |key: &str| matches!(key, "title" | "description" | "discriminator");
     let key = ["oneOf", "anyOf"].into_iter().find(|key| out.contains_key(*key));
@@ -451,11 +452,7 @@ fn folded(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-fn unescaped(token: &str) -> String {
-    token.replace("~1", "/").replace("~0", "~")
-}
-
-/// All texts of a schema that may be references: of `$ref` and of discriminators.
+/// All texts of a schema that may be references, in `$ref` and in discriminators.
 fn each<'v>(schema: &'v Value, take: &mut dyn FnMut(&'v str)) {
     let mut stack = vec![schema];
     while let Some(value) = stack.pop() {
@@ -478,9 +475,9 @@ fn each<'v>(schema: &'v Value, take: &mut dyn FnMut(&'v str)) {
     }
 }
 
-/// Adds the names of the definitions that a schema refers to as they are.
+/// Adds the names of the original definitions that a schema refers to.
 pub(super) fn references(schema: &Value, names: &mut Vec<String>) {
-    each(schema, &mut |text| names.extend(text.strip_prefix(REFERENCE).map(unescaped)));
+    each(schema, &mut |text| names.extend(text.strip_prefix(REFERENCE).map(|name| unescaped(name).into_owned())));
 }
 
 /// The narrowed definitions that a schema refers to.
@@ -490,7 +487,7 @@ pub(super) fn marks(schema: &Value) -> Vec<Key> {
     found
 }
 
-/// Puts the names of narrowed definitions in the places of their marks.
+/// Replaces the marks of narrowed definitions by their names.
 pub(super) fn rename(schema: &mut Value, names: &BTreeMap<Key, String>) {
     let named = |value: &mut Value| {
         let name = value.as_str().and_then(Key::of_mark).and_then(|key| names.get(&key));

@@ -1,4 +1,4 @@
-//! Whether all values of one schema are values of another, and where not.
+//! Checks that all values of one schema are values of another, and finds where they are not.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -11,19 +11,19 @@ use crate::Definitions;
 use crate::documents::openapi::pointer;
 use crate::model::text::readable;
 
-/// So deep two schemas are compared.
+/// How deep two schemas are compared.
 const DEEPEST: usize = 64;
 
-/// So many places are compared.
+/// How many places are compared.
 const BUDGET: usize = 20_000;
 
-/// So many changes of one schema are told.
+/// How many changes of one schema are reported.
 const MOST: usize = 500;
 
-/// A pointer of more bytes is not made longer.
+/// A pointer of more bytes is not extended.
 const LONGEST: usize = 2_000;
 
-/// Which way values go.
+/// The direction of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// From a caller that knows the old schema to a server that checks by the new one.
@@ -35,16 +35,16 @@ pub(super) enum Side {
 /// Formats of strings that types may be made of.
 const TYPED_FORMATS: &[&str] = &["binary", "byte", "date", "date-time", "uri", "uuid"];
 
-/// Limits that values must not be below, and that they must not be above.
+/// Lower limits of values, and upper ones.
 const LOWER: &[&str] = &["exclusiveMinimum", "minItems", "minLength", "minProperties", "minimum"];
 const UPPER: &[&str] = &["exclusiveMaximum", "maxItems", "maxLength", "maxProperties", "maximum"];
 
-/// Limits that can only be the same or not.
+/// Constraints that can only be equal or different.
 const OTHER: &[&str] = &["multipleOf", "pattern", "uniqueItems"];
 
 type Object = Map<String, Value>;
 
-/// A comparison of two schemas, and what it found: where, what, and whether it breaks.
+/// A comparison of two schemas, and its findings: the place, the message, and true if it breaks.
 pub(super) struct Comparison<'a> {
     side: Side,
     old: &'a Definitions,
@@ -80,17 +80,17 @@ impl<'a> Comparison<'a> {
         self.found.push((pointer.to_owned(), message.into(), breaks));
     }
 
-    /// Whoever sends values, and whoever receives them, of an old and a new thing.
+    /// The sender's and the receiver's, of an old and a new thing.
     fn ends<T>(&self, old: T, new: T) -> (T, T) {
         if self.side == Side::Input { (old, new) } else { (new, old) }
     }
 
-    /// One of two messages, by the way that values go.
+    /// One of two messages, by the direction of values.
     fn say(&self, input: &str, output: &str) -> String {
         if self.side == Side::Input { input.to_owned() } else { output.to_owned() }
     }
 
-    /// Compares an old and a new schema, at a pointer that both have.
+    /// Compares an old and a new schema, at their common pointer.
     pub(super) fn compare(&mut self, old: &Value, new: &Value, pointer: &str) {
         let Some(budget) = self.budget.checked_sub(1).filter(|_| self.depth < DEEPEST) else {
             return self.note(pointer, "it is too large to be compared", true);
@@ -130,7 +130,7 @@ impl<'a> Comparison<'a> {
         self.union(old_variants, new_variants, pointer);
     }
 
-    /// Schemas of which one accepts everything or nothing.
+    /// Compares schemas if one accepts everything or nothing.
     fn other(&mut self, old: &Value, new: &Value, pointer: &str) {
         let (sender, receiver) = self.ends(old, new);
         let (is_nothing, takes_all) = (*sender == Value::Bool(false), is_any(receiver));
@@ -139,7 +139,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Finds for each variant of the sender one of the receiver that takes it.
+    /// Finds a variant of the receiver for each variant of the sender.
     fn union(&mut self, old: Vec<Value>, new: Vec<Value>, pointer: &str) {
         let (senders, receivers) = self.ends(&old, &new);
         let mut unused: BTreeSet<usize> = (0..receivers.len()).collect();
@@ -149,13 +149,13 @@ impl<'a> Comparison<'a> {
         }
         let (mut pairs, mut lost) = (Vec::new(), Vec::new());
         for sender in senders {
-            // What looks the same first, so that nothing seems to be left over.
+            // Equal variants are matched first, so that no change is invented.
             let alike = same.get(&sender.to_string()).copied();
             let alike = alike.filter(|at| receivers.get(*at).is_some_and(|receiver| self.fits(sender, receiver)));
             let mut all = receivers.iter().enumerate();
             let found = alike.or_else(|| {
                 all.find_map(|(at, receiver)| {
-                    // Without a budget nothing fits.
+                    // Without a budget nothing is known to fit.
                     (self.budget == 0 || self.fits(sender, receiver)).then_some(at)
                 })
                 .filter(|_| self.budget > 0)
@@ -170,7 +170,7 @@ impl<'a> Comparison<'a> {
         }
         let unused: Vec<&Value> = unused.into_iter().filter_map(|at| receivers.get(at)).collect();
         let (lost, unused) = match (lost.as_slice(), unused.as_slice()) {
-            // The one that is left over is the other, changed.
+            // One variant left on each side: it has changed.
             ([sender], [receiver]) => {
                 pairs.push((sender, receiver));
                 (Vec::new(), Vec::new())
@@ -191,7 +191,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether the receiver takes all that the sender sends.
+    /// True if the receiver accepts all that the sender sends.
     fn fits(&mut self, sender: &Value, receiver: &Value) -> bool {
         let seen = std::mem::take(&mut self.seen);
         let mut trial = Comparison { seen, added: Vec::new(), found: Vec::new(), ..*self };
@@ -205,7 +205,7 @@ impl<'a> Comparison<'a> {
         trial.found.iter().all(|(_, _, breaks)| !breaks)
     }
 
-    /// Schemas of one kind each.
+    /// Compares schemas of one kind each.
     fn single(&mut self, old: &Object, new: &Object, pointer: &str) {
         if is_opaque(old, self.side) || is_opaque(new, self.side) {
             if !same(old, new, self.old, self.new, &mut self.budget) {
@@ -231,7 +231,7 @@ impl<'a> Comparison<'a> {
 
     fn values(&mut self, old: &Object, new: &Object, pointer: &str) {
         let (sent, taken) = self.ends(values(old), values(new));
-        // A type of one value takes no other; an enum keeps what it does not know.
+        // A type of one value accepts no other; an enum keeps unknown values.
         let is_strict = |taken: &[Value]| self.side == Side::Input || taken.len() == 1;
         match (sent, taken) {
             (None, Some(taken)) => {
@@ -273,7 +273,7 @@ impl<'a> Comparison<'a> {
                 (Some(old), Some(new)) => new < old,
                 (old, _) => old.is_none(),
             };
-            // Limits of integers choose their types.
+            // Limits of integers select their types.
             let breaks = if self.side == Side::Input { narrows } else { kind == "integer" && !narrows };
             self.note(pointer, message, breaks);
         }
@@ -292,7 +292,7 @@ impl<'a> Comparison<'a> {
         let breaks = match (self.side, &old) {
             (Side::Input, _) => new.is_some(),
             (Side::Output, Some(old)) => kind != "string" || TYPED_FORMATS.contains(&old.as_str()),
-            // A type of no format takes any text, and a number of a format is one.
+            // A type without a format accepts any text; a number with a format is still a number.
             (Side::Output, None) => false,
         };
         let message = match new {
@@ -331,7 +331,7 @@ impl<'a> Comparison<'a> {
             let is_required = demands.contains(name.as_str());
             let message = if is_required { "the property is new, and required" } else { "the property is new" };
             self.note(&place, message, self.side == Side::Input && is_required);
-            // A type that keeps other properties takes it for one of them.
+            // A type that keeps other properties takes it as one of them.
             if let (Side::Output, Some(others)) = (self.side, others(old)) {
                 self.compare(others, property, &place);
             }
@@ -351,7 +351,7 @@ impl<'a> Comparison<'a> {
         let (sent, taken) = self.ends(old.get(key), new.get(key));
         match (sent, taken) {
             _ if old.get(key) == new.get(key) => {}
-            // Without a word of them nobody sends any, and no type keeps any.
+            // Undeclared properties are not sent, and no type keeps them.
             (None | Some(Value::Bool(false)), Some(Value::Bool(false))) | (_, None) => {}
             (None, Some(_)) if self.side == Side::Input => {}
             (Some(Value::Bool(false)), Some(_)) => {}
@@ -381,7 +381,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The definition that a schema stands for, if it says nothing beside.
+/// The definition that a schema refers to, if it has no other members.
 fn reference(schema: &Value) -> Option<&str> {
     let node = schema.as_object()?;
     let name = node.get("$ref").and_then(Value::as_str)?;
@@ -390,13 +390,13 @@ fn reference(schema: &Value) -> Option<&str> {
 
 fn target<'v>(definitions: &Definitions, schema: &'v Value, name: Option<&str>) -> Cow<'v, Value> {
     match name {
-        // What leads nowhere was told when the list was read, and accepts anything.
+        // A reference to nowhere was reported when the list was read, and accepts anything.
         Some(name) => Cow::Owned(definition(definitions, name).unwrap_or(Value::Bool(true))),
         None => Cow::Borrowed(schema),
     }
 }
 
-/// The schema of other properties, if there is one that does not take everything.
+/// The schema of other properties; `None` if it accepts everything.
 fn others(node: &Object) -> Option<&Value> {
     node.get("additionalProperties").filter(|schema| schema.is_object() && !is_any(schema))
 }

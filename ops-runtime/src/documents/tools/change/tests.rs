@@ -1,4 +1,4 @@
-//! What changes, each in one word or several, and whether it breaks.
+//! Changes, in one word or several, and which of them break.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Schemas as a comparison looks at them: one kind of value at a time.
+//! Schemas as a comparison sees them: one kind of value at a time.
 
 use std::collections::BTreeSet;
 
@@ -7,23 +7,10 @@ use serde_json::{Map, Value};
 use super::compare::Side;
 use super::definition;
 use crate::Definitions;
+use crate::model::keywords::{Holds, holds, is_comment};
 use crate::model::text::readable;
 
-/// Members that say nothing about which values there are.
-const ANNOTATIONS: &[&str] = &[
-    "$comment",
-    "default",
-    "deprecated",
-    "description",
-    "discriminator",
-    "example",
-    "examples",
-    "readOnly",
-    "title",
-    "writeOnly",
-];
-
-/// Members that are compared one by one, or say nothing.
+/// Members that are compared one by one, or that do not constrain values.
 const KNOWN: &[&str] = &[
     "additionalProperties",
     "const",
@@ -49,7 +36,7 @@ const KNOWN: &[&str] = &[
     "uniqueItems",
 ];
 
-/// Members of which types take no notice.
+/// Members that types ignore.
 const UNTYPED: &[&str] = &[
     "contains",
     "dependentRequired",
@@ -65,17 +52,17 @@ const UNTYPED: &[&str] = &[
     "unevaluatedProperties",
 ];
 
-/// So many variants are named in a message.
+/// How many variants a message names.
 const SHOWN: usize = 10;
 
-/// So many unions are looked for in each other.
+/// How deep unions inside each other are followed.
 const NESTED: usize = 8;
 
 pub(super) fn is_annotation(key: &str) -> bool {
-    ANNOTATIONS.contains(&key)
+    is_comment(key) || matches!(key, "default" | "discriminator" | "readOnly" | "writeOnly")
 }
 
-/// Whether a schema accepts everything.
+/// True if a schema accepts everything.
 pub(super) fn is_any(schema: &Value) -> bool {
     match schema {
         Value::Bool(accepts) => *accepts,
@@ -84,14 +71,14 @@ pub(super) fn is_any(schema: &Value) -> bool {
     }
 }
 
-/// Whether the schema says something that can only be the same or not.
+/// True if the schema has members that can only be equal or different.
 pub(super) fn is_opaque(node: &Map<String, Value>, side: Side) -> bool {
     let is_seen =
         |key: &str| KNOWN.contains(&key) || is_annotation(key) || side == Side::Output && UNTYPED.contains(&key);
     !node.keys().all(|key| is_seen(key))
 }
 
-/// Whether two schemas say the same in the same words, and so does all that they refer to.
+/// True if two schemas have the same text, and so do the schemas that they refer to.
 pub(super) fn same(
     old: &Map<String, Value>,
     new: &Map<String, Value>,
@@ -107,7 +94,7 @@ pub(super) fn same(
         }
         let mut stack = vec![&old];
         while let Some(value) = stack.pop() {
-            // What is too large to be compared counts as changed.
+            // A schema that is too large to compare counts as changed.
             *budget = budget.saturating_sub(1);
             if *budget == 0 {
                 return false;
@@ -133,18 +120,16 @@ pub(super) fn same(
     true
 }
 
-/// The schema without what is said for people only; it is no deeper than its reader allows.
+/// The schema without texts for people; it is no deeper than its reader allows.
 fn plain(schema: &Value) -> Value {
     let all = |node: &Map<String, Value>| node.iter().map(|(name, schema)| (name.clone(), plain(schema))).collect();
     match schema {
         Value::Object(node) => {
             let kept = node.iter().filter(|(key, _)| !is_annotation(key));
             let kept = kept.map(|(key, value)| {
-                let value = match (key.as_str(), value) {
-                    ("const" | "enum", value) => value.clone(),
-                    ("properties" | "patternProperties" | "dependentSchemas", Value::Object(named)) => {
-                        Value::Object(all(named))
-                    }
+                let value = match (holds(key), value) {
+                    (Holds::Value, value) => value.clone(),
+                    (Holds::Named, Value::Object(named)) => Value::Object(all(named)),
                     (_, value) => plain(value),
                 };
                 (key.clone(), value)
@@ -156,9 +141,9 @@ fn plain(schema: &Value) -> Value {
     }
 }
 
-/// A variant, or those of the union that it refers to.
+/// The variants of the union that a variant refers to, or the variant itself.
 ///
-/// Of more variants than there is room for, the others stay as they are.
+/// Variants for which there is no room stay as they are.
 pub(super) fn expanded(variant: Value, definitions: &Definitions, depth: usize, room: &mut usize) -> Vec<Value> {
     *room = room.saturating_sub(1);
     let named = variant.get("$ref").and_then(Value::as_str).and_then(|name| definition(definitions, name));
@@ -207,7 +192,7 @@ pub(super) fn values(node: &Map<String, Value>) -> Option<&[Value]> {
     }
 }
 
-/// The variants of a schema, each of one kind where the schema says the kinds.
+/// The variants of a schema, each of one kind if the schema names kinds.
 pub(super) fn variants(node: &Map<String, Value>) -> Vec<Value> {
     for key in ["anyOf", "oneOf"] {
         if let Some(Value::Array(members)) = node.get(key)

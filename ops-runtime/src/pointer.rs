@@ -1,0 +1,46 @@
+//! JSON pointers (RFC 6901), and references to definitions, which are pointers below `#/$defs/`.
+//!
+//! ```
+//! use ops_runtime::spec::pointer;
+//!
+//! assert_eq!(pointer::escaped("a/b"), "a~1b");
+//! assert_eq!(pointer::unescaped("a~1b"), "a/b");
+//! assert_eq!(pointer::definition("#/$defs/a~1b/items").as_deref(), Some("a/b"));
+//! ```
+
+use std::borrow::Cow;
+
+/// What a reference to a definition begins with.
+pub const DEFINITIONS: &str = "#/$defs/";
+
+/// Writes a name as one token of a pointer.
+pub fn escaped(name: &str) -> Cow<'_, str> {
+    if name.contains(['~', '/']) { Cow::Owned(name.replace('~', "~0").replace('/', "~1")) } else { Cow::Borrowed(name) }
+}
+
+/// Reads one token of a pointer as the name that it stands for.
+pub fn unescaped(token: &str) -> Cow<'_, str> {
+    if token.contains('~') { Cow::Owned(token.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(token) }
+}
+
+/// Adds a name to a pointer.
+pub fn push(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    pointer.push_str(&escaped(name));
+}
+
+/// Returns the names and numbers that a pointer is made of; none of a text that is no pointer.
+pub fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    pointer.split('/').skip(1).map(unescaped)
+}
+
+/// Returns the name of the definition that a `$ref` leads to or into; none if it leads elsewhere.
+pub fn definition(reference: &str) -> Option<Cow<'_, str>> {
+    let name = reference.strip_prefix(DEFINITIONS)?;
+    Some(unescaped(name.split('/').next().unwrap_or(name)))
+}
+
+/// Returns the `$ref` to a definition.
+pub fn reference(name: &str) -> String {
+    format!("{DEFINITIONS}{}", escaped(name))
+}
