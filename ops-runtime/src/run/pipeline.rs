@@ -94,7 +94,18 @@ impl Invocation {
         if allowed {
             return Ok(());
         }
-        let message = format!("access to `{}` denied", entry.spec.id);
+        // Scopes stand in the spec, which whoever may ask for the operation can read.
+        let mut needs = Vec::new();
+        if !access.required_scopes.is_empty() {
+            needs.push(format!("all of the scopes {}", access.required_scopes.join(", ")));
+        }
+        if !access.required_scopes_any.is_empty() {
+            needs.push(format!("one of the scopes {}", access.required_scopes_any.join(", ")));
+        }
+        if let (Some(kind), Some(action)) = (&access.resource_type, &access.resource_action) {
+            needs.push(format!("the right to {action} {kind}"));
+        }
+        let message = format!("access to `{}` denied: it needs {}", entry.spec.id, needs.join(", and "));
         let mut details = Map::from_iter([("requiredScopes".to_owned(), json!(access.required_scopes))]);
         if !access.required_scopes_any.is_empty() {
             details.insert("requiredScopesAny".to_owned(), json!(access.required_scopes_any));

@@ -79,7 +79,7 @@ fn snake(text: &str) -> String {
 }
 
 /// File names that do not describe the content.
-const GENERIC: &[&str] = &["api", "api_docs", "index", "openapi", "schema", "spec", "swagger"];
+const GENERIC: &[&str] = &["api", "api_docs", "document", "index", "openapi", "schema", "spec", "swagger"];
 
 /// The namespace of a document: the name of its file, or its title if that is more specific.
 pub(crate) fn namespace(location: Option<&str>, title: Option<&str>) -> String {
@@ -124,6 +124,7 @@ mod tests {
             (Some("specs/ag-stripe.com.json"), None, "ag_stripe_com"),
             (Some("https://example.com/openapi.json"), Some("Pet Shop - 3.1"), "pet_shop_3_1"),
             (Some("openapi.json"), None, "openapi"),
+            (Some("document"), Some("A library"), "a_library"),
             (None, Some("Pet Shop"), "pet_shop"),
             (None, Some("…"), "api"),
             (None, None, "api"),
