@@ -14,6 +14,8 @@ pub(crate) struct Types {
     pub(crate) items: Vec<Item>,
     /// The positions of the values of long enums, by their items; made on first lookup.
     index: RefCell<HashMap<ItemId, HashMap<Value, usize>>>,
+    /// Items whose shapes are too many to be looked through, by how deep they lie: with so much room or less.
+    pub(crate) endless: RefCell<HashMap<(ItemId, usize), usize>>,
 }
 
 /// A type that has a name.
