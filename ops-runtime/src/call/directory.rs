@@ -1,10 +1,9 @@
 //! Who serves what: the operations that peers announce, and the choice of a peer for a request.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use crate::call::{Announcement, PendingRequests};
@@ -13,7 +12,7 @@ use crate::{CallError, ErrorCode, SpecRef, Text};
 
 /// Who serves what, as peers have announced it.
 ///
-/// Reading takes no lock. A clone is the same directory.
+/// A clone is the same directory.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,7 +39,8 @@ use crate::{CallError, ErrorCode, SpecRef, Text};
 pub struct Directory(Arc<Inner>);
 
 struct Inner {
-    table: ArcSwap<BTreeMap<Text, Served>>,
+    /// Changed in place: peers may announce one operation after another, so no change may cost a copy of all.
+    table: RwLock<BTreeMap<Text, Served>>,
     next: AtomicUsize,
     changed: watch::Sender<()>,
 }
@@ -55,7 +55,7 @@ struct Served {
 impl Directory {
     /// A directory of nothing.
     pub fn new() -> Self {
-        Self(Arc::new(Inner { table: ArcSwap::default(), next: AtomicUsize::new(0), changed: watch::Sender::new(()) }))
+        Self(Arc::new(Inner { table: RwLock::default(), next: AtomicUsize::new(0), changed: watch::Sender::new(()) }))
     }
 
     /// Takes over what a peer says.
@@ -92,7 +92,7 @@ impl Directory {
     /// # Errors
     /// `OPERATION_NOT_FOUND` if nobody does.
     pub fn route(&self, operation: &str) -> Result<PendingRequests, CallError> {
-        let table = self.0.table.load();
+        let table = self.table();
         let served = table.get(operation).ok_or_else(|| not_served(operation))?;
         let peers = &served.peers;
         let peer = match &**peers {
@@ -111,12 +111,12 @@ impl Directory {
 
     /// The operation of that id, if somebody serves it.
     pub fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.0.table.load().get(operation).map(|served| served.spec.clone())
+        self.table().get(operation).map(|served| served.spec.clone())
     }
 
     /// What is served, in the order of the ids.
     pub fn list(&self) -> Vec<SpecRef> {
-        self.0.table.load().values().map(|served| served.spec.clone()).collect()
+        self.table().values().map(|served| served.spec.clone()).collect()
     }
 
     /// Tells of every change from now on.
@@ -124,12 +124,12 @@ impl Directory {
         self.0.changed.subscribe()
     }
 
-    fn change(&self, change: impl Fn(&mut BTreeMap<Text, Served>)) {
-        self.0.table.rcu(|table| {
-            let mut changed = BTreeMap::clone(table);
-            change(&mut changed);
-            changed
-        });
+    fn table(&self) -> RwLockReadGuard<'_, BTreeMap<Text, Served>> {
+        self.0.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<Text, Served>)) {
+        change(&mut self.0.table.write().unwrap_or_else(PoisonError::into_inner));
         self.0.changed.send_replace(());
     }
 }
@@ -142,7 +142,7 @@ impl Default for Directory {
 
 impl std::fmt::Debug for Directory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_map().entries(self.0.table.load().iter().map(|(id, served)| (id, served.peers.len()))).finish()
+        f.debug_map().entries(self.table().iter().map(|(id, served)| (id, served.peers.len()))).finish()
     }
 }
 
