@@ -22,10 +22,10 @@ mod model {
     pub(crate) use super::text;
 }
 #[allow(dead_code)]
-#[path = "../../ops-runtime/src/mcp/client/wire.rs"]
-mod wire;
+#[path = "../../ops-runtime/src/mcp/client/interceptor.rs"]
+mod interceptor;
 
-use wire::{Slot, Verdict, Wire, decode};
+use interceptor::{Interceptor, Slot, Verdict, decode};
 
 /// How many calls wait for answers, with the ids from 1.
 const CALLS: i64 = 4;
@@ -42,27 +42,27 @@ fuzz_target!(|data: &[u8]| {
 
 /// The lines are what a server says.
 fn client(data: &[u8]) {
-    let wire = Wire::new("s");
+    let interceptor = Interceptor::new("s");
     let mut slots = Vec::new();
     for id in 1..=CALLS {
         let slot = if id % 2 == 0 { Slot::shared(64) } else { Slot::new(Some(Progress::channel().0)) };
         let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(CallToolRequestParams::new("x")));
         request.extensions_mut().insert::<Arc<Slot>>(slot.clone());
-        wire.outbound(&mut ClientJsonRpcMessage::request(request, RequestId::Number(id)));
+        interceptor.outbound(&mut ClientJsonRpcMessage::request(request, RequestId::Number(id)));
         slots.push(slot);
     }
-    let mut before = wire.pending();
+    let mut before = interceptor.pending();
     for line in String::from_utf8_lossy(data).lines() {
-        let Ok(verdict) = wire.inbound(line) else { continue };
+        let Ok(verdict) = interceptor.inbound(line) else { continue };
         if let Verdict::Answered(id) | Verdict::Failed(id, _) = &verdict {
             assert!((1..=CALLS).contains(id), "an answer to nothing");
         }
-        assert!(wire.pending() <= before, "an answer does not ask");
-        before = wire.pending();
+        assert!(interceptor.pending() <= before, "an answer does not ask");
+        before = interceptor.pending();
         let _ = decode(verdict, line);
     }
     let answered = slots.iter().filter(|slot| slot.take().is_some()).count();
-    assert_eq!(answered + wire.pending(), slots.len(), "a call waits, or has its answer");
+    assert_eq!(answered + interceptor.pending(), slots.len(), "a call waits, or has its answer");
 }
 
 /// The lines are what a client says.

@@ -236,9 +236,7 @@ mod tests {
 
     fn api() -> Api {
         let operations = vec![
-            OperationSpec::query("shop.listPets")
-                .with_http(HttpBinding::new("GET", "/pets"))
-                .with_tags(const { &[std::borrow::Cow::Borrowed("pets")] }),
+            OperationSpec::query("shop.listPets").with_http(HttpBinding::new("GET", "/pets")).with_tags(&["pets"]),
             OperationSpec::query("shop.showPet").with_http(HttpBinding::new("GET", "/pets/{petId}")),
             OperationSpec::mutation("shop.pet add").with_http(HttpBinding::new("POST", "/pets")),
             OperationSpec::query("shop.ping").with_http(HttpBinding::new("GET", "/ping")),

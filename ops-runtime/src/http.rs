@@ -17,7 +17,7 @@
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = HttpConfig::new().with_base_url("https://pets.example.com/v1").with_auth(Auth::bearer("t0k3n"));
 //! let registry = Registry::new();
-//! registry.register_all(HttpClient::new(config)?.bind([&SHOW]))?;
+//! registry.register_all(HttpClient::new(config)?.bind([&SHOW])?)?;
 //!
 //! // Refused before anything is sent: the value would lead out of its place in the path.
 //! let error = registry.call("pets.show", json!({ "id": ".." })).await.unwrap_err();

@@ -92,6 +92,7 @@ pub mod spec {
     pub use crate::model::schema::{Definition, Definitions, Schema};
     pub use crate::model::spec::{Api, InvalidId, OperationKind, OperationSpec};
     pub use crate::model::text::{List, Text};
+    pub use crate::model::texts::TextList;
     #[doc(inline)]
     pub use crate::pointer;
     #[cfg(feature = "registry")]

@@ -28,4 +28,5 @@ pub(crate) mod request_id;
 pub(crate) mod schema;
 pub(crate) mod spec;
 pub(crate) mod text;
+pub(crate) mod texts;
 pub mod wire;

@@ -74,7 +74,7 @@ fn descriptions() {
     }));
     let [a, b, c] = api.operations.as_slice() else { panic!("{:?}", ids(&api)) };
     assert_eq!((a.title.as_deref(), &*a.description, &*a.version), (Some("S"), "D", "2.1"));
-    assert_eq!((a.tags.as_ref(), a.deprecated), (["t".into()].as_slice(), true));
+    assert!(a.tags == ["t"] && a.deprecated);
     assert_eq!((b.title.as_deref(), &*b.description, b.deprecated), (Some("S"), "S", false));
     assert_eq!((c.title.as_deref(), &*c.description), (None, "PUT /b"));
     let servers: Vec<_> = api.operations.iter().map(|o| http(o).server.as_deref().unwrap()).collect();

@@ -11,7 +11,7 @@ use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, PayloadStream,
 use ops_runtime::binding::HttpBinding;
 use ops_runtime::envelope::ResponseMeta;
 use ops_runtime::registry::{CancelToken, OutputPolicy, RegistryError};
-use ops_runtime::spec::{ErrorDefinition, OperationSpec, Schema, Text};
+use ops_runtime::spec::{ErrorDefinition, OperationSpec, Schema};
 use ops_runtime::{Call, CallError, CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope, Subscribe};
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ operation!(Double: i64 => i64, Call, OperationSpec::query("math.double")
 operation!(Unit: Value => (), Call, OperationSpec::mutation("math.unit"));
 operation!(Count: u32 => u32, Subscribe, OperationSpec::subscription("math.count"));
 operation!(Guarded: Value => i64, Call, OperationSpec::mutation("math.guarded")
-    .with_access(AccessControl::NONE.with_scopes(const { &[Text::Borrowed("math:write")] })));
+    .with_access(AccessControl::NONE.with_scopes(&["math:write"])));
 operation!(Outer: Value => Value, Call, OperationSpec::query("outer.run"));
 operation!(Bounded: i64 => i64, Call, OperationSpec::query("math.bounded")
     .with_input(Schema::text(r#"{"type":"integer","maximum":10}"#))
@@ -531,7 +531,7 @@ async fn a_type_of_another_version_is_not_run_by_the_spec_of_the_first() {
     assert!(registry.execute_with::<v2::GetPet>(json!({}), options).await.is_err());
     assert!(registry.scoped(Identity::new("ann")).execute::<v2::GetPet>(json!({})).await.is_err());
     let mut guarded = v1::GetPet::SPEC.clone();
-    guarded.access = AccessControl::NONE.with_scopes(const { &[Text::Borrowed("pets")] });
+    guarded.access = AccessControl::NONE.with_scopes(&["pets"]);
     registry.replace(Registration::new(guarded, Handler::endpoint(Path))).unwrap();
     let error = registry.scoped(Identity::new("ann")).execute::<v2::GetPet>(json!({})).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::AccessDenied);

@@ -116,7 +116,8 @@ impl Exchange {
         let client = HttpClient::new(config).map_err(|error| error.to_string())?;
         let registry = Registry::new();
         let specs = api.operations.clone();
-        registry.register_all(client.bind(api.operations)).map_err(|error| error.to_string())?;
+        let bound = client.bind(api.operations).map_err(|error| error.to_string())?;
+        registry.register_all(bound).map_err(|error| error.to_string())?;
         Ok((Self { recorder, registry, specs, diagnostics, report: Report::default() }, document))
     }
 

@@ -205,7 +205,7 @@ async fn responses_under_three_policies() {
     let (url, next) = server().await;
     let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
     let registry = Registry::new();
-    registry.register_all(client.bind(till::operations())).unwrap();
+    registry.register_all(client.bind(till::operations()).unwrap()).unwrap();
 
     let policies = [OutputPolicy::Repair, OutputPolicy::Cast, OutputPolicy::Strict];
     let mut table = String::from(

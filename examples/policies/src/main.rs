@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // A registry has a policy for all calls, which is `Repair` unless it is built with another one.
     let registry = Registry::builder().policy(Repair).build();
-    registry.register_all(HttpClient::new(HttpConfig::new().with_base_url(url))?.bind(shop::operations()))?;
+    registry.register_all(HttpClient::new(HttpConfig::new().with_base_url(url))?.bind(shop::operations())?)?;
     registry.register(NamePet)?;
 
     // `Repair` converts what loses nothing, and says so. `Cast` does not convert: it makes up what is wrong or missing.

@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::new();
     registry.register(WithTax)?;
     registry.register(Quote)?;
-    registry.register_all(client.bind(shop::operations()))?;
+    registry.register_all(client.bind(shop::operations())?)?;
 
     println!("A local function, called by its type:");
     print(registry.execute::<WithTax>(WithTaxInput { price: 100.0, percent: 19.0 }).await);

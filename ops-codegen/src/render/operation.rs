@@ -6,7 +6,7 @@ use ops_runtime::binding::{
     Binding, HttpBinding, HttpField, HttpFixed, HttpParameter, Literal, McpBinding, McpOutput, ParameterLocation,
     ParameterStyle, SecurityKind, SecurityScheme, StatusRange,
 };
-use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema, Text};
+use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema, TextList};
 use serde_json::Value;
 
 use super::layout::fill;
@@ -177,18 +177,23 @@ fn schema_text(schema: &Schema) -> String {
     format!("ops::Schema::text({})", json(&value))
 }
 
-/// A list in a const: on one line if it is short, else as many items to a line as fit in `width`.
+/// A list in a const.
 fn list(items: impl Iterator<Item = String>, indent: &str, width: usize) -> String {
+    format!("const {{ {} }}", slice(items, indent, width))
+}
+
+/// A list of literals: on one line if it is short, else as many items to a line as fit in `width`.
+fn slice(items: impl Iterator<Item = String>, indent: &str, width: usize) -> String {
     let items: Vec<String> = items.collect();
     let joined = items.join(", ");
     if items.len() < 2 || indent.len() + joined.len() < width.min(80) {
-        return format!("const {{ &[{joined}] }}");
+        return format!("&[{joined}]");
     }
-    format!("const {{ &[\n{}{indent}] }}", fill(items.into_iter(), &format!("{indent}    "), width))
+    format!("&[\n{}{indent}]", fill(items.into_iter(), &format!("{indent}    "), width))
 }
 
-fn texts(texts: &[Text]) -> String {
-    list(texts.iter().map(|text| format!("::std::borrow::Cow::Borrowed({})", string(text))), "    ", WIDTH)
+fn texts(texts: &TextList) -> String {
+    slice(texts.iter().map(string), "    ", WIDTH)
 }
 
 fn access(spec: &OperationSpec) -> String {

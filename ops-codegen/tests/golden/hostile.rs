@@ -20,7 +20,7 @@ static FN_MAIN: ops::OperationSpec = ops::OperationSpec::query("hostile.*/ fn ma
     .with_version("\"##; fn x() {} r##\"")
     .with_title("*/ fn main() {} /*")
     .with_description("*/ fn main() {} /*")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("*/ fn main() {} /*")] })
+    .with_tags(&["*/ fn main() {} /*"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"*/ fn main() {} /*":{"type":"string","default":"*/ fn main() {} /*","description":"*/ fn main() {} /*"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("*/ fn main() {} /*").with_schema(ops::Schema::text(r#"{"type":"object","title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","properties":{"*/ fn main() {} /*":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -50,7 +50,7 @@ static COMPILE_ERROR_X: ops::OperationSpec = ops::OperationSpec::query("hostile.
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"; compile_error!(\"x\"); \"")
     .with_description("\"; compile_error!(\"x\"); \"")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\"; compile_error!(\"x\"); \"")] })
+    .with_tags(&["\"; compile_error!(\"x\"); \""])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string","default":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \""}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"; compile_error!(\"x\"); \"").with_schema(ops::Schema::text(r#"{"type":"object","title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -80,7 +80,7 @@ static FN_XR: ops::OperationSpec = ops::OperationSpec::query("hostile.\"##; fn x
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"##; fn x() {} r##\"")
     .with_description("\"##; fn x() {} r##\"")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\"##; fn x() {} r##\"")] })
+    .with_tags(&["\"##; fn x() {} r##\""])
     .with_input(ops::Schema::text(r###"{"type":"object","properties":{"\"##; fn x() {} r##\"":{"type":"string","default":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\""}}}"###))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"string"}}}"###)).with_http_status(404)] })
@@ -110,7 +110,7 @@ static RIGHT_RIGHT_SPACE_U7D_SPACE_U7D: ops::OperationSpec = ops::OperationSpec:
     .with_version("\"##; fn x() {} r##\"")
     .with_title("]] } }")
     .with_description("]] } }")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("]] } }")] })
+    .with_tags(&["]] } }"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"]] } }":{"type":"string","default":"]] } }","description":"]] } }"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("]] } }").with_schema(ops::Schema::text(r#"{"type":"object","title":"]] } }","description":"]] } }","properties":{"]] } }":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -140,7 +140,7 @@ static BACKSLASH: ops::OperationSpec = ops::OperationSpec::query("hostile.\\")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\\")
     .with_description("\\")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\\")] })
+    .with_tags(&["\\"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\\":{"type":"string","default":"\\","description":"\\"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\\").with_schema(ops::Schema::text(r#"{"type":"object","title":"\\","description":"\\","properties":{"\\":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -170,7 +170,7 @@ static BACKSLASH_QUOTES: ops::OperationSpec = ops::OperationSpec::query("hostile
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\\\"")
     .with_description("\\\"")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\\\"")] })
+    .with_tags(&["\\\""])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\\\"":{"type":"string","default":"\\\"","description":"\\\""}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\\\"").with_schema(ops::Schema::text(r#"{"type":"object","title":"\\\"","description":"\\\"","properties":{"\\\"":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -200,7 +200,7 @@ static ALLOW_X: ops::OperationSpec = ops::OperationSpec::query("hostile.\n#![all
     .with_version("\"##; fn x() {} r##\"")
     .with_title("#![allow(x)]")
     .with_description("#![allow(x)]")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\n#![allow(x)]\n")] })
+    .with_tags(&["\n#![allow(x)]\n"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\n#![allow(x)]\n":{"type":"string","default":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("#![allow(x)]").with_schema(ops::Schema::text(r#"{"type":"object","title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","properties":{"\n#![allow(x)]\n":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -229,7 +229,7 @@ impl ops::Call for GetP7 {}
 static GET_P7: ops::OperationSpec = ops::OperationSpec::query("hostile.get_p7")
     .with_version("\"##; fn x() {} r##\"")
     .with_description("GET /p7/\r")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\r")] })
+    .with_tags(&["\r"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\r":{"type":"string","default":"\r"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_schema(ops::Schema::text(r#"{"type":"object","title":"\r","description":"\r","properties":{"\r":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -259,7 +259,7 @@ static EVIL4: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{202e}\u
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{202e}\u{2066}evil")
     .with_description("\u{202e}\u{2066}evil")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\u{202e}\u{2066}evil")] })
+    .with_tags(&["\u{202e}\u{2066}evil"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\u202e\u2066evil":{"type":"string","default":"\u202e\u2066evil","description":"\u202e\u2066evil"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\u{202e}\u{2066}evil").with_schema(ops::Schema::text(r#"{"type":"object","title":"\u202e\u2066evil","description":"\u202e\u2066evil","properties":{"\u202e\u2066evil":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -289,7 +289,7 @@ static N0X_2: ops::OperationSpec = ops::OperationSpec::query("hostile.{}{0}{x:?}
     .with_version("\"##; fn x() {} r##\"")
     .with_title("{}{0}{x:?}")
     .with_description("{}{0}{x:?}")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("{}{0}{x:?}")] })
+    .with_tags(&["{}{0}{x:?}"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"{}{0}{x:?}":{"type":"string","default":"{}{0}{x:?}","description":"{}{0}{x:?}"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("{}{0}{x:?}").with_schema(ops::Schema::text(r#"{"type":"object","title":"{}{0}{x:?}","description":"{}{0}{x:?}","properties":{"{}{0}{x:?}":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -319,7 +319,7 @@ static STATIC: ops::OperationSpec = ops::OperationSpec::query("hostile.'static")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("'static")
     .with_description("'static")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("'static")] })
+    .with_tags(&["'static"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"'static":{"type":"string","default":"'static","description":"'static"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("'static").with_schema(ops::Schema::text(r#"{"type":"object","title":"'static","description":"'static","properties":{"'static":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -349,7 +349,7 @@ static X_2: ops::OperationSpec = ops::OperationSpec::query("hostile.//! x")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("//! x")
     .with_description("//! x")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("//! x")] })
+    .with_tags(&["//! x"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"//! x":{"type":"string","default":"//! x","description":"//! x"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("//! x").with_schema(ops::Schema::text(r#"{"type":"object","title":"//! x","description":"//! x","properties":{"//! x":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -379,7 +379,7 @@ static CODE_LINK_PET_CRATE_PET_SCRIPT_ALERT1_SCRIPT: ops::OperationSpec = ops::O
     .with_version("\"##; fn x() {} r##\"")
     .with_title("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")
     .with_description("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")] })
+    .with_tags(&["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_schema(ops::Schema::text(r#"{"type":"object","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -410,7 +410,7 @@ static INDENTED_CODE: ops::OperationSpec = ops::OperationSpec::query("hostile.  
     .with_version("\"##; fn x() {} r##\"")
     .with_title("indented\n    code")
     .with_description("indented\n    code")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("    indented\n    code\n")] })
+    .with_tags(&["    indented\n    code\n"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"    indented\n    code\n":{"type":"string","default":"    indented\n    code\n","description":"    indented\n    code\n"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("indented\n    code").with_schema(ops::Schema::text(r#"{"type":"object","title":"    indented\n    code\n","description":"    indented\n    code\n","properties":{"    indented\n    code\n":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -442,7 +442,7 @@ static UNCLOSED: ops::OperationSpec = ops::OperationSpec::query("hostile.```\nun
     .with_version("\"##; fn x() {} r##\"")
     .with_title("```\nunclosed")
     .with_description("```\nunclosed")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("```\nunclosed")] })
+    .with_tags(&["```\nunclosed"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"```\nunclosed":{"type":"string","default":"```\nunclosed","description":"```\nunclosed"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("```\nunclosed").with_schema(ops::Schema::text(r#"{"type":"object","title":"```\nunclosed","description":"```\nunclosed","properties":{"```\nunclosed":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -475,7 +475,7 @@ static A_LAZY1B_LAZY: ops::OperationSpec = ops::OperationSpec::query("hostile.- 
     .with_version("\"##; fn x() {} r##\"")
     .with_title("- a\nlazy\n1. b\nlazy")
     .with_description("- a\nlazy\n1. b\nlazy")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("- a\nlazy\n1. b\nlazy")] })
+    .with_tags(&["- a\nlazy\n1. b\nlazy"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","default":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("- a\nlazy\n1. b\nlazy").with_schema(ops::Schema::text(r#"{"type":"object","title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -505,7 +505,7 @@ static CRATE_X: ops::OperationSpec = ops::OperationSpec::query("hostile.$crate::
     .with_version("\"##; fn x() {} r##\"")
     .with_title("$crate::x!()")
     .with_description("$crate::x!()")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("$crate::x!()")] })
+    .with_tags(&["$crate::x!()"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"$crate::x!()":{"type":"string","default":"$crate::x!()","description":"$crate::x!()"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("$crate::x!()").with_schema(ops::Schema::text(r#"{"type":"object","title":"$crate::x!()","description":"$crate::x!()","properties":{"$crate::x!()":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -535,7 +535,7 @@ static U0U7_2: ops::OperationSpec = ops::OperationSpec::query("hostile.\0\u{7}")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\0\u{7}")
     .with_description("\0\u{7}")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\0\u{7}")] })
+    .with_tags(&["\0\u{7}"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\u0000\u0007":{"type":"string","default":"\u0000\u0007","description":"\u0000\u0007"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\0\u{7}").with_schema(ops::Schema::text(r#"{"type":"object","title":"\u0000\u0007","description":"\u0000\u0007","properties":{"\u0000\u0007":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -565,7 +565,7 @@ static UFEFF: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{feff}")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{feff}")
     .with_description("\u{feff}")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\u{feff}")] })
+    .with_tags(&["\u{feff}"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\ufeff":{"type":"string","default":"\ufeff","description":"\ufeff"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\u{feff}").with_schema(ops::Schema::text(r#"{"type":"object","title":"\ufeff","description":"\ufeff","properties":{"\ufeff":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -595,7 +595,7 @@ static U1F980: ops::OperationSpec = ops::OperationSpec::query("hostile.🦀")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("🦀")
     .with_description("🦀")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("🦀")] })
+    .with_tags(&["🦀"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"🦀":{"type":"string","default":"🦀","description":"🦀"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("🦀").with_schema(ops::Schema::text(r#"{"type":"object","title":"🦀","description":"🦀","properties":{"🦀":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -625,7 +625,7 @@ static R_TYPE: ops::OperationSpec = ops::OperationSpec::query("hostile.r#type")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("r#type")
     .with_description("r#type")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("r#type")] })
+    .with_tags(&["r#type"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"r#type":{"type":"string","default":"r#type","description":"r#type"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("r#type").with_schema(ops::Schema::text(r#"{"type":"object","title":"r#type","description":"r#type","properties":{"r#type":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -655,7 +655,7 @@ static DOT_DOT: ops::OperationSpec = ops::OperationSpec::query("hostile...")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("..")
     .with_description("..")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("..")] })
+    .with_tags(&[".."])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"..":{"type":"string","default":"..","description":".."}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("..").with_schema(ops::Schema::text(r#"{"type":"object","title":"..","description":"..","properties":{"..":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -686,7 +686,7 @@ static AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
     .with_version("\"##; fn x() {} r##\"")
     .with_title("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
     .with_description("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")] })
+    .with_tags(&["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_schema(ops::Schema::text(r#"{"type":"object","title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"}}}"#)).with_http_status(404)] })
@@ -714,7 +714,7 @@ static QUOTES_RIGHT: ops::OperationSpec = ops::OperationSpec::query("hostile.\"]
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"]")
     .with_description("\"]")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\"]")] })
+    .with_tags(&["\"]"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m0/\"]")
@@ -738,7 +738,7 @@ static DERIVE_X: ops::OperationSpec = ops::OperationSpec::query("hostile.#[deriv
     .with_version("\"##; fn x() {} r##\"")
     .with_title("#[derive(X)]")
     .with_description("#[derive(X)]")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("#[derive(X)]")] })
+    .with_tags(&["#[derive(X)]"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m1/")
@@ -762,7 +762,7 @@ static QUOTES_HASH: ops::OperationSpec = ops::OperationSpec::query("hostile.\"#"
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"#")
     .with_description("\"#")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\"#")] })
+    .with_tags(&["\"#"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m2/\"")
@@ -786,7 +786,7 @@ static XR_2: ops::OperationSpec = ops::OperationSpec::query("hostile.\"###; x!()
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"###; x!(); r###\"")
     .with_description("\"###; x!(); r###\"")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\"###; x!(); r###\"")] })
+    .with_tags(&["\"###; x!(); r###\""])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m3/\"")
@@ -810,7 +810,7 @@ static SRC_MAIN: ops::OperationSpec = ops::OperationSpec::query("hostile.../../s
     .with_version("\"##; fn x() {} r##\"")
     .with_title("../../src/main")
     .with_description("../../src/main")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("../../src/main")] })
+    .with_tags(&["../../src/main"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m4/../../src/main")
@@ -834,7 +834,7 @@ static ETC_PASSWD: ops::OperationSpec = ops::OperationSpec::query("hostile./etc/
     .with_version("\"##; fn x() {} r##\"")
     .with_title("/etc/passwd")
     .with_description("/etc/passwd")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("/etc/passwd")] })
+    .with_tags(&["/etc/passwd"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m5//etc/passwd")
@@ -858,7 +858,7 @@ static C_DIR_FILE: ops::OperationSpec = ops::OperationSpec::query("hostile.C:\\d
     .with_version("\"##; fn x() {} r##\"")
     .with_title("C:\\dir\\..\\file")
     .with_description("C:\\dir\\..\\file")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("C:\\dir\\..\\file")] })
+    .with_tags(&["C:\\dir\\..\\file"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m6/C:\\dir\\..\\file")
@@ -882,7 +882,7 @@ static EVIL5: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{2069}\u
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{2069}\u{202d}\u{200f}evil")
     .with_description("\u{2069}\u{202d}\u{200f}evil")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}")] })
+    .with_tags(&["\u{2069}\u{202d}\u{200f}evil\u{2028}"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m7/\u{2069}\u{202d}\u{200f}evil\u{2028}")
@@ -906,7 +906,7 @@ static ENV: ops::OperationSpec = ops::OperationSpec::query("hostile.${env}")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("${env}")
     .with_description("${env}")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("${env}")] })
+    .with_tags(&["${env}"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m8/$env")
@@ -930,7 +930,7 @@ static N00_0A: ops::OperationSpec = ops::OperationSpec::query("hostile.%00%0a")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("%00%0a")
     .with_description("%00%0a")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("%00%0a")] })
+    .with_tags(&["%00%0a"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m9/%00%0a")
@@ -954,7 +954,7 @@ static B_2: ops::OperationSpec = ops::OperationSpec::query("hostile.b'\\")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("b'\\")
     .with_description("b'\\")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("b'\\")] })
+    .with_tags(&["b'\\"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m10/b'\\")
@@ -978,7 +978,7 @@ static X2_2: ops::OperationSpec = ops::OperationSpec::query("hostile.--><x>")
     .with_version("\"##; fn x() {} r##\"")
     .with_title("--><x>")
     .with_description("--><x>")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("--><x>")] })
+    .with_tags(&["--><x>"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m11/--><x>")
@@ -1002,7 +1002,7 @@ static N31M: ops::OperationSpec = ops::OperationSpec::query("hostile.\u{1b}[31m"
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{1b}[31m")
     .with_description("\u{1b}[31m")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("\u{1b}[31m")] })
+    .with_tags(&["\u{1b}[31m"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("GET", "/m12/\u{1b}[31m")
@@ -3125,49 +3125,47 @@ mod impls {
     use super::ops;
 
     pub(super) const VARIABLES_1: &[ops::ServerVariable] = &[
-        ops::ServerVariable::new("\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"").with_values(const { &[
-        ::std::borrow::Cow::Borrowed("\"##; fn x() {} r##\""), ::std::borrow::Cow::Borrowed("\n#![allow(x)]\n"),
-    ] }),
-        ops::ServerVariable::new("v", "\"##\n").with_values(const { &[::std::borrow::Cow::Borrowed("\"##\n")] }),
+        ops::ServerVariable::new("\"; compile_error!(\"x\"); \"", "\"##; fn x() {} r##\"").with_values(&["\"##; fn x() {} r##\"", "\n#![allow(x)]\n"]),
+        ops::ServerVariable::new("v", "\"##\n").with_values(&["\"##\n"]),
     ];
 
     pub(super) const SECURITY_1: &[ops::SecurityRequirement] = &[
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("*/ fn main() {} /*", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("*/ fn main() {} /*") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("*/ fn main() {} /*")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"; compile_error!(\"x\"); \"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\"; compile_error!(\"x\"); \"") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"; compile_error!(\"x\"); \"")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"##; fn x() {} r##\"", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\"##; fn x() {} r##\""))).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"##; fn x() {} r##\"")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("]] } }", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/]] } }")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("]] } }")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\\", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("\\") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\\")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\\\"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\\\"") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\\\"")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\n#![allow(x)]\n", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\n#![allow(x)]\n") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\n#![allow(x)]\n")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\r", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\r"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("\r")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{202e}\u{2066}evil", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\u{202e}\u{2066}evil")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{202e}\u{2066}evil")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("{}{0}{x:?}", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("{}{0}{x:?}") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("{}{0}{x:?}")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("'static", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("'static") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("'static")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("//! x", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("//! x") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("//! x")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("`code` [link] [pet](crate::pet) <script>alert(1)</script>"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("    indented\n    code\n", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/    indented\n    code")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("    indented\n    code\n")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("```\nunclosed", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("```\nunclosed") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("```\nunclosed")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("- a\nlazy\n1. b\nlazy", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("- a\nlazy\n1. b\nlazy") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("- a\nlazy\n1. b\nlazy")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("$crate::x!()", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("$crate::x!()") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("$crate::x!()")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\0\u{7}", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\0\u{7}"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("\0\u{7}")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{feff}", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\u{feff}")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{feff}")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("🦀", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("🦀") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("🦀")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("r#type", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("r#type") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("r#type")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("..", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("..") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("..")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"]", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\"]")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"]")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("#[derive(X)]", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("#[derive(X)]") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("#[derive(X)]")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"#", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\"#") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"#")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"###; x!(); r###\"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\"###; x!(); r###\"") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\"###; x!(); r###\"")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("../../src/main", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("../../src/main"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("../../src/main")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("/etc/passwd", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x//etc/passwd")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("/etc/passwd")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("C:\\dir\\..\\file", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("C:\\dir\\..\\file") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("C:\\dir\\..\\file")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{2069}\u{202d}\u{200f}evil\u{2028}", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("${env}", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("${env}") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("${env}")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("%00%0a", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("%00%0a"))).with_scopes(const { &[::std::borrow::Cow::Borrowed("%00%0a")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("b'\\", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/b'\\")) }).with_scopes(const { &[::std::borrow::Cow::Borrowed("b'\\")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("--><x>", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("--><x>") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("--><x>")] })] }),
-        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{1b}[31m", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\u{1b}[31m") }).with_scopes(const { &[::std::borrow::Cow::Borrowed("\u{1b}[31m")] })] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("*/ fn main() {} /*", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("*/ fn main() {} /*") }).with_scopes(&["*/ fn main() {} /*"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"; compile_error!(\"x\"); \"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\"; compile_error!(\"x\"); \"") }).with_scopes(&["\"; compile_error!(\"x\"); \""])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"##; fn x() {} r##\"", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\"##; fn x() {} r##\""))).with_scopes(&["\"##; fn x() {} r##\""])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("]] } }", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/]] } }")) }).with_scopes(&["]] } }"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\\", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("\\") }).with_scopes(&["\\"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\\\"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\\\"") }).with_scopes(&["\\\""])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\n#![allow(x)]\n", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\n#![allow(x)]\n") }).with_scopes(&["\n#![allow(x)]\n"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\r", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\r"))).with_scopes(&["\r"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{202e}\u{2066}evil", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\u{202e}\u{2066}evil")) }).with_scopes(&["\u{202e}\u{2066}evil"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("{}{0}{x:?}", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("{}{0}{x:?}") }).with_scopes(&["{}{0}{x:?}"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("'static", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("'static") }).with_scopes(&["'static"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("//! x", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("//! x") }).with_scopes(&["//! x"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("`code` [link] [pet](crate::pet) <script>alert(1)</script>"))).with_scopes(&["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("    indented\n    code\n", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/    indented\n    code")) }).with_scopes(&["    indented\n    code\n"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("```\nunclosed", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("```\nunclosed") }).with_scopes(&["```\nunclosed"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("- a\nlazy\n1. b\nlazy", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("- a\nlazy\n1. b\nlazy") }).with_scopes(&["- a\nlazy\n1. b\nlazy"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("$crate::x!()", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("$crate::x!()") }).with_scopes(&["$crate::x!()"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\0\u{7}", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("\0\u{7}"))).with_scopes(&["\0\u{7}"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{feff}", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\u{feff}")) }).with_scopes(&["\u{feff}"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("🦀", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("🦀") }).with_scopes(&["🦀"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("r#type", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("r#type") }).with_scopes(&["r#type"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("..", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("..") }).with_scopes(&[".."])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"))).with_scopes(&["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"]", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/\"]")) }).with_scopes(&["\"]"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("#[derive(X)]", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("#[derive(X)]") }).with_scopes(&["#[derive(X)]"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"#", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\"#") }).with_scopes(&["\"#"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\"###; x!(); r###\"", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("\"###; x!(); r###\"") }).with_scopes(&["\"###; x!(); r###\""])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("../../src/main", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("../../src/main"))).with_scopes(&["../../src/main"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("/etc/passwd", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x//etc/passwd")) }).with_scopes(&["/etc/passwd"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("C:\\dir\\..\\file", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("C:\\dir\\..\\file") }).with_scopes(&["C:\\dir\\..\\file"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{2069}\u{202d}\u{200f}evil\u{2028}", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\u{2069}\u{202d}\u{200f}evil\u{2028}") }).with_scopes(&["\u{2069}\u{202d}\u{200f}evil\u{2028}"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("${env}", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Cookie, name: ::std::borrow::Cow::Borrowed("${env}") }).with_scopes(&["${env}"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("%00%0a", ops::SecurityKind::Other(::std::borrow::Cow::Borrowed("%00%0a"))).with_scopes(&["%00%0a"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("b'\\", ops::SecurityKind::OAuth2 { token_url: ::std::option::Option::Some(::std::borrow::Cow::Borrowed("https://x/b'\\")) }).with_scopes(&["b'\\"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("--><x>", ops::SecurityKind::OpenIdConnect { url: ::std::borrow::Cow::Borrowed("--><x>") }).with_scopes(&["--><x>"])] }),
+        ops::SecurityRequirement::new(const { &[ops::SecurityScheme::new("\u{1b}[31m", ops::SecurityKind::ApiKey { location: ops::ParameterLocation::Header, name: ::std::borrow::Cow::Borrowed("\u{1b}[31m") }).with_scopes(&["\u{1b}[31m"])] }),
     ];
 
     const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;

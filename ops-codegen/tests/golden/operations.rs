@@ -20,7 +20,7 @@ static LIST_PETS: ops::OperationSpec = ops::OperationSpec::query("operations.lis
     .with_version("2.1.0")
     .with_title("List all pets")
     .with_description("List all pets")
-    .with_tags(const { &[::std::borrow::Cow::Borrowed("pets")] })
+    .with_tags(&["pets"])
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{"limit":{"type":"integer","format":"int32","default":20},"tags":{"type":"array","items":{"type":"string"}},"X-Trace":{"type":"string"},"session":{"type":"string"}}}"#))
     .with_output(ops::Schema::text(r##"{"type":"array","items":{"$ref":"#/$defs/Pet"}}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_ERROR").with_description("Failure").with_schema(ops::Schema::text(r##"{"$ref":"#/$defs/Error"}"##))] })

@@ -69,7 +69,7 @@ fn access(operation: &Operation) -> Option<TokenStream> {
 }
 
 fn texts(texts: &[LitStr]) -> TokenStream {
-    quote!(__ops::texts!(#(#texts),*))
+    quote!(&[#(#texts),*])
 }
 
 impl ToTokens for ErrorCode {

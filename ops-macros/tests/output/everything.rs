@@ -60,7 +60,7 @@ const _: () = {
             .with_version("2.1.0")
             .with_title("Reserve")
             .with_description("Reserves a pet.\n\nUntil *midnight*.")
-            .with_tags(__ops::texts!("pets", "stock"))
+            .with_tags(&["pets", "stock"])
             .with_input(__ops::input_schema::<ReserveInput>())
             .with_output(__ops::output_schema::<Pet>())
             .with_errors(const {
@@ -72,8 +72,8 @@ const _: () = {
             })
             .with_access(
                 __ops::AccessControl::NONE
-                    .with_scopes(__ops::texts!("pets:write"))
-                    .with_scopes_any(__ops::texts!("staff", "admin"))
+                    .with_scopes(&["pets:write"])
+                    .with_scopes_any(&["staff", "admin"])
                     .with_resource("pet", "reserve"),
             )
             .with_timeout(::core::time::Duration::from_millis(5000u64))

@@ -69,12 +69,10 @@ impl Heard {
         }
     }
 
-    pub(super) fn remove(&mut self, id: &str) -> bool {
-        let removed = self.specs.remove(id);
-        if let Some((_, bytes)) = &removed {
-            self.bytes -= bytes;
-        }
-        removed.is_some()
+    pub(super) fn remove(&mut self, id: &str) -> Option<Arc<OperationSpec>> {
+        let (removed, bytes) = self.specs.remove(id)?;
+        self.bytes -= bytes;
+        Some(removed)
     }
 
     /// How many bytes they take, about.
@@ -149,6 +147,8 @@ mod tests {
         assert!(heard.add(spec("d", 10), 100_000, |_| false).is_none());
         assert!(heard.add(spec(&"n".repeat(MAX_BARE), 10), 100_000, all).is_some());
         assert!(heard.add(spec(&"n".repeat(MAX_BARE), MAX_SPEC), 100_000, all).is_none());
-        assert!(heard.remove("a.b") && heard.remove("a.c") && !heard.remove("a.d"));
+        for (id, known) in [("a.b", true), ("a.c", true), ("a.d", false)] {
+            assert_eq!(heard.remove(id).is_some(), known);
+        }
     }
 }

@@ -95,7 +95,14 @@ impl Remote {
     }
 
     /// The operations with this caller as their handler, ready for `registry.register_all(..)`.
-    pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
+    ///
+    /// # Errors
+    /// None so far: who serves an operation may come later. All clients bind alike.
+    pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
+        Ok(self.registrations(specs))
+    }
+
+    fn registrations<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
         let handler = Handler::endpoint(self.far.clone());
         specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
     }
@@ -118,7 +125,9 @@ impl Remote {
         if known {
             return Ok(());
         }
-        self.bind([served.clone()]).into_iter().try_for_each(|registration| self.registry.replace(registration))
+        self.registrations([served.clone()])
+            .into_iter()
+            .try_for_each(|registration| self.registry.replace(registration))
     }
 
     /// Takes an operation for granted that may be served by whoever is being connected to.

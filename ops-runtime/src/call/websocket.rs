@@ -16,7 +16,7 @@
 //! let registry = Registry::new();
 //! registry.register(Registration::new(&ECHO, Handler::dynamic(|input: Value, _| async { Ok(input) })))?;
 //!
-//! // The hub is a service of axum's: `Router::new().route("/ops", hub.service())`; or a server of its own.
+//! // The hub is a service of axum's: `Router::new().route("/ops", hub.clone().into_service())`; or a server of its own.
 //! let hub = Hub::new(CallHandler::new(registry));
 //! let server = hub.listen("127.0.0.1:0").await?;
 //!

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+pub use crate::__submit as submit;
 pub use crate::access::AccessControl;
 pub use crate::adapter::Registration;
 pub use crate::spec::{ErrorDefinition, OperationSpec};
-pub use crate::{__submit as submit, __texts as texts};
 pub use crate::{Call, Operation, Subscribe};
 pub use generate::{Sink, generate};
 #[cfg(feature = "discover")]
@@ -124,15 +124,6 @@ pub trait Parameter {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Debug + Clone + serde::Serialize + serde::de::DeserializeOwned + JsonSchema + Send + 'static> Parameter for T {}
-
-/// A list of texts in a const.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __texts {
-    ($($text:literal),*) => {
-        const { &[$($crate::spec::Text::Borrowed($text)),*] }
-    };
-}
 
 /// Makes an operation known to `Registry::discover`.
 #[cfg(feature = "discover")]

@@ -55,7 +55,18 @@ impl HttpClient {
     }
 
     /// The operations with this client as their handler, ready for `registry.register_all(..)`.
-    pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
+    ///
+    /// # Errors
+    /// An `EXECUTION_ERROR` that names an operation which is not bound to an HTTP endpoint.
+    pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
+        let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
+        match specs.iter().find(|spec| spec.http().is_none()) {
+            Some(unbound) => Err(CallError::execution(format!("`{}` is not bound to an HTTP endpoint", unbound.id))),
+            None => Ok(self.registrations(specs)),
+        }
+    }
+
+    pub(super) fn registrations<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
         let handler = Handler::endpoint(self.remote.clone());
         specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
     }
@@ -65,7 +76,7 @@ impl HttpClient {
     /// # Errors
     /// If an id is taken, or not an id.
     pub fn add<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<(), RegistryError> {
-        self.registry.register_all(self.bind(specs))
+        self.registry.register_all(self.registrations(specs))
     }
 
     #[cfg(feature = "openapi")]

@@ -134,7 +134,7 @@ fn options(config: &HttpConfig) -> ReadOptions {
 }
 
 fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<Imported, CallError> {
-    Ok(Imported { registrations: client.bind(api.operations), diagnostics })
+    Ok(Imported { registrations: client.registrations(api.operations), diagnostics })
 }
 
 /// Resolves a relative server URL against the document's URL.

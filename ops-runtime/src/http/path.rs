@@ -129,15 +129,8 @@ fn parameter<'a>(binding: &'a HttpBinding, name: &str, in_query: bool) -> Cow<'a
     let of = |location| binding.parameters.iter().find(|p| p.location == location && p.name == name);
     let described = of(ParameterLocation::Path);
     let described = described.or_else(|| of(ParameterLocation::Query).filter(|_| in_query));
-    described.map_or_else(
-        || {
-            let mut plain = HttpParameter::path("");
-            plain.name = Cow::Owned(name.to_owned());
-            plain.property = plain.name.clone();
-            Cow::Owned(plain)
-        },
-        Cow::Borrowed,
-    )
+    let plain = || Cow::Owned(HttpParameter::of(ParameterLocation::Path, name.to_owned()));
+    described.map_or_else(plain, Cow::Borrowed)
 }
 
 fn check_segments(path: &str, places: &[(usize, Cow<'_, HttpParameter>)]) -> Result<(), CallError> {

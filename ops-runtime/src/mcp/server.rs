@@ -59,6 +59,7 @@ mod http;
 mod limits;
 mod listen;
 mod name;
+mod options;
 mod peer;
 mod principal;
 mod result;
@@ -70,7 +71,6 @@ mod tool;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::http::request::Parts;
 use rmcp::ServiceExt;
@@ -79,6 +79,7 @@ use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::http::{McpBody, McpService, Unauthorized};
+pub use self::options::McpServerOptions;
 pub use self::peer::McpPeer;
 
 use self::handler::Connection;
@@ -87,96 +88,6 @@ use self::principal::Principal;
 use self::served::{Cache, Filter, ServedTools};
 use self::tool::Served;
 use crate::{Identity, OperationSpec, Registry};
-
-/// What a server says of itself, and its limits.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct McpServerOptions {
-    /// The name of the server; `ops` by default.
-    pub name: String,
-    /// The version of the server; that of this crate by default.
-    pub version: String,
-    /// How to use the server, for the model.
-    pub instructions: Option<String>,
-    /// How many tools a page of the list has; 1,000 by default, because not every client asks for more pages.
-    pub page_size: usize,
-    /// How long clients may cache the list of tools; a minute by default. Clients that listen for changes are told of
-    /// each.
-    pub list_ttl: Duration,
-    /// How long a call may take; by default as long as the operation allows.
-    pub timeout: Option<Duration>,
-    /// How many items of a subscription are collected; 1,000 by default.
-    pub max_items: usize,
-    /// How long the JSON of the items of a subscription may be, in bytes; 1 MiB by default.
-    pub max_bytes: usize,
-    /// How long a client may take to answer a handler ([`McpPeer`]), before 2026-07-28; 10 minutes by default.
-    pub ask_timeout: Duration,
-    /// How many sessions there may be over HTTP; 1,000 by default. A further one ends the least recently used.
-    pub max_sessions: usize,
-    /// How long a session over HTTP may be without a message; 5 minutes by default.
-    pub session_idle: Duration,
-    /// How many requests over HTTP may be in flight; 2,000 by default.
-    pub max_requests: usize,
-    /// How many requests and streams a session over HTTP may have at a time; 200 by default.
-    pub max_session_requests: usize,
-    /// How many bytes the requests in flight over HTTP may take in memory together; 128 MiB by default. A JSON value
-    /// counts for 256 bytes beside its text, so a request can have half a million of them.
-    pub max_request_bytes: usize,
-    /// How many bytes of results may wait for their clients to read them, before new requests over HTTP are refused; 64
-    /// MiB by default.
-    pub max_unread_bytes: usize,
-    /// How long the body of a request over HTTP may take; 30 seconds by default.
-    pub read_timeout: Duration,
-    /// How many connections [`McpService::serve`] has at a time; 1,000 by default. More wait to be accepted.
-    pub max_connections: usize,
-    /// How long [`McpService::serve`] waits for the head of a request, and keeps an idle connection; 30 seconds by default.
-    pub head_timeout: Duration,
-    /// How long a client of [`McpService::serve`] may read nothing before its connection is ended; a minute by default.
-    pub stall_timeout: Duration,
-    /// True if callers see the messages of failures that have no code of their own, such as those of `io::Error`.
-    pub expose_errors: bool,
-}
-
-impl McpServerOptions {
-    /// Default options with that name and version.
-    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
-        Self { name: name.into(), version: version.into(), ..Self::default() }
-    }
-
-    /// Sets the instructions for using the server, for the model.
-    #[must_use]
-    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.instructions = Some(instructions.into());
-        self
-    }
-}
-
-impl Default for McpServerOptions {
-    fn default() -> Self {
-        Self {
-            name: "ops".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            instructions: None,
-            page_size: 1_000,
-            list_ttl: Duration::from_secs(60),
-            timeout: None,
-            max_items: 1_000,
-            max_bytes: 1 << 20,
-            ask_timeout: Duration::from_secs(600),
-            max_sessions: 1_000,
-            session_idle: Duration::from_secs(300),
-            max_requests: 2_000,
-            max_session_requests: 200,
-            max_request_bytes: 128 << 20,
-            max_unread_bytes: 64 << 20,
-            read_timeout: Duration::from_secs(30),
-            max_connections: 1_000,
-            head_timeout: Duration::from_secs(30),
-            stall_timeout: Duration::from_secs(60),
-            expose_errors: false,
-        }
-    }
-}
 
 /// A registry as an MCP server.
 ///

@@ -3,7 +3,7 @@
 //! ```
 //! use ops_runtime::access::{AccessControl, Identity};
 //!
-//! let rules = AccessControl::NONE.with_scopes(const { &[std::borrow::Cow::Borrowed("pets:write")] });
+//! let rules = AccessControl::NONE.with_scopes(&["pets:write"]);
 //! assert!(rules.allows(&Identity::new("ann").with_scope("pets:write")));
 //! assert!(!rules.allows(&Identity::new("bob")));
 //! ```
@@ -11,16 +11,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::model::text::{List, Text, set};
+use crate::model::text::{Text, set};
+use crate::model::texts::TextList;
 
 /// What a caller needs in order to run an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccessControl {
     /// Scopes of which the caller must hold all.
-    pub required_scopes: List<Text>,
+    pub required_scopes: TextList,
     /// Scopes of which the caller must hold at least one; empty for no such rule.
-    pub required_scopes_any: List<Text>,
+    pub required_scopes_any: TextList,
     /// The type of resource that the operation acts on; a rule only together with `resource_action`.
     pub resource_type: Option<Text>,
     /// The action of the operation on the resource; a rule only together with `resource_type`.
@@ -30,23 +31,23 @@ pub struct AccessControl {
 impl AccessControl {
     /// No rules: anyone may call, even without an identity.
     pub const NONE: Self = Self {
-        required_scopes: Cow::Borrowed(&[]),
-        required_scopes_any: Cow::Borrowed(&[]),
+        required_scopes: TextList::new(&[]),
+        required_scopes_any: TextList::new(&[]),
         resource_type: None,
         resource_action: None,
     };
 
     /// Requires all of these scopes.
     #[must_use]
-    pub const fn with_scopes(mut self, scopes: &'static [Text]) -> Self {
-        set(&mut self.required_scopes, Cow::Borrowed(scopes));
+    pub const fn with_scopes(mut self, scopes: &'static [&'static str]) -> Self {
+        set(&mut self.required_scopes, TextList::new(scopes));
         self
     }
 
     /// Requires at least one of these scopes.
     #[must_use]
-    pub const fn with_scopes_any(mut self, scopes: &'static [Text]) -> Self {
-        set(&mut self.required_scopes_any, Cow::Borrowed(scopes));
+    pub const fn with_scopes_any(mut self, scopes: &'static [&'static str]) -> Self {
+        set(&mut self.required_scopes_any, TextList::new(scopes));
         self
     }
 
@@ -67,7 +68,7 @@ impl AccessControl {
     ///
     /// The resource rule asks for the action on any resource of the type; the handler must check which one.
     pub fn allows(&self, identity: &Identity) -> bool {
-        let holds = |scope: &Text| identity.scopes.iter().any(|s| s == scope);
+        let holds = |scope: &str| identity.scopes.iter().any(|s| s == scope);
         self.required_scopes.iter().all(holds)
             && (self.required_scopes_any.is_empty() || self.required_scopes_any.iter().any(holds))
             && self.resource().is_none_or(|(kind, action)| identity.may(kind, action))

@@ -13,6 +13,7 @@ mod json;
 use std::borrow::Cow;
 
 use crate::model::text::{List, Text, set};
+use crate::model::texts::TextList;
 
 mod body;
 mod fixed;
@@ -88,6 +89,11 @@ impl HttpBinding {
         }
     }
 
+    /// A request as [`new`](Self::new) makes it, of a method and a path that are met at run time.
+    pub fn of(method: impl Into<Text>, path: impl Into<Text>) -> Self {
+        Self { method: method.into(), path: path.into(), ..Self::new("", "") }
+    }
+
     /// The described response for this status and content type. Those for the very status come before those for its
     /// class, and these before the default; among them, the one of this type counts, or else the first.
     #[cfg(feature = "registry")]
@@ -161,19 +167,24 @@ pub struct ServerVariable {
     /// Its value, unless the client sets another.
     pub default: Text,
     /// The values that it may have; empty for any value.
-    pub values: List<Text>,
+    pub values: TextList,
 }
 
 impl ServerVariable {
     /// A variable that may have any value.
     pub const fn new(name: &'static str, default: &'static str) -> Self {
-        Self { name: Cow::Borrowed(name), default: Cow::Borrowed(default), values: Cow::Borrowed(&[]) }
+        Self { name: Cow::Borrowed(name), default: Cow::Borrowed(default), values: TextList::new(&[]) }
+    }
+
+    /// A variable that may have any value, whose name is met at run time.
+    pub fn of(name: impl Into<Text>, default: impl Into<Text>) -> Self {
+        Self { name: name.into(), default: default.into(), values: TextList::new(&[]) }
     }
 
     /// Sets the values that it may have.
     #[must_use]
-    pub const fn with_values(mut self, values: &'static [Text]) -> Self {
-        set(&mut self.values, Cow::Borrowed(values));
+    pub const fn with_values(mut self, values: &'static [&'static str]) -> Self {
+        set(&mut self.values, TextList::new(values));
         self
     }
 }

@@ -356,6 +356,11 @@ impl ErrorDefinition {
         }
     }
 
+    /// A declared error whose code is met at run time.
+    pub fn of(code: impl Into<crate::model::text::Text>) -> Self {
+        Self { code: code.into(), ..Self::new("") }
+    }
+
     /// Sets the meaning of the error.
     #[must_use]
     pub const fn with_description(mut self, description: &'static str) -> Self {

@@ -23,6 +23,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::model::text::{List, Text, set};
+use crate::model::texts::TextList;
 use crate::{AccessControl, Binding, Definitions, ErrorDefinition, HttpBinding, McpBinding, Schema};
 
 /// The kind of an operation: it reads, writes or streams.
@@ -54,7 +55,7 @@ pub struct OperationSpec {
     /// The description.
     pub description: Text,
     /// Tags for grouping.
-    pub tags: List<Text>,
+    pub tags: TextList,
     /// The schema of the input.
     pub input: Schema,
     /// The schema of the output; for a subscription, of one item.
@@ -83,7 +84,7 @@ impl OperationSpec {
             version: Cow::Borrowed("1.0.0"),
             title: None,
             description: Cow::Borrowed(""),
-            tags: Cow::Borrowed(&[]),
+            tags: TextList::new(&[]),
             input: Schema::ANY,
             output: Schema::ANY,
             errors: Cow::Borrowed(&[]),
@@ -188,8 +189,8 @@ impl OperationSpec {
 
     /// Sets the tags.
     #[must_use]
-    pub const fn with_tags(mut self, tags: &'static [Text]) -> Self {
-        set(&mut self.tags, Cow::Borrowed(tags));
+    pub const fn with_tags(mut self, tags: &'static [&'static str]) -> Self {
+        set(&mut self.tags, TextList::new(tags));
         self
     }
 

@@ -24,6 +24,7 @@ use crate::{CallError, Env, Identity, Progress, ProgressSink, Registry};
 
 /// What a caller may say about a call beside its input.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct CallOptions {
     /// Who calls; if set, the operation's access rules are checked. A scoped registry keeps its own identity.
     pub identity: Option<Identity>,
@@ -88,6 +89,13 @@ impl CallOptions {
     #[must_use]
     pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = Some(policy);
+        self
+    }
+
+    /// Tells the handler something under a key.
+    #[must_use]
+    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
         self
     }
 

@@ -4,7 +4,7 @@
 //! happens. If more do, each of those does its work in turns: one for each processor at a time, but for one that is left
 //! to those that ask for little, and each after everything else that the runtime has to do. So a peer that asks for little
 //! is served as if the others were not there, and those get as much as there is. A new peer waits with them until it is
-//! known what it asks for.
+//! known what it asks for; if new peers ask for much together, they wait for each other.
 
 // Each feature uses its part.
 #![cfg_attr(not(all(feature = "websocket", feature = "mcp-server")), allow(dead_code))]
@@ -13,12 +13,13 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::num::NonZero;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Task, Poll, ready};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
 
 use crate::BoxFuture;
 
@@ -27,6 +28,12 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// A peer asks for much if it takes one part in so many of a processor, as far as it is let.
 const MUCH: u32 = 50;
+
+/// How long a peer keeps its turn while a request of its is in work: what answers it may run in other tasks.
+const KEEP: Duration = Duration::from_millis(5);
+
+/// New peers ask for much if they take one part in so many of a processor together.
+const NEW_MUCH: u32 = 5;
 
 /// For how long a peer that asked for much counts among those that do; and for how long one that asked for little.
 const LATELY: Duration = Duration::from_millis(100);
@@ -41,6 +48,9 @@ pub(crate) struct Pace {
     /// When a peer asked for little, and when there were too many that ask for much, in milliseconds since the beginning.
     little: AtomicU64,
     crowded: AtomicU64,
+    /// What peers took of which nothing is known yet, in nanoseconds, since the time in milliseconds.
+    new_took: AtomicU64,
+    new_since: AtomicU64,
     began: Instant,
 }
 
@@ -65,6 +75,8 @@ impl Pace {
             busy: Mutex::new(Busy { peers: HashMap::new(), swept: now, next: 0 }),
             little: AtomicU64::new(0),
             crowded: AtomicU64::new(0),
+            new_took: AtomicU64::new(0),
+            new_since: AtomicU64::new(0),
             began: now,
         })
     }
@@ -93,6 +105,20 @@ impl Pace {
     fn is_late(&self, time: &AtomicU64) -> bool {
         let time = time.load(Ordering::Relaxed);
         time > 0 && u128::from(self.now().saturating_sub(time)) <= LATELY.as_millis()
+    }
+
+    /// Counts what a new peer took. Many may come, take little and go, and together ask for much.
+    fn new_took(&self, time: Duration) {
+        let now = self.now();
+        let since = self.new_since.load(Ordering::Relaxed);
+        let within = Duration::from_millis(now.saturating_sub(since));
+        let took = self.new_took.fetch_add(nanoseconds(time), Ordering::Relaxed);
+        if within >= LATELY {
+            self.new_since.store(now, Ordering::Relaxed);
+            self.new_took.store(0, Ordering::Relaxed);
+        } else if Duration::from_nanos(took).saturating_add(time) > LATELY / NEW_MUCH {
+            self.note(&self.crowded);
+        }
     }
 
     /// Counts a peer that asks for much; whether there are more of them than processors.
@@ -128,6 +154,9 @@ pub(crate) struct Cost {
     took: AtomicU64,
     waited: AtomicU64,
     since: Mutex<Instant>,
+    /// How many requests of the peer are in work that should be answered in one turn, and whether one is.
+    in_work: AtomicUsize,
+    is_kept: AtomicBool,
     /// One turn at a time, so that a peer with many tasks gets no more than others.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -136,16 +165,27 @@ impl Cost {
     pub(crate) fn new(pace: &Arc<Pace>) -> Arc<Self> {
         let [took, waited] = [0; 2].map(AtomicU64::new);
         let (peer, since, known) = (pace.peer(), Mutex::new(Instant::now()), AtomicU8::new(NEW));
-        Arc::new(Self { pace: pace.clone(), peer, known, took, waited, since, turn: Arc::default() })
+        let (in_work, is_kept) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Arc::new(Self { pace: pace.clone(), peer, known, took, waited, since, in_work, is_kept, turn: Arc::default() })
+    }
+
+    /// Says that a request of the peer is in work, until this is dropped. [`Turns`] that wait for it keep their turn for
+    /// a moment.
+    pub(crate) fn request(self: &Arc<Self>) -> InWork {
+        self.in_work.fetch_add(1, Ordering::Relaxed);
+        InWork(self.clone())
     }
 
     /// Notes time that was taken.
     fn add(&self, time: Duration) {
         let took = self.took.fetch_add(nanoseconds(time), Ordering::Relaxed);
         let took = Duration::from_nanos(took).saturating_add(time);
-        let is_little = self.known.load(Ordering::Relaxed) == LITTLE;
-        if is_little {
-            self.pace.note(&self.pace.little);
+        let known = self.known.load(Ordering::Relaxed);
+        let is_little = known == LITTLE;
+        match known {
+            LITTLE => self.pace.note(&self.pace.little),
+            NEW => self.pace.new_took(time),
+            _ => {}
         }
         if took >= LOOK || !is_little {
             self.look(took);
@@ -173,6 +213,9 @@ impl Cost {
 
     /// A turn of the peer, if it has to wait for one.
     fn turn(&self, is_reader: bool) -> Option<BoxFuture<'static, Turn>> {
+        if self.is_kept.load(Ordering::Relaxed) {
+            return None;
+        }
         match self.known.load(Ordering::Relaxed) {
             PACED => {}
             NEW if self.pace.is_late(&self.pace.crowded) => {}
@@ -199,6 +242,15 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// A request that is in work, until this is dropped.
+pub(crate) struct InWork(Arc<Cost>);
+
+impl Drop for InWork {
+    fn drop(&mut self) {
+        self.0.in_work.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The right to work, until it is dropped.
 struct Turn {
     waited: Duration,
@@ -206,10 +258,24 @@ struct Turn {
     _own: Option<OwnedMutexGuard<()>>,
 }
 
+/// A turn that is kept while a request is in work.
+struct Kept {
+    cost: Arc<Cost>,
+    until: Pin<Box<Sleep>>,
+    _turn: Turn,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.cost.is_kept.store(false, Ordering::Relaxed);
+    }
+}
+
 /// Lets the work of a peer go on in turns, if it has to.
 #[derive(Default)]
 pub(crate) struct Turns {
     waiting: Option<BoxFuture<'static, Turn>>,
+    kept: Option<Kept>,
     is_reader: bool,
 }
 
@@ -217,18 +283,21 @@ impl Turns {
     /// Turns of what reads the peer. It waits for the peer's others, so that no more is read than is done, but not for long:
     /// it may learn that the others are in vain.
     pub(crate) fn of_reader() -> Self {
-        Self { waiting: None, is_reader: true }
+        Self { is_reader: true, ..Self::default() }
     }
 
     /// Does a piece of work, when it may be done, and notes what it costs.
     pub(crate) fn poll<T>(
         &mut self,
-        cost: &Cost,
+        cost: &Arc<Cost>,
         task: &mut Task<'_>,
         work: impl FnOnce(&mut Task<'_>) -> Poll<T>,
     ) -> Poll<T> {
         let mut turn = None;
-        if self.waiting.is_none() {
+        if self.kept.as_mut().is_some_and(|kept| kept.until.as_mut().poll(task).is_ready()) {
+            self.kept = None;
+        }
+        if self.waiting.is_none() && self.kept.is_none() {
             self.waiting = cost.turn(self.is_reader);
         }
         if let Some(waiting) = &mut self.waiting {
@@ -240,7 +309,16 @@ impl Turns {
         let began = Instant::now();
         let polled = work(task);
         cost.add(began.elapsed());
-        drop(turn);
+        if polled.is_ready() || cost.in_work.load(Ordering::Relaxed) == 0 {
+            self.kept = None;
+        } else if let Some(turn) = turn {
+            let mut until = Box::pin(sleep(KEEP));
+            // So that the time wakes the task.
+            if until.as_mut().poll(task).is_pending() {
+                cost.is_kept.store(true, Ordering::Relaxed);
+                self.kept = Some(Kept { cost: cost.clone(), until, _turn: turn });
+            }
+        }
         polled
     }
 }

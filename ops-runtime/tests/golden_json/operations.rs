@@ -1,6 +1,5 @@
 //! Specs and bindings.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use ops_runtime::access::AccessControl;
@@ -72,11 +71,11 @@ static MOST: OperationSpec = OperationSpec::subscription("petstore.toys.list/all
     .with_version("2.1.0")
     .with_title("Toys")
     .with_description("All toys of a pet.")
-    .with_tags(const { &[Cow::Borrowed("pets"), Cow::Borrowed("toys")] })
+    .with_tags(&["pets", "toys"])
     .with_input(Schema::text(r#"{"properties":{"petId":{"type":"string"}},"type":"object"}"#))
     .with_output(Schema::text(r##"{"$ref":"#/$defs/Pet"}"##))
     .with_errors(const { &[ErrorDefinition::new("GONE").with_schema(Schema::text(r##"{"$ref":"#/$defs/Problem"}"##))] })
-    .with_access(AccessControl::NONE.with_scopes(const { &[Cow::Borrowed("pets:read")] }))
+    .with_access(AccessControl::NONE.with_scopes(&["pets:read"]))
     .with_http(LIST)
     .with_definitions(DEFINITIONS)
     .with_timeout(Duration::from_millis(1500))

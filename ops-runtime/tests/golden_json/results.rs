@@ -250,7 +250,7 @@ fn errors() {
 
 #[test]
 fn access() {
-    let scopes = const { &[std::borrow::Cow::Borrowed("a:read"), std::borrow::Cow::Borrowed("b")] };
+    let scopes = &["a:read", "b"];
     check(
         "access_control.json",
         wire::ACCESS_CONTROL_SCHEMA,

@@ -180,8 +180,7 @@ impl Login {
 
 fn guarded(token_url: Option<String>) -> HttpBinding {
     let kind = SecurityKind::OAuth2 { token_url: token_url.map(Into::into) };
-    let scheme = SecurityScheme::new("login", kind)
-        .with_scopes(const { &[std::borrow::Cow::Borrowed("read"), std::borrow::Cow::Borrowed("w")] });
+    let scheme = SecurityScheme::new("login", kind).with_scopes(&["read", "w"]);
     let mut binding = any_of("/x", vec![all_of(vec![scheme])]);
     binding.method = "POST".into();
     binding

@@ -67,7 +67,7 @@ async fn every_way_to_call_sends_the_same_request() {
     check(&client.call("t.update", input()).await.unwrap());
 
     let registry = Registry::new();
-    registry.register_all(client.bind([Update::SPEC])).unwrap();
+    registry.register_all(client.bind([Update::SPEC]).unwrap()).unwrap();
     check(&registry.execute::<Update>(input()).await.unwrap());
     check(&registry.call("t.update", input()).await.unwrap());
 
@@ -181,9 +181,9 @@ async fn a_client_runs_each_type_by_its_own_spec() {
 
     // A registry has one of the two, and runs the other by neither.
     let registry = Registry::new();
-    registry.register_all(client.bind([FirstPet::SPEC])).unwrap();
+    registry.register_all(client.bind([FirstPet::SPEC]).unwrap()).unwrap();
     assert_eq!(registry.execute::<FirstPet>(json!({ "id": 1 })).await.unwrap().data["uri"], "/echo/v1/pet?id=1");
     let error = registry.execute::<SecondPet>(json!({ "key": 2 })).await.unwrap_err();
     assert!(error.message().contains("`GET /echo/v1/pet`") && error.message().contains("SecondPet`"), "{error}");
-    assert!(registry.register_all(client.bind([SecondPet::SPEC])).is_err());
+    assert!(registry.register_all(client.bind([SecondPet::SPEC]).unwrap()).is_err());
 }

@@ -174,8 +174,7 @@ async fn errors_tell_what_callers_may_know() {
 
 #[tokio::test]
 async fn messages_are_shown_on_request() {
-    let mut options = McpServerOptions::default();
-    options.expose_errors = true;
+    let options = McpServerOptions::default().with_exposed_errors();
     let mut client = Client::connect(server().with_options(options), REVISIONS[0]).await;
     let result = client.call("shop_find_pet", json!({ "name": "file" })).await;
     assert_eq!(result["content"][0]["text"], "EXECUTION_ERROR: can't open /etc/secrets");
@@ -208,8 +207,7 @@ async fn a_call_ends_with_its_deadline() {
     let registry = Registry::new();
     let spec = OperationSpec::new(OperationKind::Query, "slow", "wait").unwrap();
     registry.register(Registration::new(spec, Handler::dynamic(|_, _| std::future::pending()))).unwrap();
-    let mut options = McpServerOptions::default();
-    options.timeout = Some(Duration::from_millis(50));
+    let options = McpServerOptions::default().with_timeout(Duration::from_millis(50));
     let mut client = Client::connect(McpServer::new(registry).with_options(options), REVISIONS[1]).await;
     let result = client.call("slow_wait", json!({})).await;
     assert_eq!(result["_meta"]["ops/error"]["code"], "TIMEOUT", "{result}");

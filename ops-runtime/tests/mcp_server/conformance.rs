@@ -363,8 +363,8 @@ fn registry() -> Registry {
 }
 
 async fn serve() -> String {
-    let mut options = McpServerOptions::new("conformance", "1.0.0");
-    options.instructions = Some("Call the tools that the suite names.".into());
+    let options =
+        McpServerOptions::new("conformance", "1.0.0").with_instructions("Call the tools that the suite names.");
     let service = McpServer::new(registry()).with_options(options).into_service();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());

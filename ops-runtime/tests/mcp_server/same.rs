@@ -236,7 +236,7 @@ impl Ways {
             Attaching::SPEC,
             Writing::SPEC,
         ];
-        typed.register_all(client.bind(specs)).unwrap();
+        typed.register_all(client.bind(specs).unwrap()).unwrap();
         let registry = Registry::new();
         registry.register_all(from_openapi(DOCUMENT, config()).unwrap()).unwrap();
         let (typed_far, far) = (InProcess::new(), InProcess::new());

@@ -54,8 +54,7 @@ async fn page_by_page() {
     for number in 0..25 {
         registry.register(echo(&format!("many.op{number:02}"), json!({}), json!({}))).unwrap();
     }
-    let mut options = McpServerOptions::default();
-    options.page_size = 10;
+    let options = McpServerOptions::default().with_page_size(10);
     for revision in REVISIONS {
         let mut client =
             Client::connect(McpServer::new(registry.clone()).with_options(options.clone()), revision).await;

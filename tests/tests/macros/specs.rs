@@ -36,9 +36,9 @@ fn everything() {
     assert_eq!(spec.kind, OperationKind::Query);
     assert_eq!((&*spec.version, spec.title.as_deref()), ("2.1.0", Some("Reserve")));
     assert_eq!(spec.description, "Reserves a pet.\n\n    Until *midnight*.");
-    assert_eq!(*spec.tags, ["pets", "stock"]);
-    assert_eq!(*spec.access.required_scopes, ["pets:write", "pets:read"]);
-    assert_eq!(*spec.access.required_scopes_any, ["staff", "admin"]);
+    assert_eq!(spec.tags, ["pets", "stock"]);
+    assert_eq!(spec.access.required_scopes, ["pets:write", "pets:read"]);
+    assert_eq!(spec.access.required_scopes_any, ["staff", "admin"]);
     assert_eq!(spec.access.resource_type.as_deref(), Some("pet"));
     assert_eq!(spec.access.resource_action.as_deref(), Some("reserve"));
     assert_eq!(spec.timeout, Some(Duration::from_millis(250)));

@@ -1,10 +1,8 @@
 //! Who serves what, as workers have announced it to the broker.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
-
-use arc_swap::ArcSwap;
 
 use crate::call::Announcement;
 use crate::call::heard::Heard;
@@ -21,8 +19,8 @@ pub(crate) struct Workers {
     /// How much memory the specs of one worker may take.
     limit: usize,
     workers: Mutex<HashMap<Arc<str>, Worker>>,
-    /// What all of them serve, for readers that take no lock.
-    served: ArcSwap<BTreeMap<Text, Arc<OperationSpec>>>,
+    /// What all of them serve. It is written while `workers` is held, and for no longer than a change takes.
+    served: RwLock<Served>,
 }
 
 struct Worker {
@@ -33,28 +31,30 @@ struct Worker {
 impl Workers {
     /// Makes the table, without workers; the specs of each worker may take `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, workers: Mutex::default(), served: ArcSwap::default() }
+        Self { limit, workers: Mutex::default(), served: RwLock::default() }
     }
 
     fn workers(&self) -> MutexGuard<'_, HashMap<Arc<str>, Worker>> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn served(&self) -> RwLockReadGuard<'_, Served> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes over what a worker says; false if it was not known, so that it may have said more before.
     pub(crate) fn announce(&self, id: &str, announcement: Announcement) -> bool {
         let mut workers = self.workers();
-        let others = self.room(&workers, id);
+        let room = self.room(&workers, id);
         let Some(worker) = workers.get_mut(id) else { return false };
         worker.heard = Instant::now();
         let Announcement { add, remove, .. } = announcement;
-        if add.is_empty() && remove.is_empty() {
-            return true;
-        }
+        let mut change = Change::default();
         for id in &remove {
-            worker.specs.remove(id);
+            change.unsaid.extend(worker.specs.remove(id));
         }
-        let last_word = admit(&mut worker.specs, add, self.limit, others);
-        self.publish(&workers, last_word);
+        change.admit(&mut worker.specs, add, self.limit, room);
+        self.apply(change);
         true
     }
 
@@ -66,10 +66,13 @@ impl Workers {
             return;
         }
         let mut specs = Heard::default();
+        let mut change = Change::default();
         let room = self.room(&workers, id);
-        let last_word = admit(&mut specs, add, self.limit, room);
-        workers.insert(id.into(), Worker { specs, heard: Instant::now() });
-        self.publish(&workers, last_word);
+        change.admit(&mut specs, add, self.limit, room);
+        if let Some(before) = workers.insert(id.into(), Worker { specs, heard: Instant::now() }) {
+            change.unsaid.extend(before.specs.specs().cloned());
+        }
+        self.apply(change);
     }
 
     /// How many bytes a worker may take beside what the others do.
@@ -81,18 +84,16 @@ impl Workers {
     /// Forgets a worker.
     pub(crate) fn withdraw(&self, id: &str) {
         let mut workers = self.workers();
-        if workers.remove(id).is_some() {
-            self.publish(&workers, Vec::new());
+        if let Some(worker) = workers.remove(id) {
+            self.apply(Change::end(&worker));
         }
     }
 
     /// Forgets workers that have not been heard of for that long.
     pub(crate) fn expire(&self, after: Duration) {
         let mut workers = self.workers();
-        let before = workers.len();
-        workers.retain(|_, worker| worker.heard.elapsed() < after);
-        if workers.len() < before {
-            self.publish(&workers, Vec::new());
+        for (_, worker) in workers.extract_if(|_, worker| worker.heard.elapsed() >= after) {
+            self.apply(Change::end(&worker));
         }
     }
 
@@ -109,49 +110,138 @@ impl Workers {
 
     /// The operation of that id, if somebody serves it.
     pub(crate) fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.served.load().get(operation).cloned().map(SpecRef::Shared)
+        self.served().0.get(operation).and_then(Said::last_word).map(SpecRef::Shared)
     }
 
     /// What is served, in the order of the ids.
     pub(crate) fn list(&self) -> Vec<SpecRef> {
-        self.served.load().values().cloned().map(SpecRef::Shared).collect()
+        self.served().0.values().filter_map(Said::last_word).map(SpecRef::Shared).collect()
     }
 
-    /// Makes the table for readers; of what several workers say of an operation, the last word counts.
-    fn publish(&self, workers: &HashMap<Arc<str>, Worker>, last_word: Vec<Arc<OperationSpec>>) {
-        let before = self.served.load();
-        let mut served: BTreeMap<Text, Arc<OperationSpec>> = BTreeMap::new();
-        for spec in workers.values().flat_map(|worker| worker.specs.specs()) {
-            // What was said so far stays, as long as one still says so.
-            let known = before.get(&spec.id).filter(|known| ***known == **spec);
-            match served.entry(spec.id.clone()) {
-                std::collections::btree_map::Entry::Vacant(entry) => {
-                    entry.insert(known.unwrap_or(spec).clone());
-                }
-                std::collections::btree_map::Entry::Occupied(mut entry) => {
-                    if let Some(known) = known {
-                        entry.insert(known.clone());
-                    }
+    fn apply(&self, change: Change) {
+        if change.said.is_empty() && change.unsaid.is_empty() {
+            return;
+        }
+        let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
+        // In this order, what is said again stays what it is.
+        for spec in change.said {
+            served.0.entry(spec.id.clone()).or_default().say(spec);
+        }
+        for spec in &change.unsaid {
+            if let Some(said) = served.0.get_mut(&spec.id) {
+                said.unsay(spec);
+                if said.0.is_empty() {
+                    served.0.remove(&spec.id);
                 }
             }
         }
-        for spec in last_word {
-            if let Some(said) = served.get_mut(&spec.id)
-                && **said != *spec
-            {
-                *said = spec;
-            }
-        }
-        self.served.store(Arc::new(served));
     }
 }
 
-/// Adds to what a worker serves, as much as there is room for; what was added.
-fn admit(specs: &mut Heard, add: Vec<Arc<OperationSpec>>, limit: usize, room: usize) -> Vec<Arc<OperationSpec>> {
-    let mut admitted = Vec::with_capacity(add.len());
-    for spec in add {
-        let taken = specs.bytes();
-        admitted.extend(specs.add(spec, limit, |bytes| taken.saturating_add(bytes) <= room));
+/// What one worker says now, and what it no longer does.
+#[derive(Default)]
+struct Change {
+    said: Vec<Arc<OperationSpec>>,
+    unsaid: Vec<Arc<OperationSpec>>,
+}
+
+impl Change {
+    /// A worker is no longer there.
+    fn end(worker: &Worker) -> Self {
+        Self { said: Vec::new(), unsaid: worker.specs.specs().cloned().collect() }
     }
-    admitted
+
+    /// Adds to what a worker serves, as much as there is room for.
+    fn admit(&mut self, specs: &mut Heard, add: Vec<Arc<OperationSpec>>, limit: usize, room: usize) {
+        for spec in add {
+            let (before, taken) = (specs.get(&spec.id).cloned(), specs.bytes());
+            if let Some(kept) = specs.add(spec, limit, |bytes| taken.saturating_add(bytes) <= room) {
+                self.said.push(kept);
+                self.unsaid.extend(before);
+            }
+        }
+    }
+}
+
+/// What is served, changed in place: workers may announce one operation after another, so no change may cost what there is.
+#[derive(Default)]
+struct Served(BTreeMap<Text, Said>);
+
+/// What workers say of one operation, each with how many say so. The last word counts, as long as one still says so.
+#[derive(Default)]
+struct Said(Vec<(Arc<OperationSpec>, usize)>);
+
+impl Said {
+    fn say(&mut self, spec: Arc<OperationSpec>) {
+        // What was said before keeps its place in memory, by which callers know what they have read already.
+        let word = match self.0.iter().position(|(known, _)| *known == spec) {
+            Some(at) => {
+                let (known, count) = self.0.remove(at);
+                (known, count + 1)
+            }
+            None => (spec, 1),
+        };
+        self.0.push(word);
+    }
+
+    fn unsay(&mut self, spec: &OperationSpec) {
+        if let Some((_, count)) = self.0.iter_mut().find(|(known, _)| **known == *spec) {
+            *count -= 1;
+            self.0.retain(|(_, count)| *count > 0);
+        }
+    }
+
+    fn last_word(&self) -> Option<Arc<OperationSpec>> {
+        self.0.last().map(|(spec, _)| spec.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OperationKind;
+
+    fn spec(name: &str, description: &str) -> Arc<OperationSpec> {
+        let mut spec = OperationSpec::new(OperationKind::Query, "a", name).unwrap();
+        spec.description = description.to_owned().into();
+        Arc::new(spec)
+    }
+
+    fn said(workers: &Workers) -> Vec<String> {
+        workers.list().iter().map(|spec| format!("{} {}", spec.id, spec.description)).collect()
+    }
+
+    #[test]
+    fn the_last_word_counts_while_somebody_says_it() {
+        let workers = Workers::new(1 << 20);
+        workers.replace("one", vec![spec("x", "old"), spec("y", "old")]);
+        workers.replace("two", vec![spec("x", "new")]);
+        assert_eq!(said(&workers), ["a.x new", "a.y old"]);
+        // Said again by another: now it is the last word.
+        workers.replace("three", vec![spec("x", "old")]);
+        assert_eq!(said(&workers), ["a.x old", "a.y old"]);
+        workers.withdraw("three");
+        assert_eq!(said(&workers), ["a.x old", "a.y old"]);
+        workers.withdraw("one");
+        assert_eq!(said(&workers), ["a.x new"]);
+        workers.expire(Duration::ZERO);
+        assert_eq!(said(&workers), [""; 0]);
+        assert!(workers.served().0.is_empty());
+    }
+
+    #[test]
+    fn what_is_said_again_stays_where_it_is() {
+        let workers = Workers::new(1 << 20);
+        workers.replace("one", vec![spec("x", "same"), spec("x", "same")]);
+        let before = workers.served().0["a.x"].last_word().unwrap();
+        workers.replace("one", vec![spec("x", "same")]);
+        workers.replace("two", vec![spec("x", "same")]);
+        workers.withdraw("one");
+        assert!(Arc::ptr_eq(&before, &workers.served().0["a.x"].last_word().unwrap()));
+        let changed =
+            Announcement { add: vec![spec("x", "other")], remove: vec!["a.x".into()], ..Announcement::default() };
+        assert!(workers.announce("two", changed));
+        assert_eq!(said(&workers), ["a.x other"]);
+        assert!(!workers.announce("one", Announcement::default()));
+    }
 }

@@ -231,7 +231,7 @@ impl Connection {
         if self.may_serve {
             let mut heard = self.heard();
             // What is not known need not be forgotten.
-            announcement.remove.retain(|id| heard.remove(id));
+            announcement.remove.retain(|id| heard.remove(id).is_some());
             self.share.keep(heard.bytes());
             let mut kept = Vec::with_capacity(announcement.add.len());
             for spec in announcement.add {

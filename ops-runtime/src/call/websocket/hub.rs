@@ -214,9 +214,9 @@ impl Hub {
         self
     }
 
-    /// The service, for a route of axum's.
-    pub fn service<S: Clone + Send + Sync + 'static>(&self) -> MethodRouter<S> {
-        let hub = self.clone();
+    /// The service, for a route of axum's. A clone is the same hub.
+    pub fn into_service<S: Clone + Send + Sync + 'static>(self) -> MethodRouter<S> {
+        let hub = self;
         any(move |request: Request| {
             let hub = hub.clone();
             async move { hub.admit(request).await }
@@ -232,7 +232,7 @@ impl Hub {
     pub async fn listen(&self, address: &str) -> io::Result<Listening> {
         let listener = tokio::net::TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let router = axum::Router::new().route("/", self.service());
+        let router = axum::Router::new().route("/", self.clone().into_service());
         let task = tokio::spawn(listener::serve(listener, router, self.handshakes, self.shared.stop.clone()));
         Ok(Listening { hub: self.clone(), address, task })
     }

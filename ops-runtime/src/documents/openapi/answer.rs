@@ -99,8 +99,7 @@ impl<'a> Reader<'a> {
             StatusRange::Class(class) => (format!("HTTP_{class}XX"), None),
             StatusRange::Default => ("HTTP_ERROR".to_owned(), None),
         };
-        let mut error = ErrorDefinition::new("");
-        error.code = code.into();
+        let mut error = ErrorDefinition::of(code);
         error.http_status = status;
         error.description = node.text("description").unwrap_or_default().trim().to_owned().into();
         error.schema = Schema::from(self.content_schema(content, Side::Response));
@@ -110,12 +109,8 @@ impl<'a> Reader<'a> {
 
 /// The responses with one status, one for each content type.
 fn responses(range: StatusRange, contents: &[Content<'_>]) -> Vec<HttpResponse> {
-    let mut responses = Vec::new();
-    for content in contents {
-        let mut response = HttpResponse::empty(range);
-        response.content_type = Some(content.content_type.to_owned().into());
-        responses.push(response);
-    }
+    let of = |content: &Content<'_>| HttpResponse::of(range, content.content_type.to_owned());
+    let mut responses: Vec<_> = contents.iter().map(of).collect();
     if responses.is_empty() {
         responses.push(HttpResponse::empty(range));
     }

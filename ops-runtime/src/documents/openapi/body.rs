@@ -50,8 +50,7 @@ impl<'a> Reader<'a> {
         let mut bodies = Vec::new();
         let mut found: Vec<(&Content<'a>, Value)> = Vec::new();
         for content in contents {
-            let mut body = HttpBody::new("");
-            body.content_type = content.content_type.to_owned().into();
+            let mut body = HttpBody::of(content.content_type.to_owned());
             if matches!(content.media, Media::Form | Media::Multipart) {
                 body.fields = self.fields(content).into();
             }
@@ -59,7 +58,7 @@ impl<'a> Reader<'a> {
                 Some((schema, name)) => {
                     let of_it = |field: &&HttpField| field.name == name;
                     let field = body.fields.iter().find(of_it).cloned();
-                    body.fields = vec![field.unwrap_or_else(|| named(&name))].into();
+                    body.fields = vec![field.unwrap_or_else(|| HttpField::of(name))].into();
                     schema
                 }
                 None => self.content_schema(content, Side::Request),
@@ -229,20 +228,12 @@ impl<'a> Reader<'a> {
                 field.content_type.get_or_insert_with(|| media_type.to_owned().into());
                 continue;
             }
-            let mut field = HttpField::new("");
-            field.name = name.to_owned().into();
+            let mut field = HttpField::of(name.to_owned());
             field.content_type = Some(media_type.to_owned().into());
             fields.push(field);
         }
         fields
     }
-}
-
-/// A field that is written by the defaults.
-fn named(name: &str) -> HttpField {
-    let mut field = HttpField::new("");
-    field.name = name.to_owned().into();
-    field
 }
 
 /// True if a schema is of a type, or of that and null.

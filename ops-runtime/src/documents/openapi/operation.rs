@@ -176,11 +176,9 @@ impl<'a> Reader<'a> {
             self.note(&callbacks, "callbacks are requests that the API sends", "they were left out");
         }
         let schemas = body.as_ref().map(|body| body.schemas.clone()).unwrap_or_default();
-        let mut http = HttpBinding::new("", "");
         let parameters = self.parameters(item, operation, &path);
+        let mut http = HttpBinding::of(method.clone(), path);
         let input = Schema::from(self.input(operation, parameters, body, &mut http));
-        http.method = Text::Owned(method.clone());
-        http.path = path.into();
         self.locate(&[operation, item, &self.documents.root()], &mut http);
         http.security = self.security(operation).into();
 
@@ -273,7 +271,7 @@ impl<'a> Reader<'a> {
         spec.description = description.unwrap_or_else(|| format!("{method} {path}").into());
         let tags = operation.get("tags");
         let tags = tags.iter().flat_map(Node::items).filter_map(|tag| tag.value.as_str());
-        spec.tags = tags.map(|tag| Text::Owned(tag.to_owned())).collect::<Vec<_>>().into();
+        spec.tags = tags.collect();
         spec.deprecated = operation.is("deprecated");
         let info = self.documents.root().get("info");
         let version = info.as_ref().and_then(|info| info.value.get("version"));

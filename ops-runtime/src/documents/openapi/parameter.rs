@@ -10,7 +10,7 @@ use super::text::short;
 use super::version::Version;
 use crate::model::binding::is_reserved_header;
 use crate::model::media::Media;
-use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
+use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle};
 
 /// A parameter, and the property of the input that holds its value.
 pub(super) struct Parameter {
@@ -103,8 +103,7 @@ impl<'a> Reader<'a> {
         for name in templates.left() {
             let message = format!("the path parameter `{}` is not described", short(name));
             self.warn(operation, message, "it is taken to be text");
-            let mut http = HttpParameter::path("");
-            http.name = Text::Owned(name.to_owned());
+            let mut http = HttpParameter::of(ParameterLocation::Path, name.to_owned());
             let is_new = properties.take(name);
             http.property = if is_new { name.to_owned() } else { properties.allot(&format!("{name}_path")) }.into();
             parameters.push(Parameter { http, schema: json!({ "type": "string" }), required: true });
@@ -166,8 +165,7 @@ impl<'a> Reader<'a> {
 
     /// A field of a form or a part of a multipart body, by its encoding object.
     pub(super) fn field(&mut self, name: &str, encoding: &Node<'a>) -> HttpField {
-        let mut field = HttpField::new("");
-        field.name = name.to_owned().into();
+        let mut field = HttpField::of(name.to_owned());
         field.content_type = encoding.text("contentType").map(|text| text.trim().to_owned().into());
         if ["style", "explode", "allowReserved"].iter().any(|key| encoding.get(key).is_some()) {
             let written = self.written(name, encoding, ParameterLocation::Query);
@@ -240,10 +238,8 @@ impl<'a> Reader<'a> {
             },
         };
         let explode = node.value.get("explode").and_then(Value::as_bool).unwrap_or(style == ParameterStyle::Form);
-        let mut http = HttpParameter::query("").with_style(style, explode || style == ParameterStyle::DeepObject);
-        http.location = location;
-        http.name = Text::Owned(name.to_owned());
-        http.property = http.name.clone();
+        let explode = explode || style == ParameterStyle::DeepObject;
+        let mut http = HttpParameter::of(location, name.to_owned()).with_style(style, explode);
         let is_raw = location == ParameterLocation::Cookie && node.text("style") == Some("cookie");
         http.allow_reserved = node.is("allowReserved") || is_raw;
         http

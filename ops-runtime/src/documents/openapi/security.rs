@@ -153,10 +153,9 @@ impl<'a> Reader<'a> {
             Some(kind) => kind,
             None => self.referred_scheme(name, scopes),
         }?;
-        let mut scheme = SecurityScheme::new("", kind);
-        scheme.name = name.to_owned().into();
+        let mut scheme = SecurityScheme::of(name.to_owned(), kind);
         let scopes = scopes.items().filter_map(|scope| scope.value.as_str());
-        scheme.scopes = scopes.map(|scope| Cow::Owned(scope.to_owned())).collect::<Vec<_>>().into();
+        scheme.scopes = scopes.collect();
         Some(scheme)
     }
 

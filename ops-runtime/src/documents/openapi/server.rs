@@ -55,10 +55,9 @@ impl<'a> Reader<'a> {
             let first = values.first().map_or("empty", String::as_str);
             self.warn(server, format!("the server's variable `{name}` has no default"), format!("it is {first}"));
         }
-        let mut variable = ServerVariable::new("", "");
-        variable.name = name.to_owned().into();
-        variable.default = default.or_else(|| values.first().cloned()).unwrap_or_default().into();
-        variable.values = values.into_iter().map(Into::into).collect::<Vec<_>>().into();
+        let default = default.or_else(|| values.first().cloned()).unwrap_or_default();
+        let mut variable = ServerVariable::of(name.to_owned(), default);
+        variable.values = values.into_iter().collect();
         variable
     }
 

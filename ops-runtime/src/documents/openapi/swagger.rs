@@ -9,7 +9,7 @@ use super::document::Node;
 use super::media::{Content, MAX_CONTENTS, sort};
 use super::reader::Reader;
 use crate::model::media::Media;
-use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle, Text};
+use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle};
 
 /// The members of a parameter that describe its value; the others describe the parameter.
 const OF_VALUES: &[&str] = &[
@@ -87,9 +87,7 @@ impl<'a> Reader<'a> {
             properties.insert(name.to_owned(), schema);
             if node.get("collectionFormat").is_some() || node.text("type") == Some("array") {
                 let written = self.swagger_written(name, node, ParameterLocation::Query);
-                let mut field = HttpField::new("").with_style(written.style, written.explode);
-                field.name = written.name;
-                fields.push(field);
+                fields.push(HttpField::of(written.name).with_style(written.style, written.explode));
             }
         }
         let has_files = nodes.iter().any(|node| node.text("type") == Some("file"));
@@ -185,11 +183,7 @@ impl<'a> Reader<'a> {
         };
         // A value that is no list is the same exploded or not, so it is written in the default way.
         let is_list = node.text("type") == Some("array");
-        let mut http = HttpParameter::query("").with_style(style, explode || in_query && !is_list);
-        http.location = location;
-        http.name = Text::Owned(name.to_owned());
-        http.property = http.name.clone();
-        http
+        HttpParameter::of(location, name.to_owned()).with_style(style, explode || in_query && !is_list)
     }
 
     /// The URL that `schemes`, `host` and `basePath` make.

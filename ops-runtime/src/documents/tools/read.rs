@@ -154,9 +154,7 @@ fn tool<'v>(
         Some((_, "")) => McpOutput::Structured,
         Some(_) => McpOutput::Wrapped,
     };
-    let mut binding = McpBinding::new("", place);
-    binding.tool = Text::Owned(name.to_owned());
-    spec.binding = Binding::Mcp(binding);
+    spec.binding = Binding::Mcp(McpBinding::of(name.to_owned(), place));
     Some(Tool { pointer, name, spec, input, output })
 }
 

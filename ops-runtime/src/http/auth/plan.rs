@@ -148,7 +148,7 @@ impl Step {
     fn of(source: &Arc<Source>, scheme: &SecurityScheme) -> Result<Self, CallError> {
         let mut step = Self::own(source);
         step.scheme = Some(scheme.name.clone().into_owned());
-        step.scopes = scheme.scopes.iter().map(|scope| scope.clone().into_owned()).collect();
+        step.scopes = scheme.scopes.iter().map(str::to_owned).collect();
         match &scheme.kind {
             SecurityKind::OAuth2 { token_url } => step.token_url = token_url.clone().map(Into::into),
             SecurityKind::ApiKey { location, name } => {

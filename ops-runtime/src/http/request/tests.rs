@@ -131,7 +131,7 @@ fn servers() {
     let variables = || {
         let mut binding = path("/a").with_server("https://{region}.h.test/{base}");
         let mut region = ServerVariable::new("region", "eu");
-        region.values = vec!["eu".into(), "us".into()].into();
+        region.values = crate::spec::TextList::new(&["eu", "us"]);
         binding.server_variables = vec![region, ServerVariable::new("base", "v1")].into();
         binding
     };

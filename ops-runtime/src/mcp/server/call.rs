@@ -22,6 +22,7 @@ use super::{McpServerOptions, Shared, result};
 use crate::call::RequestId;
 use crate::model::request_id::Number;
 use crate::run::context::deadline_after;
+use crate::run::pace::{Cost, in_turns};
 use crate::run::pipeline::{self, EnvelopeStream, Invocation};
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
@@ -41,9 +42,14 @@ pub(super) fn run(
     let begun = Call::begin(server, params, context);
     async move {
         let (call, work) = begun?;
+        let cost = call.of_request::<Arc<Cost>>().cloned();
         let ended = {
             let answer = pin!(call.answer(work));
-            call.peer.until_asked(answer).await
+            let asked = call.peer.until_asked(answer);
+            match cost {
+                Some(cost) => in_turns(asked, cost).await,
+                None => asked.await,
+            }
         };
         match ended {
             Ok(result) => {
@@ -140,10 +146,14 @@ impl<'a> Call<'a> {
         result::collected(&self.tool, self.structure, items)
     }
 
+    /// What the transport knows of the request.
+    fn of_request<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.peer.request().extensions.get::<Parts>()?.extensions.get()
+    }
+
     /// Counts the bytes of a result as unread, where the transport bounds them.
     fn count(&self, result: &CallToolResult) {
-        let parts = self.peer.request().extensions.get::<Parts>();
-        let Some(held) = parts.and_then(|parts| parts.extensions.get::<Arc<Held>>()) else { return };
+        let Some(held) = self.of_request::<Arc<Held>>() else { return };
         let text = |block: &ContentBlock| block.as_text().map_or(0, |text| text.text.len());
         let bytes = result.content.iter().map(text).sum::<usize>();
         // The text, the structured content, and the answer as it is sent.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use http::Request;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -61,9 +62,16 @@ impl McpService {
                 let _ = stream.set_nodelay(true);
                 let (service, cost) = (self.clone(), Cost::new(&pace));
                 tokio::spawn(async move {
-                    let answer = service_fn(move |request| {
-                        let service = service.clone();
-                        async move { Ok::<_, Infallible>(service.answer(request).await) }
+                    let of_requests = cost.clone();
+                    let answer = service_fn(move |mut request: Request<_>| {
+                        let (service, in_work) = (service.clone(), of_requests.request());
+                        // What runs the request's call takes turns, too.
+                        request.extensions_mut().insert(of_requests.clone());
+                        async move {
+                            let answer = service.answer(request).await;
+                            drop(in_work);
+                            Ok::<_, Infallible>(answer)
+                        }
                     });
                     let stream = TokioIo::new(Patient { stream, stall, timer: None });
                     let connection = http1::Builder::new()

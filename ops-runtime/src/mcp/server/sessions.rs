@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
@@ -21,10 +21,14 @@ use super::principal::Principal;
 /// How long a session must be idle before it may be ended for a new one.
 const SPARE: Duration = Duration::from_secs(1);
 
+/// How long a session may do nothing after it began: clients say at once that they are ready (MCP specification,
+/// "Lifecycle").
+const UNUSED: Duration = Duration::from_secs(30);
+
 /// The sessions of one service.
 pub(super) struct Sessions {
     local: Arc<LocalSessionManager>,
-    all: Mutex<HashMap<SessionId, Arc<Session>>>,
+    all: Arc<Mutex<HashMap<SessionId, Arc<Session>>>>,
     max: usize,
     max_requests: usize,
     started: Instant,
@@ -73,7 +77,7 @@ impl Sessions {
         local.session_config.keep_alive = Some(options.session_idle);
         Self {
             local: Arc::new(local),
-            all: Mutex::default(),
+            all: Arc::default(),
             max: options.max_sessions,
             max_requests: options.max_session_requests.clamp(1, Semaphore::MAX_PERMITS),
             started: Instant::now(),
@@ -116,6 +120,18 @@ impl Sessions {
         let oldest = spare
             .min_by_key(|(_, session)| (session.in_use.load(Ordering::Acquire), session.used.load(Ordering::Acquire)));
         oldest.map(|(id, _)| id.clone())
+    }
+
+    /// Ends a session if its client only began it.
+    fn end_if_unused(&self, id: SessionId, session: Weak<Session>) -> impl Future<Output = ()> + Send + use<> {
+        let (all, local) = (self.all.clone(), self.local.clone());
+        async move {
+            tokio::time::sleep(UNUSED).await;
+            let Some(session) = session.upgrade() else { return };
+            if !session.in_use.load(Ordering::Acquire) && lock(&all).remove(&id).is_some() {
+                let _ = local.close_session(&id).await;
+            }
+        }
     }
 
     fn forget(&self, id: &SessionId) {
@@ -161,7 +177,9 @@ impl SessionManager for Sessions {
             used: AtomicU64::new(self.now()),
             in_use: AtomicBool::new(false),
         };
-        lock(&self.all).insert(id.clone(), Arc::new(session));
+        let session = Arc::new(session);
+        lock(&self.all).insert(id.clone(), session.clone());
+        tokio::spawn(self.end_if_unused(id.clone(), Arc::downgrade(&session)));
         Ok((id, transport))
     }
 

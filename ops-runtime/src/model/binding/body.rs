@@ -32,6 +32,11 @@ impl HttpBody {
         }
     }
 
+    /// A body as [`new`](Self::new) makes it, of a content type that is met at run time.
+    pub fn of(content_type: impl Into<Text>) -> Self {
+        Self { content_type: content_type.into(), ..Self::new("") }
+    }
+
     /// Sets how fields of a form are written (OpenAPI 3.1, section 4.8.15).
     #[must_use]
     pub const fn with_fields(mut self, fields: &'static [HttpField]) -> Self {
@@ -76,6 +81,11 @@ impl HttpField {
     /// A field that is written by default rules.
     pub const fn new(name: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), content_type: None, style: None, allow_reserved: false }
+    }
+
+    /// A field as [`new`](Self::new) makes it, with a name that is met at run time.
+    pub fn of(name: impl Into<Text>) -> Self {
+        Self { name: name.into(), ..Self::new("") }
     }
 
     /// Sets the content type.

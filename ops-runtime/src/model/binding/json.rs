@@ -11,7 +11,7 @@ use crate::record::{Reader, Record, put};
 use crate::{
     Binding, HttpBinding, HttpBody, HttpField, HttpFixed, HttpParameter, HttpResponse, List, Literal, McpBinding,
     McpOutput, ParameterLocation, ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme, ServerVariable,
-    StatusRange, Text,
+    StatusRange, Text, TextList,
 };
 
 /// Distinguished by `type`. An unknown kind is an error: taken as a local operation, it would run the wrong thing.
@@ -101,7 +101,7 @@ struct SchemeJson {
     location: Option<ParameterLocation>,
     parameter: Option<Text>,
     url: Option<Text>,
-    scopes: List<Text>,
+    scopes: TextList,
 }
 
 fields!(SchemeJson {

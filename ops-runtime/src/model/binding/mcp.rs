@@ -26,6 +26,11 @@ impl McpBinding {
     pub const fn new(tool: &'static str, output: McpOutput) -> Self {
         Self { tool: Cow::Borrowed(tool), output }
     }
+
+    /// A tool whose name is met at run time.
+    pub fn of(tool: impl Into<Text>, output: McpOutput) -> Self {
+        Self { tool: tool.into(), output }
+    }
 }
 
 /// The place of an operation's output in the answer of its tool (MCP specification, `CallToolResult`).

@@ -69,6 +69,25 @@ impl HttpParameter {
         Self { name, property, location, style, explode, allow_reserved: false, fixed: None }
     }
 
+    /// A parameter whose name is met at run time, in the style that is the default of its location.
+    ///
+    /// ```
+    /// use ops_runtime::binding::{HttpParameter, ParameterLocation};
+    ///
+    /// assert_eq!(HttpParameter::of(ParameterLocation::Query, format!("limit")), HttpParameter::query("limit"));
+    /// ```
+    pub fn of(location: ParameterLocation, name: impl Into<Text>) -> Self {
+        let name = name.into();
+        let start = match location {
+            ParameterLocation::Path => Self::path(""),
+            ParameterLocation::Query => Self::query(""),
+            ParameterLocation::Header => Self::header(""),
+            ParameterLocation::Cookie => Self::cookie(""),
+            ParameterLocation::QueryString => Self::query_string(""),
+        };
+        Self { property: name.clone(), name, ..start }
+    }
+
     /// A path parameter: style `simple`.
     pub const fn path(name: &'static str) -> Self {
         Self::new(name, ParameterLocation::Path, ParameterStyle::Simple, false)

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::ParameterLocation;
 use crate::model::text::{List, Text, set};
+use crate::model::texts::TextList;
 
 /// One way to authenticate: all of its schemes together (OpenAPI 3.1, section 4.8.30).
 ///
@@ -31,19 +32,24 @@ pub struct SecurityScheme {
     /// The kind of scheme.
     pub kind: SecurityKind,
     /// The scopes that the operation needs.
-    pub scopes: List<Text>,
+    pub scopes: TextList,
 }
 
 impl SecurityScheme {
     /// A scheme without scopes.
     pub const fn new(name: &'static str, kind: SecurityKind) -> Self {
-        Self { name: Cow::Borrowed(name), kind, scopes: Cow::Borrowed(&[]) }
+        Self { name: Cow::Borrowed(name), kind, scopes: TextList::new(&[]) }
+    }
+
+    /// A scheme without scopes, whose name is met at run time.
+    pub fn of(name: impl Into<Text>, kind: SecurityKind) -> Self {
+        Self { name: name.into(), kind, scopes: TextList::new(&[]) }
     }
 
     /// Sets the scopes that the operation needs.
     #[must_use]
-    pub const fn with_scopes(mut self, scopes: &'static [Text]) -> Self {
-        set(&mut self.scopes, Cow::Borrowed(scopes));
+    pub const fn with_scopes(mut self, scopes: &'static [&'static str]) -> Self {
+        set(&mut self.scopes, TextList::new(scopes));
         self
     }
 }

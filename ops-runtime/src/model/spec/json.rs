@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::model::json::{Whole, fields, through, words};
 use crate::{
     AccessControl, Binding, Definitions, ErrorDefinition, InvalidId, List, OperationKind, OperationSpec, Schema, Text,
+    TextList,
 };
 
 words!(OperationKind {
@@ -38,7 +39,7 @@ struct SpecJson {
     kind: OperationKind,
     title: Option<Text>,
     description: Text,
-    tags: List<Text>,
+    tags: TextList,
     input: Schema,
     output: Schema,
     errors: List<ErrorDefinition>,

@@ -131,7 +131,7 @@ pub(crate) async fn identity_counts_where_it_may<H: Harness>() {
     let set = Set::<H>::start().await;
     let mallory = Identity::new("mallory").with_scope("vault:open");
     for claimed in [None, Some(ann()), Some(mallory)] {
-        let options = CallOptions { identity: claimed.clone(), ..CallOptions::new() };
+        let options = claimed.iter().cloned().fold(CallOptions::new(), CallOptions::with_identity);
         let about = set.remote.execute_with::<About>(AboutInput {}, options.clone()).await.unwrap().data;
         let expected = H::identity_of(claimed);
         assert_eq!(about["identity"], serde_json::to_value(&expected).unwrap());

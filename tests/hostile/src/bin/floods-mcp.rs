@@ -1,8 +1,8 @@
 //! A served registry under attack: 200 hostile connections beside 50 honest ones, each side in a process of its own.
 //!
-//! `floods-mcp [SECONDS]` starts the server and the attackers, and prints what the honest calls took before, during and
+//! `floods-mcp [SECONDS [KIND]]` starts the server and the attackers, and prints what the honest calls took before, during and
 //! after, and what the server's process held. Exits with 1 if the honest ones' p99 is more than 5 times that without the
-//! attack, if the server held 500 MB, or if it does not give it back. `serve` and `attack` are its other processes.
+//! attack, if the server held 500 MB, or if it does not give it back. With a KIND (0 to 6), all attack in this way. `serve` and `attack` are its other processes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -30,10 +30,11 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("serve") => block_on(serve()),
         Some("attack") => {
-            block_on(attack(u16::try_from(number(1, 0)).unwrap_or_default(), number(2, 10)));
+            let kind = arguments.get(3).and_then(|text| text.parse().ok());
+            block_on(attack(u16::try_from(number(1, 0)).unwrap_or_default(), number(2, 10), kind));
             Ok(true)
         }
-        _ => measure(number(0, 15)),
+        _ => measure(number(0, 15), arguments.get(1).map(String::as_str)),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -89,7 +90,7 @@ impl Drop for Process {
     }
 }
 
-fn measure(seconds: u64) -> Result<bool> {
+fn measure(seconds: u64, kind: Option<&str>) -> Result<bool> {
     let mut server = Process::start(&["serve"], "0")?;
     let mut port = String::new();
     BufReader::new(server.0.stdout.take().ok_or("no output")?).read_line(&mut port)?;
@@ -102,7 +103,7 @@ fn measure(seconds: u64) -> Result<bool> {
         let held = server.megabytes("VmRSS");
         let before = calls(&clients, time).await;
         // What an attacker computes is computed elsewhere.
-        let attackers = Process::start(&["attack", &port, &(seconds + 2).to_string()], "19")?;
+        let attackers = Process::start(&["attack", &port, &(seconds + 2).to_string(), kind.unwrap_or("")], "19")?;
         sleep(Duration::from_secs(2)).await;
         let during = calls(&clients, time).await;
         // Whoever comes in the middle of it is served, too.
@@ -168,12 +169,12 @@ async fn calls(clients: &[McpClient], time: Duration) -> Times {
 }
 
 /// Attacks from 200 connections at once, each of its kind, as fast as they are let.
-async fn attack(port: u16, seconds: u64) {
+async fn attack(port: u16, seconds: u64, kind: Option<usize>) {
     let until = Instant::now() + Duration::from_secs(seconds);
     let attackers = (0..HOSTILE).map(|number| async move {
         while Instant::now() < until {
             let left = until.saturating_duration_since(Instant::now());
-            let _ = tokio::time::timeout(left, one(port, number % KINDS)).await;
+            let _ = tokio::time::timeout(left, one(port, kind.unwrap_or(number % KINDS))).await;
             sleep(Duration::from_millis(10)).await;
         }
     });

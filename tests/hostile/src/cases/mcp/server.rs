@@ -187,9 +187,7 @@ pub(super) fn same_id(count: usize) -> Outcome {
 
 /// Connections that send half a head.
 pub(super) fn half_open(count: usize) -> Outcome {
-    let mut options = McpServerOptions::default();
-    options.max_connections = 200;
-    options.head_timeout = Duration::from_secs(1);
+    let options = McpServerOptions::default().with_max_connections(200).with_head_timeout(Duration::from_secs(1));
     attacked(options, |port| async move {
         let mut streams = Vec::new();
         for _ in 0..count {
@@ -209,8 +207,7 @@ pub(super) fn half_open(count: usize) -> Outcome {
 
 /// A body that comes a byte at a time.
 pub(super) fn slow_body(_: usize) -> Outcome {
-    let mut options = McpServerOptions::default();
-    options.read_timeout = Duration::from_secs(1);
+    let options = McpServerOptions::default().with_read_timeout(Duration::from_secs(1));
     attacked(options, |port| async move {
         let mut stream = send(port, "expect: nothing\r\nx: y\r\n", "").await.map_err(|error| error.to_string())?;
         let _ = stream.shutdown().await;
@@ -228,8 +225,7 @@ pub(super) fn slow_body(_: usize) -> Outcome {
 
 /// Results of a megabyte, for clients that read none.
 pub(super) fn unread(count: usize) -> Outcome {
-    let mut options = McpServerOptions::default();
-    options.stall_timeout = Duration::from_secs(2);
+    let options = McpServerOptions::default().with_stall_timeout(Duration::from_secs(2));
     attacked(options, |port| async move {
         let headers = session(port).await?;
         let mut streams = Vec::new();
