@@ -7,6 +7,6 @@ const OPERATIONS: &[&str] = &["users/get-authenticated", "repos/get", "issues/li
 fn main() -> Result<(), ops_codegen::Error> {
     println!("cargo:rerun-if-env-changed=OPS_DOCUMENT");
     let document = std::env::var("OPS_DOCUMENT").unwrap_or_else(|_| "excerpt.yaml".to_owned());
-    let builder = ops_codegen::Builder::new().openapi(document).namespace("github");
+    let builder = ops_codegen::Builder::new().openapi(document).with_namespace("github");
     OPERATIONS.iter().fold(builder, |builder, operation| builder.include(*operation)).build()
 }

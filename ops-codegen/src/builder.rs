@@ -128,7 +128,7 @@ impl Builder {
 
     /// Sets the namespace of the document added last, and with it the name of the file to write.
     #[must_use]
-    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+    pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
         if let Some(input) = self.inputs.last_mut() {
             input.namespace = Some(namespace.into());
         }
@@ -159,21 +159,21 @@ impl Builder {
     /// The pattern is that of an [`include`](Self::include). It applies to all documents. It is an error if it matches
     /// no operation of any of them.
     #[must_use]
-    pub fn explicit_null(mut self, pattern: impl Into<String>) -> Self {
+    pub fn with_explicit_null(mut self, pattern: impl Into<String>) -> Self {
         self.explicit_null.push(pattern.into());
         self
     }
 
     /// Sets the folder to write to, instead of `$OUT_DIR`.
     #[must_use]
-    pub fn out_dir(mut self, path: impl Into<PathBuf>) -> Self {
+    pub fn with_out_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(path.into());
         self
     }
 
     /// Sets the generator, which has settings of its own.
     #[must_use]
-    pub fn generator(mut self, generator: Generator) -> Self {
+    pub fn with_generator(mut self, generator: Generator) -> Self {
         self.generator = generator;
         self
     }

@@ -88,7 +88,7 @@ fn a_document_tells_cargo_nothing() {
 fn several_documents_have_their_own_namespaces() {
     let folder = folder("several");
     let shop = folder.join("shop.v1.yaml");
-    let both = Builder::new().openapi(&shop).openapi(&shop).namespace("other").out_dir(folder.join("out"));
+    let both = Builder::new().openapi(&shop).openapi(&shop).with_namespace("other").with_out_dir(folder.join("out"));
     both.build().unwrap();
     let other = std::fs::read_to_string(folder.join("out/other.rs")).unwrap();
     assert!(other.contains("\"other.listPets\"") && folder.join("out/shop.rs").exists());
@@ -102,7 +102,7 @@ fn errors_say_where() {
     let error = Builder::new().openapi("no/such.yaml").generate().unwrap_err();
     assert!(error.to_string().contains("no/such.yaml"), "{error}");
     for namespace in ["", "a.b", "../x", "a b"] {
-        let error = Builder::new().openapi("x.yaml").namespace(namespace).generate().unwrap_err();
+        let error = Builder::new().openapi("x.yaml").with_namespace(namespace).generate().unwrap_err();
         assert!(matches!(error, Error::Settings(_)), "{namespace}: {error}");
     }
 }

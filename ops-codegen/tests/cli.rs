@@ -79,7 +79,7 @@ fn ops_with_stdin(folder: &Path, arguments: &[&str], stdin: &str) -> Ran {
 #[test]
 fn generate_writes_what_a_build_script_does() {
     let folder = folder("generate");
-    let built = ops_codegen::Builder::new().openapi(folder.join("shop.yaml")).out_dir(folder.join("built"));
+    let built = ops_codegen::Builder::new().openapi(folder.join("shop.yaml")).with_out_dir(folder.join("built"));
     built.build().unwrap();
     let built = std::fs::read_to_string(folder.join("built/shop.rs")).unwrap();
 

@@ -52,7 +52,7 @@ fn generate(topic: &str) -> String {
             generator = generator.with_format(format);
         }
     }
-    let modules = Builder::new().generator(generator).document(document).generate().unwrap();
+    let modules = Builder::new().with_generator(generator).document(document).generate().unwrap();
     modules.into_iter().next().unwrap().generated.source
 }
 

@@ -63,10 +63,10 @@ fn callers_say_null_where_they_may_have_to() {
 fn a_pattern_that_asks_for_nothing_is_an_error() {
     let (api, _) = read(&document("post", "application/json"), &ReadOptions::new().with_namespace("api")).unwrap();
     let builder = Builder::new().api("api", api, Vec::new());
-    let modules = builder.clone().explicit_null("change").generate().unwrap();
+    let modules = builder.clone().with_explicit_null("change").generate().unwrap();
     assert_eq!(doubled(&modules[0].generated.source), ["note", "deep"]);
     // The generator may be named before or after.
-    let builder = builder.explicit_null("change").generator(Generator::new().with_explicit_null("gone"));
+    let builder = builder.with_explicit_null("change").with_generator(Generator::new().with_explicit_null("gone"));
     let error = builder.generate().unwrap_err().to_string();
     assert!(error.contains("`gone`"), "{error}");
 }

@@ -63,7 +63,7 @@ async fn work(context: Context) -> Result<u32, CallError> {
 }
 
 fn handler() -> CallHandler {
-    let registry = Registry::builder().state(Arc::new(Semaphore::new(8))).build();
+    let registry = Registry::builder().with_state(Arc::new(Semaphore::new(8))).build();
     registry.register_all([ops_runtime::adapter::Registration::from(Confirm), Work.into()]).unwrap();
     CallHandler::new(registry)
 }

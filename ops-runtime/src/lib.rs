@@ -102,8 +102,9 @@ pub mod spec {
 /// What a registry is made with, and what its calls take and give beside data.
 #[cfg(feature = "registry")]
 pub mod registry {
+    pub use crate::model::policy::OutputPolicy;
     pub use crate::run::caller::{Env, Scoped};
-    pub use crate::run::context::{CancelToken, OutputPolicy};
+    pub use crate::run::context::CancelToken;
     pub use crate::run::pipeline::EnvelopeStream;
     pub use crate::run::progress::{Progress, ProgressSink, ProgressStream};
     pub use crate::run::registry::{RegistryBuilder, RegistryError};
@@ -115,7 +116,8 @@ pub mod adapter {
     pub use crate::model::body::BodyStream;
     pub use crate::model::futures::{BoxFuture, BoxStream};
     pub use crate::run::extensions::Extensions;
-    pub use crate::run::handler::{Endpoint, Handler, Payload, PayloadStream, Registration, Reply};
+    pub use crate::run::handler::{Endpoint, Handler, Registration};
+    pub use crate::run::payload::{Payload, PayloadStream, Reply};
 }
 
 /// OpenAPI documents at run time: reading them, and calling what they describe without generated code.

@@ -22,6 +22,8 @@ pub(crate) mod operation;
 #[cfg(feature = "http")]
 pub(crate) mod parameters;
 #[cfg(feature = "registry")]
+pub(crate) mod policy;
+#[cfg(feature = "registry")]
 pub(crate) mod random;
 #[cfg(feature = "registry")]
 pub(crate) mod request_id;

@@ -104,9 +104,11 @@ mod budget;
 mod check;
 mod compat;
 mod create;
+mod cut;
 mod definitions;
 mod draft;
 mod equal;
+mod findings;
 mod lower;
 mod node;
 mod number;
@@ -118,9 +120,6 @@ mod standard;
 mod text;
 mod violations;
 
-use std::borrow::Cow;
-use std::fmt;
-
 use serde_json::Value;
 
 use budget::Budget;
@@ -129,112 +128,10 @@ use node::{At, Unit};
 use repair::{Fixer, Mode, Strip};
 use violations::Lister;
 
-pub use definitions::CompiledDefinitions;
+pub use definitions::{CompiledDefinitions, Reading};
+pub use findings::{Change, Problem, Repair, Violation};
 pub(crate) use report::{MAX_TOLD, NO_MORE, Violations};
 pub use standard::Validator;
-
-/// How a schema is interpreted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reading {
-    /// All dialects of JSON Schema and OpenAPI, read as their authors mean them.
-    ///
-    /// `nullable`, lists of types, maps, `patternProperties`, `const`, tuples of both drafts, boolean schemas,
-    /// keywords beside `$ref` and `allOf`, discriminators. `format` is an annotation; `oneOf` is satisfied by any
-    /// variant; `not`, `if`, `contains` and `dependent*` are not checked.
-    #[default]
-    Default,
-    /// The conversion table of the original in TypeScript; keywords that it lacks are not checked.
-    ///
-    /// `const` is a literal of any value, `null` may stand in enums, a schema in `additionalProperties` counts. Seven
-    /// formats are known, and strings of any other format do not conform. References lead to the `$id` of an enclosing
-    /// schema, or else to the shared definitions.
-    Compat,
-}
-
-/// A change that repairing made to a value, or a fault that it left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Repair {
-    /// The place, as a JSON pointer.
-    pub pointer: String,
-    /// What the schema asks for, in a few words.
-    pub expected: String,
-    /// The kind of value found: `null`, `boolean`, `number`, `integer`, `string`, `array`, `object` or `absent`.
-    pub found: Cow<'static, str>,
-    /// The change that was made.
-    pub change: Change,
-}
-
-/// The change to a part of a value that does not conform.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Change {
-    /// An undeclared property that the schema does not allow was removed; reported once for all items of a list.
-    Removed,
-    /// The same value is written as the schema asks.
-    Converted,
-    /// A value was made up, or something dropped, as the original does.
-    MadeUp,
-    /// Nothing: the value stays as it was received, or absent.
-    Kept,
-}
-
-/// The place in a message; nothing for the value as a whole.
-fn write_place(out: &mut fmt::Formatter<'_>, pointer: &str) -> fmt::Result {
-    if pointer.is_empty() { Ok(()) } else { write!(out, "{pointer}: ") }
-}
-
-impl fmt::Display for Repair {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Repair { pointer, expected, found, change } = self;
-        let kept = if *change == Change::Kept { ", kept" } else { "" };
-        write_place(out, pointer)?;
-        write!(out, "expected {expected}, found {found}{kept}")
-    }
-}
-
-/// One fault of a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Violation {
-    /// The place, as a JSON pointer.
-    pub pointer: String,
-    /// What was expected there.
-    pub message: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_place(out, &self.pointer)?;
-        out.write_str(&self.message)
-    }
-}
-
-/// A part of a schema that could not be understood, and is therefore not checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Problem {
-    /// The reference it is about; empty if it is the schema as a whole.
-    pub subject: String,
-    /// What is wrong with it.
-    pub message: &'static str,
-}
-
-impl Problem {
-    fn nowhere(reference: &str) -> Self {
-        Problem { subject: reference.to_owned(), message: "is a reference that leads nowhere, so anything conforms" }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.subject.as_str() {
-            "" => write!(out, "the schema {}", self.message),
-            subject => write!(out, "`{subject}` {}", self.message),
-        }
-    }
-}
 
 /// A schema ready for use.
 #[derive(Debug)]

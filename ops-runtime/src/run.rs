@@ -6,6 +6,7 @@ pub(crate) mod extensions;
 pub(crate) mod handler;
 pub mod mock;
 pub(crate) mod pace;
+pub(crate) mod payload;
 pub(crate) mod pipeline;
 pub(crate) mod progress;
 pub(crate) mod registry;

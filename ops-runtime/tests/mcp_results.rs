@@ -63,7 +63,7 @@ impl Call for Show {}
 type Outcome<T> = Result<ResponseEnvelope<T>, CallError>;
 
 async fn call<Op: Call<Input = Value>>(policy: OutputPolicy, result: &Value) -> (Outcome<Op::Output>, Outcome<Value>) {
-    let registry = Registry::builder().policy(policy).build();
+    let registry = Registry::builder().with_policy(policy).build();
     registry.register(Registration::new(Op::SPEC, Handler::endpoint(Says(result.clone())))).unwrap();
     (registry.execute::<Op>(json!({})).await, registry.call(&Op::SPEC.id, json!({})).await)
 }

@@ -160,7 +160,7 @@ fn a_handler_must_fit_its_operation() {
     assert!(matches!(registry.register_spec(&BAD), Err(RegistryError::InvalidId(_))));
     let error = registry.register(double().requires::<String>()).unwrap_err();
     assert!(error.to_string().contains("String"), "{error}");
-    Registry::builder().state(String::new()).build().register(double().requires::<String>()).unwrap();
+    Registry::builder().with_state(String::new()).build().register(double().requires::<String>()).unwrap();
 }
 
 #[tokio::test]
@@ -376,7 +376,7 @@ async fn a_subscription_ends_at_its_deadline() {
 
 #[tokio::test]
 async fn state_is_reached_through_the_context() {
-    let registry = Registry::builder().state(7_i64).build();
+    let registry = Registry::builder().with_state(7_i64).build();
     registry
         .register(Registration::call::<Double, _, _>(|n, context: Context| async move {
             Ok(Reply::Value(n * context.state::<i64>()?))

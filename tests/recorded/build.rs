@@ -52,7 +52,7 @@ fn main() -> Result<(), Error> {
 
 /// Generates the module of a server, and gives the types of its operations by tool.
 fn types(server: &Server, at: usize, out: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let mut modules = Builder::new().mcp(&server.tools).namespace(format!("server_{at}")).generate()?;
+    let mut modules = Builder::new().mcp(&server.tools).with_namespace(format!("server_{at}")).generate()?;
     let module = modules.pop().ok_or("nothing was generated")?;
     let names = module.generated.source.lines().filter_map(|line| line.strip_prefix("impl ops::Operation for "));
     let names = names.map(|line| line.trim_end_matches(" {").to_owned());

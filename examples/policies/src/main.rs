@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tokio::spawn(async move { axum::serve(listener, router).await });
 
     // A registry has a policy for all calls, which is `Repair` unless it is built with another one.
-    let registry = Registry::builder().policy(Repair).build();
+    let registry = Registry::builder().with_policy(Repair).build();
     registry.register_all(HttpClient::new(HttpConfig::new().with_base_url(url))?.bind(shop::operations())?)?;
     registry.register(NamePet)?;
 

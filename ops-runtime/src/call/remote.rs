@@ -76,7 +76,7 @@ impl Remote {
     /// Says what to do with results that do not match their schema.
     #[must_use]
     pub fn with_policy(self, policy: OutputPolicy) -> Self {
-        Self { registry: Registry::builder().policy(policy).build(), ..self }
+        Self { registry: Registry::builder().with_policy(policy).build(), ..self }
     }
 
     /// What is served now, in the order of the ids.

@@ -10,6 +10,7 @@ use super::handler::{Credits, Peer};
 use super::{CallEvent, CallRequest, Remote, RequestId, Unsent, meter, trace};
 use crate::model::request_id::Number;
 use crate::run::context::Extra;
+use crate::run::payload;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::shown;
 use crate::{CallError, Context, ErrorCode, Identity, OperationKind, Payload, Registry, SpecRef};
@@ -176,7 +177,7 @@ async fn stream(
     window: Option<u64>,
 ) -> Result<(), CallError> {
     let window = window.and_then(|bytes| usize::try_from(bytes.min(MAX_WINDOW)).ok());
-    let input = pipeline::input_value(spec, input)?;
+    let input = payload::input_value(spec, input)?;
     let mut items = pipeline::stream(invocation, &spec.id, input).await?;
     let mut ahead = None;
     loop {
@@ -200,7 +201,7 @@ async fn stream(
                 let mut output = match window {
                     None => item.map(Payload::Value),
                     Some(_) => {
-                        let item = item.try_map(|value| pipeline::to_text(&value))?;
+                        let item = item.try_map(|value| payload::to_text(&value))?;
                         task.credits.sent(item.data.get().len());
                         item.map(Payload::Raw)
                     }

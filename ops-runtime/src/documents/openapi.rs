@@ -61,6 +61,7 @@ mod inherit;
 mod media;
 mod name;
 mod operation;
+mod options;
 mod parameter;
 pub(crate) mod pointer;
 mod position;
@@ -82,57 +83,12 @@ use serde_json::Value;
 use self::document::{Documents, Limits};
 #[cfg(feature = "mcp-schema")]
 pub(crate) use self::name::namespace;
+pub use self::options::ReadOptions;
 use self::reader::Reader;
 use self::version::Version;
 pub use crate::documents::dir::{Directory, FileNamespace, dir_namespaces, load_dir};
 use crate::documents::source::Source;
 use crate::{Api, Definitions, Diagnostic};
-
-/// How a document is read.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ReadOptions {
-    /// The namespace of the operations; by default the name of the document's file, or its title.
-    pub namespace: Option<String>,
-    /// How many documents are requested for one description, unreadable ones included; 2000 by default.
-    pub max_documents: usize,
-    /// How many bytes all documents of one description may have together; 512 MB by default.
-    pub max_bytes: usize,
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self { namespace: None, max_documents: 2_000, max_bytes: 512 * 1024 * 1024 }
-    }
-}
-
-impl ReadOptions {
-    /// The defaults.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the namespace of the operations. Characters that a namespace cannot have become `_`.
-    #[must_use]
-    pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = Some(namespace.into());
-        self
-    }
-
-    /// Sets how many documents are read for one description, the first included.
-    #[must_use]
-    pub fn with_max_documents(mut self, documents: usize) -> Self {
-        self.max_documents = documents;
-        self
-    }
-
-    /// Sets how many bytes all documents of one description may have together.
-    #[must_use]
-    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes;
-        self
-    }
-}
 
 /// Reads the document at a location, and all that it refers to.
 ///

@@ -65,7 +65,7 @@ impl Input<'_> {
             match value {
                 Value::String(text) => {
                     if let Some(body) = self.bodies.get(text) {
-                        *value = crate::run::pipeline::to_value(body)?;
+                        *value = crate::run::payload::to_value(body)?;
                     }
                 }
                 Value::Array(items) => stack.extend(items),

@@ -50,7 +50,7 @@ impl HttpClient {
     /// A `VALIDATION_ERROR` that names the invalid part of the configuration, such as a URL that is not absolute or a
     /// header with a line break; an `EXECUTION_ERROR` if the built-in engine cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, CallError> {
-        let registry = Registry::builder().policy(config.policy()).build();
+        let registry = Registry::builder().with_policy(config.policy()).build();
         Ok(Self { remote: Remote(Arc::new(Checked::new(config)?)), registry })
     }
 

@@ -232,7 +232,7 @@ impl McpClient {
 }
 
 fn registry(config: &McpServerConfig) -> Registry {
-    Registry::builder().policy(config.policy).build()
+    Registry::builder().with_policy(config.policy).build()
 }
 
 impl fmt::Debug for McpClient {

@@ -53,6 +53,7 @@
 //! the authenticator of [`McpService`] finds; without one, callers may only run operations without access rules.
 //! Callers do not see tools that they may not call; calling one anyway fails with `ACCESS_DENIED`.
 
+mod body;
 mod call;
 mod handler;
 mod http;
@@ -66,27 +67,26 @@ mod result;
 mod schema;
 mod served;
 mod sessions;
+mod shared;
 mod tool;
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use ::http::request::Parts;
 use rmcp::ServiceExt;
-use rmcp::model::{Extensions, Implementation, ServerCapabilities, ServerConfig};
 use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use self::http::{McpBody, McpService, Unauthorized};
+pub use self::body::McpBody;
+pub use self::http::{McpService, Unauthorized};
 pub use self::options::McpServerOptions;
 pub use self::peer::McpPeer;
 
 use self::handler::Connection;
 use self::peer::States;
-use self::principal::Principal;
-use self::served::{Cache, Filter, ServedTools};
-use self::tool::Served;
+use self::served::Cache;
+use self::shared::Shared;
 use crate::{Identity, OperationSpec, Registry};
 
 /// A registry as an MCP server.
@@ -113,16 +113,6 @@ McpServer::new(registry).with_options(McpServerOptions::new("calculator", "1.0.0
 "#
 )]
 pub struct McpServer(Shared);
-
-/// What all connections share.
-struct Shared {
-    registry: Registry,
-    options: McpServerOptions,
-    identity: Option<Arc<Identity>>,
-    filters: Vec<Filter>,
-    cache: Cache,
-    states: States,
-}
 
 impl McpServer {
     /// A server of all operations that the registry has, now and later.
@@ -206,39 +196,6 @@ impl McpServer {
     /// The server over streamable HTTP, to be mounted.
     pub fn into_service(self) -> McpService {
         McpService::new(self.0)
-    }
-}
-
-impl Shared {
-    fn served(&self) -> Arc<ServedTools> {
-        self.cache.with(&self.registry, &self.filters, Arc::clone)
-    }
-
-    fn tool(&self, name: &str) -> Option<Arc<Served>> {
-        self.cache.with(&self.registry, &self.filters, |served| served.find(name).cloned())
-    }
-
-    fn info(&self) -> ServerConfig {
-        let McpServerOptions { name, version, instructions, .. } = &self.options;
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
-        let mut info = ServerConfig::new(capabilities).with_server_info(Implementation::new(name, version));
-        info.instructions.clone_from(instructions);
-        info
-    }
-
-    /// Who sent a request; over HTTP, the caller that the service found.
-    fn caller(&self, extensions: &Extensions) -> Principal {
-        let remote = extensions.get::<Parts>().map(|parts| parts.extensions.get::<Principal>().cloned());
-        match (remote, &self.identity) {
-            (Some(caller), _) => caller.unwrap_or(Principal::Checked(None)),
-            (None, Some(identity)) => Principal::Checked(Some(identity.clone())),
-            (None, None) => Principal::Owner,
-        }
-    }
-
-    /// Who sends HTTP requests without authentication.
-    fn remote_caller(&self) -> Principal {
-        Principal::Checked(self.identity.clone())
     }
 }
 

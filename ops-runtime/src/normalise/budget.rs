@@ -24,8 +24,10 @@ pub(super) const STEPS_PER_UNIT: u64 = 512;
 pub(super) struct Budget {
     left: Cell<u64>,
     granted: Cell<u64>,
-    /// The size of the value as far as it is known: its nodes, and a unit for every 32 bytes of text.
-    size: Cell<u64>,
+    /// The size of the value as far as it was met so far: its nodes, and a unit for every 32 bytes of text.
+    met: Cell<u64>,
+    /// The size of the largest part that was counted as a whole. It may hold what is met later, so the two do not add up.
+    counted: Cell<u64>,
     remembers: Cell<bool>,
     is_dry: Cell<bool>,
     has_ended: Cell<bool>,
@@ -36,7 +38,8 @@ impl Budget {
         Budget {
             left: Cell::new(FIRST),
             granted: Cell::new(FIRST),
-            size: Cell::new(0),
+            met: Cell::new(0),
+            counted: Cell::new(0),
             remembers: Cell::new(false),
             is_dry: Cell::new(false),
             has_ended: Cell::new(false),
@@ -68,12 +71,12 @@ impl Budget {
 
     /// Counts units of the value that are met for the first time.
     pub(super) fn grow(&self, units: usize) {
-        self.size.set(self.size.get().saturating_add(units as u64));
+        self.met.set(self.met.get().saturating_add(units as u64));
     }
 
     /// Grants the steps for the known size; `false` if they have been granted already.
     fn grant(&self) -> bool {
-        let size = self.size.get();
+        let size = self.met.get().max(self.counted.get());
         let total = match self.remembers.get() {
             false => FIRST.saturating_add(PLAIN.saturating_mul(size)),
             true => FLOOR.saturating_add(STEPS_PER_UNIT.saturating_mul(size)),
@@ -89,7 +92,7 @@ impl Budget {
     /// `false` if these are used up, too. Results since the steps ran out are meaningless.
     pub(super) fn refill(&self, value: Option<&Value>) -> bool {
         if let Some(value) = value.filter(|_| !self.has_ended.get()) {
-            self.size.set(self.size.get().max(weight(value) as u64));
+            self.counted.set(self.counted.get().max(weight(value) as u64));
         }
         if self.has_ended.get() || !(self.grant() || self.remember()) {
             self.has_ended.set(true);

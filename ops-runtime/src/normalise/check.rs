@@ -6,9 +6,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use serde_json::{Map, Value};
 
-use super::Reading;
 use super::budget::Budget;
-use super::definitions::CompiledDefinitions;
+use super::definitions::{CompiledDefinitions, Reading};
 use super::equal::{copy, equal, repeated, weight};
 use super::node::{
     Additional, ArrayRules, At, Intersect, Kind, Literals, Node, ObjectRules, Shape, Tag, Target, Typed, Types, Union,

@@ -7,9 +7,29 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::Value;
 
 use super::equal::discard;
+use super::findings::Problem;
 use super::node::Unit;
-use super::{Problem, Reading, compat, lower};
+use super::{compat, lower};
 use crate::pointer::unescaped;
+
+/// How a schema is interpreted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reading {
+    /// All dialects of JSON Schema and OpenAPI, read as their authors mean them.
+    ///
+    /// `nullable`, lists of types, maps, `patternProperties`, `const`, tuples of both drafts, boolean schemas,
+    /// keywords beside `$ref` and `allOf`, discriminators. `format` is an annotation; `oneOf` is satisfied by any
+    /// variant; `not`, `if`, `contains` and `dependent*` are not checked.
+    #[default]
+    Default,
+    /// The conversion table of the original in TypeScript; keywords that it lacks are not checked.
+    ///
+    /// `const` is a literal of any value, `null` may stand in enums, a schema in `additionalProperties` counts. Seven
+    /// formats are known, and strings of any other format do not conform. References lead to the `$id` of an enclosing
+    /// schema, or else to the shared definitions.
+    Compat,
+}
 
 /// The definitions of an API: `Name` to schema, each compiled at most once, when a value first reaches it.
 ///

@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
-use super::Problem;
 use super::definitions::{CompiledDefinitions, Pool};
 use super::draft::{ArrayDraft, Draft, Extra, ObjectDraft};
 use super::equal::copy;
+use super::findings::Problem;
 use super::node::{
     Additional, ArrayRules, Intersect, Kind, NULL, Node, ObjectRules, Property, Rest, Target, Typed, Types, Unit,
 };

@@ -15,10 +15,10 @@ mod variants;
 
 use serde_json::Value;
 
-use super::Change;
 use super::check::Checker;
 use super::create::as_object;
 use super::equal::{copy, discard};
+use super::findings::Change;
 use super::node::{At, Kind, OBJECT, Property, Typed, Types};
 use super::number::integer;
 use super::path::Path;

@@ -1,16 +1,12 @@
 //! The reports about a value: the first in full, and the number of the rest.
 
-use std::borrow::Cow;
-
-use super::Violation;
+use super::findings::Violation;
 use super::path::Path;
 
 /// How many violations or repairs of one value are reported.
 pub(crate) const MAX_TOLD: usize = 1000;
 /// The expectation of a last entry, if a list of repairs is not complete.
 pub(crate) const NO_MORE: &str = "no further differences";
-/// The longest name, pattern or value in a message, in bytes.
-pub(super) const MAX_NAME: usize = 200;
 
 /// A list of violations, of limited length.
 pub(super) struct Report {
@@ -69,13 +65,4 @@ impl Violations {
         }
         self.list
     }
-}
-
-/// The start of a text that is too long to be reported.
-pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
-    if text.len() <= limit {
-        return Cow::Borrowed(text);
-    }
-    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    Cow::Owned(format!("{}..", text.get(..end).unwrap_or_default()))
 }

@@ -3,7 +3,7 @@
 use std::sync::{LazyLock, OnceLock};
 
 use super::budget::Budget;
-use super::report::{MAX_NAME, cut};
+use super::cut::{MAX_NAME, cut};
 
 /// The rules of a string.
 #[derive(Debug, Default)]

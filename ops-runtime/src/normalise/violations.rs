@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use super::budget::ended;
 use super::check::{Checker, Tagged};
+use super::cut::{MAX_NAME, cut};
 use super::equal::repeated;
 use super::node::{Additional, ArrayRules, At, FRACTION, Intersect, Kind, Node, ObjectRules, Typed, Types, Union};
 use super::path::Path;
-use super::report::{MAX_NAME, Report, Violations, cut};
+use super::report::{Report, Violations};
 
 /// Lists violations; the order and, in the compatible reading, the words are the original's.
 pub(super) struct Lister<'c, 'a> {

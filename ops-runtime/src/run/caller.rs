@@ -286,6 +286,13 @@ pub struct Scoped {
     identity: Arc<Identity>,
 }
 
+impl Registry {
+    /// The registry as somebody may use it: every call is checked against the identity.
+    pub fn scoped(&self, identity: Identity) -> Scoped {
+        Scoped::new(self.clone(), identity)
+    }
+}
+
 impl Scoped {
     pub(crate) fn new(registry: Registry, identity: Identity) -> Self {
         Self { registry, identity: Arc::new(identity) }
@@ -316,6 +323,18 @@ impl_caller!(Scoped, |scoped: &Scoped, options: Option<CallOptions>, _: Target<'
 pub struct Env {
     context: Context,
     namespaces: Option<BTreeSet<String>>,
+}
+
+impl Context {
+    /// The operations of the registry, to be called on behalf of this call.
+    pub fn env(&self) -> Env {
+        Env::new(self.clone(), None)
+    }
+
+    /// The operations of some namespaces of the registry, to be called on behalf of this call.
+    pub fn env_of<N: Into<String>>(&self, namespaces: impl IntoIterator<Item = N>) -> Env {
+        Env::new(self.clone(), Some(namespaces.into_iter().map(Into::into).collect()))
+    }
 }
 
 impl Env {

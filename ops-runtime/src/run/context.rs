@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::model::body::handover::Attachments;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::extensions::Extensions;
-use crate::{CallError, Env, Identity, Progress, ProgressSink, Registry};
+use crate::{CallError, Identity, OutputPolicy, Progress, ProgressSink, Registry};
 
 /// What a caller may say about a call beside its input.
 #[derive(Debug, Clone, Default)]
@@ -142,25 +142,6 @@ pub(crate) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant>
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }
-}
-
-/// What to do with a result that does not match its schema.
-///
-/// Under each policy, undeclared properties are removed where the schema leaves no room for them, and declared defaults
-/// are filled in. [`normalise`](crate::normalise) lists what else changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum OutputPolicy {
-    /// Converts what loses nothing, such as `"7"` for an integer, with a warning each; makes nothing up.
-    ///
-    /// What then does not fit fails a typed call with a `VALIDATION_ERROR` that keeps the response. A call by id keeps it
-    /// as it came, with a warning. A response of another kind (HTML, nothing, a list for an object) fails both.
-    #[default]
-    Repair,
-    /// Makes up whatever is missing or wrong, with a warning each, as the original's `Value.Cast` does.
-    Cast,
-    /// Fails the call with a `VALIDATION_ERROR` that keeps the response.
-    Strict,
 }
 
 /// A handle that cancels the calls it was given to.
@@ -346,16 +327,6 @@ impl Context {
     /// Whether the call was made by another handler of the same registry, so that access rules were not checked.
     pub fn is_trusted(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.trusted)
-    }
-
-    /// The operations of the registry, to be called on behalf of this call.
-    pub fn env(&self) -> Env {
-        Env::new(self.clone(), None)
-    }
-
-    /// The operations of some namespaces of the registry, to be called on behalf of this call.
-    pub fn env_of<N: Into<String>>(&self, namespaces: impl IntoIterator<Item = N>) -> Env {
-        Env::new(self.clone(), Some(namespaces.into_iter().map(Into::into).collect()))
     }
 }
 

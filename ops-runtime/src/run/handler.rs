@@ -21,58 +21,13 @@ use std::future::{Future, ready};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::model::futures::{BoxFuture, BoxStream};
-use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
-
-/// What a handler answers: plain data, or an envelope of its own that passes as it is.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Reply<T> {
-    /// Plain data, to be wrapped.
-    Value(T),
-    /// An envelope, to be passed on.
-    Envelope(ResponseEnvelope<T>),
-}
-
-/// The data of an answer before it is given a type.
-#[derive(Debug, Clone)]
-pub enum Payload {
-    /// A JSON value.
-    Value(Value),
-    /// JSON that nobody has parsed yet, so that it may turn out to be none.
-    Json(Bytes),
-    /// JSON text that is known to be JSON: it is passed on as it is.
-    Raw(Box<RawValue>),
-    /// Bytes as they come, for an operation whose output is a [`Body`].
-    Body(Body),
-}
-
-impl Payload {
-    /// The JSON text, if it is text.
-    pub(crate) fn text(&self) -> Option<&[u8]> {
-        match self {
-            Self::Json(text) => Some(text),
-            Self::Raw(text) => Some(text.get().as_bytes()),
-            Self::Value(_) | Self::Body(_) => None,
-        }
-    }
-}
-
-/// Texts are equal if they are the same to the byte.
-impl PartialEq for Payload {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Value(a), Self::Value(b)) => a == b,
-            (Self::Body(a), Self::Body(b)) => a == b,
-            (a, b) => matches!((a.text(), b.text()), (Some(a), Some(b)) if a == b),
-        }
-    }
-}
+use crate::run::payload::{Payload, PayloadStream, Reply};
+use crate::{Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
 
 /// What an endpoint makes of an input that is JSON of either form.
 #[doc(hidden)]
@@ -128,7 +83,7 @@ pub trait Endpoint: Send + Sync + 'static {
         input: Payload,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        match crate::run::pipeline::input_value(spec, input) {
+        match crate::run::payload::input_value(spec, input) {
             Ok(input) => self.call(spec, input, context),
             Err(error) => Box::pin(ready(Err(error))),
         }
@@ -140,9 +95,6 @@ pub trait Endpoint: Send + Sync + 'static {
         false
     }
 }
-
-/// The items of a subscription before they are given a type.
-pub type PayloadStream = BoxStream<'static, Result<ResponseEnvelope<Payload>, CallError>>;
 
 /// A spec that lives in a `static` or is shared.
 #[derive(Debug, Clone)]
@@ -380,7 +332,7 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
             Payload::Json(text) => crate::record::from_slice(&text),
             Payload::Raw(text) => crate::record::from_str(text.get()),
             Payload::Value(value) => crate::record::from_value(&value),
-            Payload::Body(body) => crate::run::pipeline::to_value(&body).map_or_else(
+            Payload::Body(body) => crate::run::payload::to_value(&body).map_or_else(
                 |error| Err(crate::record::DecodeError { pointer: String::new(), message: error.to_string() }),
                 |value| crate::record::from_value(&value),
             ),
@@ -390,7 +342,7 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
                 Box::pin(async move { encode(future.await?, id) })
             }
-            Err(error) => Box::pin(ready(Err(crate::run::pipeline::invalid_input(Op::SPEC, &error)))),
+            Err(error) => Box::pin(ready(Err(crate::run::payload::invalid_input(Op::SPEC, &error)))),
         }
     }
 }
@@ -441,7 +393,7 @@ impl Endpoint for DynamicStream {
 }
 
 fn decode_input<Op: Operation>(input: &Value) -> Result<Op::Input, CallError> {
-    crate::record::from_value(input).map_err(|error| crate::run::pipeline::invalid_input(Op::SPEC, &error))
+    crate::record::from_value(input).map_err(|error| crate::run::payload::invalid_input(Op::SPEC, &error))
 }
 
 /// An answer as JSON text.
@@ -453,7 +405,7 @@ fn encode_text<T: serde_core::Serialize>(
         Reply::Value(data) => ResponseEnvelope::local(data, id),
         Reply::Envelope(envelope) => envelope,
     };
-    envelope.try_map(|data| Ok(Payload::Raw(crate::run::pipeline::to_text(&data)?)))
+    envelope.try_map(|data| Ok(Payload::Raw(crate::run::payload::to_text(&data)?)))
 }
 
 fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {
@@ -461,7 +413,7 @@ fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<
         Reply::Value(data) => ResponseEnvelope::local(data, id),
         Reply::Envelope(envelope) => envelope,
     };
-    envelope.try_map(|data| Ok(Payload::Value(crate::run::pipeline::to_value(&data)?)))
+    envelope.try_map(|data| Ok(Payload::Value(crate::run::payload::to_value(&data)?)))
 }
 
 /// Takes a value for what it is: an envelope, or data to be wrapped.

@@ -13,13 +13,12 @@ use std::task::{Context as Task, Poll, ready};
 
 use futures_util::StreamExt;
 use serde_core::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::model::body::handover::{self, Attachments};
 use crate::model::futures::BoxStream;
-use crate::record::DecodeError;
-use crate::run::handler::{InputForm, Payload, PayloadStream, Typed, TypedCall, TypedStream};
+use crate::run::handler::{InputForm, Typed, TypedCall, TypedStream};
+use crate::run::payload::{Payload, PayloadStream, input_value, to_text, to_value};
 use crate::run::registry::Entry;
 use crate::{
     Body, Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationSpec, OutputPolicy,
@@ -129,13 +128,6 @@ pub(crate) fn not_found(id: &str, what: &str) -> CallError {
     CallError::new(ErrorCode::OperationNotFound, format!("{what}: `{id}`")).with_details(json!({ "operationId": id }))
 }
 
-/// The error of an input that the operation's type refuses.
-pub(crate) fn invalid_input(spec: &OperationSpec, error: &DecodeError) -> CallError {
-    let violation = json!({ "pointer": error.pointer, "message": error.message });
-    CallError::new(ErrorCode::ValidationError, format!("the input of `{}` is invalid: {error}", spec.id))
-        .with_details(json!({ "violations": [violation] }))
-}
-
 /// The error of a handler: it names its operation, and has the code that the operation declares for it.
 #[cold]
 fn failed(error: CallError, spec: &OperationSpec) -> CallError {
@@ -146,28 +138,6 @@ fn failed(error: CallError, spec: &OperationSpec) -> CallError {
 #[cold]
 fn named(error: CallError, spec: &OperationSpec) -> CallError {
     error.with_operation(spec.id.clone())
-}
-
-/// A value as JSON.
-pub(crate) fn to_value<T: Serialize>(value: &T) -> Result<Value, CallError> {
-    serde_json::to_value(value)
-        .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
-}
-
-/// A value as JSON text.
-pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<Box<RawValue>, CallError> {
-    serde_json::value::to_raw_value(value)
-        .map_err(|error| CallError::execution(format!("the value can't be written as JSON: {error}")))
-}
-
-/// An input that came as JSON of either form, as a value.
-pub(crate) fn input_value(spec: &OperationSpec, input: Payload) -> Result<Value, CallError> {
-    match input {
-        Payload::Value(value) => Ok(value),
-        Payload::Json(text) => crate::record::from_slice(&text).map_err(|error| invalid_input(spec, &error)),
-        Payload::Raw(text) => crate::record::from_str(text.get()).map_err(|error| invalid_input(spec, &error)),
-        Payload::Body(body) => to_value(&body),
-    }
 }
 
 /// A query or a mutation on its way: in the operation's own types, or as JSON.

@@ -36,7 +36,7 @@ pub(crate) use entry::{Entry, Table};
 
 use crate::run::handler::Typed;
 use crate::run::schemas::DefinitionCache;
-use crate::{CallError, Handler, Identity, OutputPolicy, Registration, Scoped, SpecRef};
+use crate::{CallError, Handler, OutputPolicy, Registration, SpecRef};
 
 /// Which operations there are, and the code that runs them.
 ///
@@ -74,14 +74,14 @@ pub struct RegistryBuilder {
 impl RegistryBuilder {
     /// Adds application state, which handlers reach as `context.state::<T>()`; one value a type.
     #[must_use]
-    pub fn state<T: Send + Sync + 'static>(mut self, state: T) -> Self {
+    pub fn with_state<T: Send + Sync + 'static>(mut self, state: T) -> Self {
         self.state.insert(TypeId::of::<T>(), Arc::new(state));
         self
     }
 
     /// Says what to do with results that do not match their schema.
     #[must_use]
-    pub fn policy(mut self, policy: OutputPolicy) -> Self {
+    pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = policy;
         self
     }
@@ -225,11 +225,6 @@ impl Registry {
             }
             notified.await;
         }
-    }
-
-    /// The registry as somebody may use it: every call is checked against the identity.
-    pub fn scoped(&self, identity: Identity) -> Scoped {
-        Scoped::new(self.clone(), identity)
     }
 
     /// The registry, as long as somebody else has it.

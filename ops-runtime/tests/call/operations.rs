@@ -199,7 +199,7 @@ pub(crate) async fn script(
 
 /// The operations, with a probe that tells of this worker's handlers.
 pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
-    let registry = Registry::builder().state(probe.clone()).build();
+    let registry = Registry::builder().with_state(probe.clone()).build();
     registry.register_all([Registration::from(Add), Echo.into(), Fail.into(), Panics.into(), Wait.into()]).unwrap();
     registry.register_all([Registration::from(Outer), About.into(), AboutNested.into(), Secret.into()]).unwrap();
     registry.register_all([Registration::from(Count), FailAfter.into(), SilentAfter.into(), Script.into()]).unwrap();

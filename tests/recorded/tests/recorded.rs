@@ -149,7 +149,7 @@ impl<Op: Call> One<Op> {
     }
 
     fn registry(&self) -> (Registry, Arc<Mutex<Option<Value>>>) {
-        let (registry, sent) = (Registry::builder().policy(self.policy).build(), Arc::new(Mutex::new(None)));
+        let (registry, sent) = (Registry::builder().with_policy(self.policy).build(), Arc::new(Mutex::new(None)));
         let recorded = Recorded { result: self.result.clone(), sent: sent.clone() };
         registry.register(Registration::new(Op::SPEC, Handler::endpoint(recorded))).unwrap();
         (registry, sent)

@@ -168,7 +168,7 @@ async fn greet(name: &str, context: &Context) -> Result<String, ops_runtime::Cal
 #[tokio::test]
 async fn state_is_required_when_registering() {
     assert!(refusal(Greet).to_string().contains("Greeting"));
-    let registry = Registry::builder().state(Greeting("hello")).build();
+    let registry = Registry::builder().with_state(Greeting("hello")).build();
     registry.register(Greet).unwrap();
     let output = registry.execute::<Greet>(GreetInput { name: "ann".into() }).await.unwrap();
     assert_eq!(output.into_data(), "hello ann");

@@ -52,5 +52,5 @@ fn refusal(operation: impl Into<Registration>) -> RegistryError {
 }
 
 fn with_all_state() -> Registry {
-    Registry::builder().state(calls::Greeting("hello")).state(streams::Shelf(Default::default())).build()
+    Registry::builder().with_state(calls::Greeting("hello")).with_state(streams::Shelf(Default::default())).build()
 }

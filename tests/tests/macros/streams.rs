@@ -45,7 +45,7 @@ async fn browse(names: &[String], context: &Context) -> Result<impl Stream<Item 
 #[tokio::test]
 async fn a_stream_that_borrows_input_and_state() {
     let pets = Arc::new(vec![Pet::new(1, "Tom"), Pet::new(2, "Kit"), Pet::new(3, "Tom")]);
-    let registry = Registry::builder().state(Shelf(pets.clone())).build();
+    let registry = Registry::builder().with_state(Shelf(pets.clone())).build();
     registry.register(Browse).unwrap();
     let items = registry.subscribe::<Browse>(BrowseInput { names: vec!["Tom".into()] }).await.unwrap();
     // It owns what it borrows from: the registry may go.
@@ -57,7 +57,7 @@ async fn a_stream_that_borrows_input_and_state() {
 
 #[tokio::test]
 async fn an_error_before_the_first_item_is_that_of_the_call() {
-    let registry = Registry::builder().state(Shelf(Arc::default())).build();
+    let registry = Registry::builder().with_state(Shelf(Arc::default())).build();
     registry.register(Browse).unwrap();
     let error = registry.subscribe::<Browse>(BrowseInput { names: vec![] }).await.err().unwrap();
     assert_eq!(error.code(), &ErrorCode::Domain("NoNames".into()));
@@ -104,7 +104,7 @@ async fn envelopes_of_their_own() {
 #[tokio::test]
 async fn dropping_the_stream_drops_the_handler() {
     let pets = Arc::new(vec![Pet::new(1, "Tom")]);
-    let registry = Registry::builder().state(Shelf(pets.clone())).build();
+    let registry = Registry::builder().with_state(Shelf(pets.clone())).build();
     registry.register(Browse).unwrap();
     let items = registry.subscribe::<Browse>(BrowseInput { names: vec!["Tom".into()] }).await.unwrap();
     drop(registry);

@@ -80,6 +80,9 @@ impl<'a> Visit<'a> for Paths {
         }
     }
 
+    // Who may use something needs nothing of them.
+    fn visit_vis_restricted(&mut self, _: &'a syn::VisRestricted) {}
+
     fn visit_path(&mut self, path: &'a syn::Path) {
         if path.leading_colon.is_none() && path.segments.len() > 1 {
             self.found.insert(path.segments.iter().map(|segment| segment.ident.to_string()).collect());

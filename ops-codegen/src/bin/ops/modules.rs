@@ -56,7 +56,7 @@ impl Sources {
             let builder = std::mem::take(&mut self.builder);
             self.builder = if Path::new(spec).is_dir() { builder.dir(spec) } else { builder.document(spec) };
             if let Some(namespace) = &choice.namespace {
-                self.builder = std::mem::take(&mut self.builder).namespace(namespace);
+                self.builder = std::mem::take(&mut self.builder).with_namespace(namespace);
             }
             return Ok(());
         }
@@ -88,7 +88,7 @@ impl Sources {
     pub(crate) fn generate(self, choice: &Choice) -> Result<(Vec<Module>, Reporter), Failure> {
         let builder = choice.include.iter().fold(self.builder, Builder::include);
         let builder = choice.exclude.iter().fold(builder, Builder::exclude);
-        let builder = choice.explicit_null.iter().fold(builder, Builder::explicit_null);
+        let builder = choice.explicit_null.iter().fold(builder, Builder::with_explicit_null);
         let mut modules = builder.generate().map_err(Failure::generating)?;
         for module in &mut modules {
             let label = self.labels.get(&module.namespace);

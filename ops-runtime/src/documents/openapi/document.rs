@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::ReadOptions;
 use super::anchor::Anchors;
 use super::foreign::foreign_references;
+use super::options::ReadOptions;
 use super::pointer::{Path, Token, percent_decoded, tokens};
 use super::text::{self, short};
 use crate::Diagnostic;

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use serde_json::Value;
-
 use super::copies::Copies;
 use super::document::{Documents, Node};
 use super::inherit::Base;
 use super::position;
 use super::standalone::Shared;
 use super::switch::Streaming;
+use super::text::kind;
 use super::told::Told;
 use super::version::Version;
 use crate::{Definition, Diagnostic, SecurityKind, SecurityRequirement, Severity};
@@ -135,18 +134,6 @@ impl<'a> Reader<'a> {
         }
         self.warn(node, format!("{what} is {}, not an object", kind(found.value)), "it was left out");
         None
-    }
-}
-
-/// What kind of value this is, for messages.
-pub(super) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }
 

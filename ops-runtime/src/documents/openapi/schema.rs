@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::document::{MAX_HOPS, Node};
 use super::pointer::{self, percent_decoded};
-use super::reader::{Reader, kind};
-use super::text::{depth, short};
+use super::reader::Reader;
+use super::text::{depth, kind, short};
 use super::version::Version;
 use crate::model::media::Media;
 

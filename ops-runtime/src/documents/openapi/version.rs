@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::reader::kind;
+use super::text::kind;
 use crate::Diagnostic;
 
 /// A dialect of OpenAPI.

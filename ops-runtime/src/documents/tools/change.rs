@@ -10,12 +10,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::Value;
-
-use self::compare::{Comparison, Side};
+use self::compare::Comparison;
+use self::view::{Side, value};
 use crate::model::text::readable;
-use crate::pointer;
-use crate::{Api, Definitions, McpOutput, OperationSpec, Schema};
+use crate::{Api, McpOutput, OperationSpec, Schema};
 
 mod compare;
 mod view;
@@ -136,17 +134,6 @@ fn compared(old: &OperationSpec, new: &OperationSpec, same_definitions: bool) ->
 
 fn change(tool: &str, pointer: &str, message: &str, breaks: bool) -> Change {
     Change { tool: tool.to_owned(), pointer: pointer.to_owned(), message: message.to_owned(), breaks }
-}
-
-/// The schema as JSON; one that is not JSON accepts anything.
-fn value(schema: &Schema) -> Value {
-    schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned)
-}
-
-/// The definition that a `$ref` names.
-fn definition(definitions: &Definitions, reference: &str) -> Option<Value> {
-    let name = pointer::definition(reference)?;
-    Some(value(&definitions.get(&name)?.schema))
 }
 
 #[cfg(test)]

@@ -15,10 +15,12 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Map, Value};
 
 use super::limits::Held;
+use super::options::McpServerOptions;
 use super::peer::McpPeer;
 use super::principal::Principal;
+use super::result::{self, Items};
+use super::shared::Shared;
 use super::tool::{Served, StructuredContent};
-use super::{McpServerOptions, Shared, result};
 use crate::call::RequestId;
 use crate::model::request_id::Number;
 use crate::run::context::deadline_after;
@@ -257,27 +259,5 @@ fn call_options(options: &McpServerOptions, context: &RequestContext<RoleServer>
         cancel: Some(CancelToken(context.ct.clone())),
         metadata: metadata.collect::<Map<_, _>>(),
         ..CallOptions::default()
-    }
-}
-
-/// The items of a subscription.
-pub(super) struct Items {
-    pub(super) items: Vec<Value>,
-    /// Their JSON, as a list.
-    pub(super) text: String,
-    /// The items that failed, each with its index among all. An error is not always the end.
-    pub(super) errors: Vec<(usize, CallError)>,
-    /// True if these are all items.
-    pub(super) complete: bool,
-}
-
-impl Items {
-    /// Adds an item, with its JSON.
-    fn push(&mut self, item: Value, json: &str) {
-        if !self.items.is_empty() {
-            self.text.push(',');
-        }
-        self.text.push_str(json);
-        self.items.push(item);
     }
 }

@@ -15,10 +15,11 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::call;
 use super::principal::Principal;
 use super::served::ServedTools;
+use super::shared::Shared;
 use super::tool::{Served, StructuredContent};
-use super::{Shared, call};
 
 /// What a cursor begins with; the rest is the name of the last tool of the page before.
 const CURSOR: &str = "after:";

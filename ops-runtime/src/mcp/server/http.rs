@@ -3,23 +3,22 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
+use super::body::{McpBody, plain};
 use super::handler::Connection;
 use super::limits::{Held, Limits, busy};
+use super::options::McpServerOptions;
 use super::principal::Principal;
 use super::sessions::{Refused, Sessions};
-use super::{McpServerOptions, Shared};
+use super::shared::Shared;
 use crate::{BoxFuture, CancelToken, Identity};
 
 const SESSION: &str = "mcp-session-id";
@@ -216,15 +215,8 @@ impl McpService {
         } else {
             self.inner.handle(Request::from_parts(parts, body)).await
         };
-        Ok(response.map(|body| McpBody { body, _held: Some(held) }))
+        Ok(response.map(|body| McpBody::holding(body, held)))
     }
-}
-
-pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<McpBody> {
-    let body = Full::new(Bytes::from_static(text.as_bytes())).boxed();
-    let mut response = Response::new(McpBody { body, _held: None });
-    *response.status_mut() = status;
-    response
 }
 
 fn unauthorized(challenge: HeaderValue) -> Response<McpBody> {
@@ -255,38 +247,5 @@ where
 impl fmt::Debug for McpService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpService").field("hosts", &self.inner.config.allowed_hosts).finish_non_exhaustive()
-    }
-}
-
-/// The body of an answer: JSON, or a stream of events.
-pub struct McpBody {
-    body: BoxBody<Bytes, Infallible>,
-    /// The resources of the request, held until this is read.
-    _held: Option<Arc<Held>>,
-}
-
-impl http_body::Body for McpBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        task: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(task)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl fmt::Debug for McpBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("McpBody")
     }
 }

@@ -15,8 +15,8 @@ use rmcp::model::RequestId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::McpServerOptions;
-use super::http::{McpBody, plain};
+use super::body::{McpBody, plain};
+use super::options::McpServerOptions;
 use super::sessions::Session;
 
 /// What a value of JSON takes in memory beside its text while it is read, in bytes: the SDK reads messages by trying.

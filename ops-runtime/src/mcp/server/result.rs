@@ -4,7 +4,6 @@ use rmcp::model::{CallToolResult, ContentBlock as Block, MetaObject};
 use serde_core::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::call::Items;
 use super::tool::{Output, Served, StructuredContent};
 use crate::call::RequestId;
 use crate::run::shown;
@@ -160,4 +159,26 @@ fn block(block: &ContentBlock) -> Block {
     }
     let json = serde_json::to_value(block).unwrap_or_default();
     Block::deserialize(&json).unwrap_or_else(|_| Block::text(json.to_string()))
+}
+
+/// The items of a subscription.
+pub(super) struct Items {
+    pub(super) items: Vec<Value>,
+    /// Their JSON, as a list.
+    pub(super) text: String,
+    /// The items that failed, each with its index among all. An error is not always the end.
+    pub(super) errors: Vec<(usize, CallError)>,
+    /// True if these are all items.
+    pub(super) complete: bool,
+}
+
+impl Items {
+    /// Adds an item, with its JSON.
+    pub(super) fn push(&mut self, item: Value, json: &str) {
+        if !self.items.is_empty() {
+            self.text.push(',');
+        }
+        self.text.push_str(json);
+        self.items.push(item);
+    }
 }

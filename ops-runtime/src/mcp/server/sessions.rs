@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use futures_core::Stream;
 use http::request::Parts;
@@ -13,9 +13,10 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
-use super::McpServerOptions;
 use super::limits::Held;
+use super::options::McpServerOptions;
 use super::principal::Principal;
 
 /// How long a session must be idle before it may be ended for a new one.
@@ -32,6 +33,8 @@ pub(super) struct Sessions {
     max: usize,
     max_requests: usize,
     started: Instant,
+    /// Whether a task ends unused sessions.
+    is_swept: Arc<AtomicBool>,
 }
 
 /// One session.
@@ -81,11 +84,12 @@ impl Sessions {
             max: options.max_sessions,
             max_requests: options.max_session_requests.clamp(1, Semaphore::MAX_PERMITS),
             started: Instant::now(),
+            is_swept: Arc::default(),
         }
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis(self.started.elapsed())
     }
 
     /// Lets a request into a session of the caller's. An unknown session is not refused here.
@@ -113,7 +117,7 @@ impl Sessions {
     /// The session to end for another: one that only began, or else the least recently used. Its client begins another
     /// when it learns that its session is gone (MCP specification, "Session management").
     fn spare(&self, all: &HashMap<SessionId, Arc<Session>>) -> Option<SessionId> {
-        let before = self.now().saturating_sub(u64::try_from(SPARE.as_millis()).unwrap_or(u64::MAX));
+        let before = self.now().saturating_sub(millis(SPARE));
         let old = |session: &Session| session.used.load(Ordering::Acquire) <= before;
         let unused = |session: &Session| !session.in_use.load(Ordering::Acquire);
         let spare = all.iter().filter(|(_, session)| session.is_idle() && (unused(session) || old(session)));
@@ -122,14 +126,33 @@ impl Sessions {
         oldest.map(|(id, _)| id.clone())
     }
 
-    /// Ends a session if its client only began it.
-    fn end_if_unused(&self, id: SessionId, session: Weak<Session>) -> impl Future<Output = ()> + Send + use<> {
-        let (all, local) = (self.all.clone(), self.local.clone());
+    /// Ends sessions that their clients only began, for as long as there are sessions.
+    fn sweep(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (all, local, started, is_swept) =
+            (self.all.clone(), self.local.clone(), self.started, self.is_swept.clone());
         async move {
-            tokio::time::sleep(UNUSED).await;
-            let Some(session) = session.upgrade() else { return };
-            if !session.in_use.load(Ordering::Acquire) && lock(&all).remove(&id).is_some() {
-                let _ = local.close_session(&id).await;
+            loop {
+                tokio::time::sleep(UNUSED / 3).await;
+                let before = millis(started.elapsed().saturating_sub(UNUSED));
+                let (unused, is_last) = {
+                    let mut all = lock(&all);
+                    let is_unused = |session: &Session| {
+                        !session.in_use.load(Ordering::Acquire) && session.used.load(Ordering::Acquire) <= before
+                    };
+                    let unused: Vec<SessionId> =
+                        all.extract_if(|_, session| is_unused(session)).map(|(id, _)| id).collect();
+                    if all.is_empty() {
+                        // Under the lock, so that the next session begins another sweep.
+                        is_swept.store(false, Ordering::Release);
+                    }
+                    (unused, all.is_empty())
+                };
+                for id in unused {
+                    let _ = local.close_session(&id).await;
+                }
+                if is_last {
+                    return;
+                }
             }
         }
     }
@@ -177,9 +200,14 @@ impl SessionManager for Sessions {
             used: AtomicU64::new(self.now()),
             in_use: AtomicBool::new(false),
         };
-        let session = Arc::new(session);
-        lock(&self.all).insert(id.clone(), session.clone());
-        tokio::spawn(self.end_if_unused(id.clone(), Arc::downgrade(&session)));
+        let is_swept = {
+            let mut all = lock(&self.all);
+            all.insert(id.clone(), Arc::new(session));
+            self.is_swept.swap(true, Ordering::AcqRel)
+        };
+        if !is_swept {
+            tokio::spawn(self.sweep());
+        }
         Ok((id, transport))
     }
 
@@ -240,6 +268,31 @@ impl SessionManager for Sessions {
     }
 }
 
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_was_only_begun_ends() {
+        let sessions = Sessions::new(&McpServerOptions::default());
+        let (idle, _idle) = sessions.create_session().await.unwrap();
+        let (used, _used) = sessions.create_session().await.unwrap();
+        drop(sessions.enter(&used, &Principal::Checked(None)).ok().flatten().unwrap());
+        tokio::time::sleep(UNUSED * 2).await;
+        assert!(!sessions.has_session(&idle).await.unwrap());
+        assert!(sessions.has_session(&used).await.unwrap());
+        assert!(sessions.is_swept.load(Ordering::Acquire));
+        // Nothing is left to be done when the last session has ended.
+        sessions.close_session(&used).await.unwrap();
+        tokio::time::sleep(UNUSED).await;
+        assert!(!sessions.is_swept.load(Ordering::Acquire));
+    }
 }

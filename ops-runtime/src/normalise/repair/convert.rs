@@ -5,8 +5,8 @@
 use serde_json::{Map, Number, Value};
 
 use super::{Fixer, Strip, kind};
-use crate::normalise::Change;
 use crate::normalise::equal::discard;
+use crate::normalise::findings::Change;
 use crate::normalise::node::{ARRAY, ArrayRules, At, BOOLEAN, Kind, NUMBER, OBJECT, STRING, Types};
 use crate::normalise::path::Path;
 

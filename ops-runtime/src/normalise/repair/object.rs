@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use super::told::Mark;
 use super::union::Depth;
 use super::{Fixer, Mode, Strip, kind};
-use crate::normalise::Change;
 use crate::normalise::check::{Checker, MAX_COMBINED};
 use crate::normalise::equal::{copy, discard};
+use crate::normalise::findings::Change;
 use crate::normalise::node::{Additional, At, Kind, Node, OBJECT, ObjectRules, Property};
 use crate::normalise::path::Path;
 

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, Hasher};
 
+use crate::normalise::findings::{Change, Repair};
 use crate::normalise::path::Path;
 use crate::normalise::report::MAX_TOLD;
-use crate::normalise::{Change, Repair};
 
 /// A point to which reports can be taken back.
 #[derive(Clone, Copy)]

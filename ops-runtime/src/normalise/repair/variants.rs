@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::told::Counts;
 use super::{Fixer, Strip, kind};
+use crate::normalise::cut::{MAX_NAME, cut};
 use crate::normalise::equal::{copy, discard, weight};
+use crate::normalise::findings::{Change, Repair};
 use crate::normalise::node::{At, Intersect, Node, Tag, Types, Union};
 use crate::normalise::path::Path;
-use crate::normalise::report::{MAX_NAME, cut};
-use crate::normalise::{Change, Repair};
 
 /// How many unions may be tried inside each other: each multiplies the work by its variants.
 const MAX_TRIALS: u32 = 3;

@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::check::{Run, Scope, address};
 use super::keyword::{Id, Keyword, Rules, Union};
 use super::{TOO_DEEP, ended};
+use crate::normalise::cut::{MAX_NAME, cut};
 use crate::normalise::node::{FRACTION, Types};
 use crate::normalise::path::Path;
-use crate::normalise::report::{MAX_NAME, MAX_TOLD, Report, Violations, cut};
+use crate::normalise::report::{MAX_TOLD, Report, Violations};
 use crate::normalise::violations::one_of;
 
 /// Lists the violations of a value that does not conform.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::media::{Media, essence};
 use crate::record::DecodeError;
-use crate::run::handler::Payload;
+use crate::run::payload::Payload;
 use crate::run::schemas::{Schemas, Told};
 use crate::{CallError, ErrorCode, OperationKind, OperationSpec, ResponseMeta, StatusRange, Warning};
 

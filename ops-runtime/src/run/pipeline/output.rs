@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::misfit;
 use crate::normalise::Change;
 use crate::record::{self, DecodeError};
-use crate::run::handler::Payload;
+use crate::run::payload::Payload;
 use crate::run::registry::Entry;
 use crate::run::schemas::{NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
 use crate::{

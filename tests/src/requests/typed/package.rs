@@ -48,7 +48,7 @@ pub(super) async fn build(sources: &[Source]) -> Result<(PathBuf, Vec<(String, S
 
 /// Writes the package of a document.
 fn library(folder: &Path, source: &Source) -> Result<(), String> {
-    let module = ops_codegen::Builder::new().openapi(&source.path).namespace(&source.namespace).generate();
+    let module = ops_codegen::Builder::new().openapi(&source.path).with_namespace(&source.namespace).generate();
     let module = module.map_err(|error| error.to_string())?.pop().ok_or("no module")?;
     let text = &module.generated.source;
     let operations = text.lines().filter_map(|line| {

@@ -5,8 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::definition;
-use super::view::{expanded, is_annotation, is_any, is_opaque, kind, same, values, variants, words};
+use super::view::{Side, definition, expanded, is_annotation, is_any, is_opaque, kind, same, values, variants, words};
 use crate::Definitions;
 use crate::documents::openapi::pointer;
 use crate::model::text::readable;
@@ -22,15 +21,6 @@ const MOST: usize = 500;
 
 /// A pointer of more bytes is not extended.
 const LONGEST: usize = 2_000;
-
-/// The direction of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    /// From a caller that knows the old schema to a server that checks by the new one.
-    Input,
-    /// From a server that knows the new schema to a type of the old one.
-    Output,
-}
 
 /// Formats of strings that types may be made of.
 const TYPED_FORMATS: &[&str] = &["binary", "byte", "date", "date-time", "uri", "uuid"];

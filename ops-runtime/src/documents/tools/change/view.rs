@@ -4,11 +4,29 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::compare::Side;
-use super::definition;
-use crate::Definitions;
 use crate::model::keywords::{Holds, holds, is_comment};
 use crate::model::text::readable;
+use crate::{Definitions, Schema, pointer};
+
+/// The direction of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// From a caller that knows the old schema to a server that checks by the new one.
+    Input,
+    /// From a server that knows the new schema to a type of the old one.
+    Output,
+}
+
+/// The schema as JSON; one that is not JSON accepts anything.
+pub(super) fn value(schema: &Schema) -> Value {
+    schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned)
+}
+
+/// The definition that a `$ref` names.
+pub(super) fn definition(definitions: &Definitions, reference: &str) -> Option<Value> {
+    let name = pointer::definition(reference)?;
+    Some(value(&definitions.get(&name)?.schema))
+}
 
 /// Members that are compared one by one, or that do not constrain values.
 const KNOWN: &[&str] = &[

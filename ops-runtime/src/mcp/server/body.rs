@@ -1,0 +1,61 @@
+//! The bodies of the server's answers over HTTP, which hold the resources of their requests.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+
+/// The body of an answer: JSON, or a stream of events.
+pub struct McpBody {
+    body: BoxBody<Bytes, Infallible>,
+    /// The resources of the request, held until this is read.
+    _held: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl McpBody {
+    /// A body that holds something until it is read or dropped.
+    pub(super) fn holding(body: BoxBody<Bytes, Infallible>, held: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { body, _held: Some(held) }
+    }
+}
+
+impl http_body::Body for McpBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(task)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl fmt::Debug for McpBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("McpBody")
+    }
+}
+
+/// An answer in plain text.
+pub(super) fn plain(status: StatusCode, text: &'static str) -> Response<McpBody> {
+    let body = Full::new(Bytes::from_static(text.as_bytes())).boxed();
+    let mut response = Response::new(McpBody { body, _held: None });
+    *response.status_mut() = status;
+    response
+}

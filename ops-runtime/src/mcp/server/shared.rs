@@ -1,0 +1,56 @@
+//! What all connections of a server share.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use rmcp::model::{Extensions, Implementation, ServerCapabilities, ServerConfig};
+
+use super::options::McpServerOptions;
+use super::peer::States;
+use super::principal::Principal;
+use super::served::{Cache, Filter, ServedTools};
+use super::tool::Served;
+use crate::{Identity, Registry};
+
+/// A registry to be served, with what the server was told.
+pub(super) struct Shared {
+    pub(super) registry: Registry,
+    pub(super) options: McpServerOptions,
+    pub(super) identity: Option<Arc<Identity>>,
+    pub(super) filters: Vec<Filter>,
+    pub(super) cache: Cache,
+    pub(super) states: States,
+}
+
+impl Shared {
+    pub(super) fn served(&self) -> Arc<ServedTools> {
+        self.cache.with(&self.registry, &self.filters, Arc::clone)
+    }
+
+    pub(super) fn tool(&self, name: &str) -> Option<Arc<Served>> {
+        self.cache.with(&self.registry, &self.filters, |served| served.find(name).cloned())
+    }
+
+    pub(super) fn info(&self) -> ServerConfig {
+        let McpServerOptions { name, version, instructions, .. } = &self.options;
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let mut info = ServerConfig::new(capabilities).with_server_info(Implementation::new(name, version));
+        info.instructions.clone_from(instructions);
+        info
+    }
+
+    /// Who sent a request; over HTTP, the caller that the service found.
+    pub(super) fn caller(&self, extensions: &Extensions) -> Principal {
+        let remote = extensions.get::<Parts>().map(|parts| parts.extensions.get::<Principal>().cloned());
+        match (remote, &self.identity) {
+            (Some(caller), _) => caller.unwrap_or(Principal::Checked(None)),
+            (None, Some(identity)) => Principal::Checked(Some(identity.clone())),
+            (None, None) => Principal::Owner,
+        }
+    }
+
+    /// Who sends HTTP requests without authentication.
+    pub(super) fn remote_caller(&self) -> Principal {
+        Principal::Checked(self.identity.clone())
+    }
+}

@@ -1,0 +1,28 @@
+//! What to do with results that do not match their schema.
+//!
+//! ```
+//! use ops_runtime::Registry;
+//! use ops_runtime::registry::OutputPolicy;
+//!
+//! let registry = Registry::builder().with_policy(OutputPolicy::Strict).build();
+//! # drop(registry);
+//! ```
+
+/// What to do with a result that does not match its schema.
+///
+/// Under each policy, undeclared properties are removed where the schema leaves no room for them, and declared defaults
+/// are filled in. [`normalise`](crate::normalise) lists what else changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OutputPolicy {
+    /// Converts what loses nothing, such as `"7"` for an integer, with a warning each; makes nothing up.
+    ///
+    /// What then does not fit fails a typed call with a `VALIDATION_ERROR` that keeps the response. A call by id keeps it
+    /// as it came, with a warning. A response of another kind (HTML, nothing, a list for an object) fails both.
+    #[default]
+    Repair,
+    /// Makes up whatever is missing or wrong, with a warning each, as the original's `Value.Cast` does.
+    Cast,
+    /// Fails the call with a `VALIDATION_ERROR` that keeps the response.
+    Strict,
+}

@@ -1,0 +1,88 @@
+//! What is found in values and schemas: repairs, violations, and what could not be understood.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A change that repairing made to a value, or a fault that it left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repair {
+    /// The place, as a JSON pointer.
+    pub pointer: String,
+    /// What the schema asks for, in a few words.
+    pub expected: String,
+    /// The kind of value found: `null`, `boolean`, `number`, `integer`, `string`, `array`, `object` or `absent`.
+    pub found: Cow<'static, str>,
+    /// The change that was made.
+    pub change: Change,
+}
+
+/// The change to a part of a value that does not conform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Change {
+    /// An undeclared property that the schema does not allow was removed; reported once for all items of a list.
+    Removed,
+    /// The same value is written as the schema asks.
+    Converted,
+    /// A value was made up, or something dropped, as the original does.
+    MadeUp,
+    /// Nothing: the value stays as it was received, or absent.
+    Kept,
+}
+
+/// The place in a message; nothing for the value as a whole.
+fn write_place(out: &mut fmt::Formatter<'_>, pointer: &str) -> fmt::Result {
+    if pointer.is_empty() { Ok(()) } else { write!(out, "{pointer}: ") }
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Repair { pointer, expected, found, change } = self;
+        let kept = if *change == Change::Kept { ", kept" } else { "" };
+        write_place(out, pointer)?;
+        write!(out, "expected {expected}, found {found}{kept}")
+    }
+}
+
+/// One fault of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// The place, as a JSON pointer.
+    pub pointer: String,
+    /// What was expected there.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_place(out, &self.pointer)?;
+        out.write_str(&self.message)
+    }
+}
+
+/// A part of a schema that could not be understood, and is therefore not checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The reference it is about; empty if it is the schema as a whole.
+    pub subject: String,
+    /// What is wrong with it.
+    pub message: &'static str,
+}
+
+impl Problem {
+    pub(super) fn nowhere(reference: &str) -> Self {
+        Problem { subject: reference.to_owned(), message: "is a reference that leads nowhere, so anything conforms" }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.subject.as_str() {
+            "" => write!(out, "the schema {}", self.message),
+            subject => write!(out, "`{subject}` {}", self.message),
+        }
+    }
+}
