@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::select;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -60,6 +62,8 @@ struct Shared {
     announced: Mutex<Announced>,
     /// How many bytes of requests are being read.
     reading: Arc<AtomicUsize>,
+    /// Who may read a large request. One processor is left to the connection: a server ends one that takes too little.
+    readers: Semaphore,
 }
 
 impl NatsWorker {
@@ -73,8 +77,10 @@ impl NatsWorker {
         let control = connection.subscribe(format!("{}.worker.{id}.>", connection.prefix)).await?;
         let discovery = connection.subscribe(subject::discovery(&connection.prefix)).await?;
         let callers = Callers::new(handler.clone(), auth, post);
-        let shared =
-            Arc::new(Shared { connection, id, handler, callers, announced: Mutex::default(), reading: Arc::default() });
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let readers = Semaphore::new((processors - 1).max(1));
+        let (announced, reading) = (Mutex::default(), Arc::default());
+        let shared = Arc::new(Shared { connection, id, handler, callers, announced, reading, readers });
         let tasks = [tokio::spawn(listen(shared.clone(), control, discovery)), tokio::spawn(pulse(shared.clone()))];
         let worker = Self { shared, operations: Default::default(), _tasks: tasks.map(AbortOnDropHandle::new) };
         worker.announce().await?;
@@ -196,6 +202,9 @@ impl Shared {
         let (shared, operation) = (self.clone(), operation.clone());
         tokio::spawn(async move {
             let _read = Reading { of: shared.reading.clone(), bytes };
+            let _turn = shared.readers.acquire().await;
+            // What has come over the network comes first.
+            tokio::task::yield_now().await;
             shared.request(&operation, &message);
         });
     }
