@@ -7,7 +7,7 @@ use ops_runtime::openapi::FileSource;
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec, Severity};
 
 use self::run::{Run, check_namespace};
-use crate::directory::stem;
+use crate::directory::{Form, stem};
 use crate::output::write_if_changed;
 use crate::select::Selection;
 use crate::{Error, Generated, Generator};
@@ -48,16 +48,6 @@ enum Kind {
     Directory(PathBuf),
     /// An API, and the diagnostics of its reader.
     Api(Api, Vec<Diagnostic>),
-}
-
-/// The kind of a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    OpenApi,
-    /// A list of an MCP server's tools.
-    Tools,
-    /// Either kind, by its content.
-    Any,
 }
 
 impl Builder {

@@ -9,10 +9,19 @@ use ops_runtime::spec::{Api, Definition, Definitions, Diagnostic, OperationSpec,
 use serde_json::Value;
 
 use crate::Error;
-use crate::builder::Form;
 
 /// How deep folders may be nested.
 const DEPTH: usize = 32;
+
+/// The kind of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    OpenApi,
+    /// A list of an MCP server's tools.
+    Tools,
+    /// Either kind, by its content.
+    Any,
+}
 
 /// The contents of a directory.
 #[derive(Default)]

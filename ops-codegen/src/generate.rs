@@ -5,22 +5,13 @@ use ops_runtime::spec::{Api, Diagnostic};
 use crate::Error;
 use crate::module::module;
 use crate::render::render;
-use crate::types::Format;
+use crate::types::{Format, Settings};
 
 /// Renders APIs as Rust modules.
 #[derive(Debug, Clone)]
 pub struct Generator {
     runtime: String,
     settings: Settings,
-}
-
-/// Settings for the types.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    /// The formats with types of their own.
-    pub(crate) formats: Vec<Format>,
-    /// Patterns of the operations whose requests can send `null`.
-    pub(crate) explicit_null: Vec<String>,
 }
 
 /// A rendered module, and its diagnostics.

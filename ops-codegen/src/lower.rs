@@ -3,6 +3,7 @@
 //! Definitions are lowered one after another from a queue, so that many definitions or long chains of them need no
 //! stack. Schemas inside one are lowered recursively to a bounded depth.
 
+mod alias;
 mod default;
 mod depth;
 mod direction;
@@ -10,6 +11,7 @@ mod finish;
 mod object;
 mod order;
 mod recursion;
+mod roots;
 mod scalar;
 mod share;
 mod source;
@@ -26,7 +28,8 @@ use crate::names::upper_camel;
 use crate::types::{Format, Item, ItemId, Shape, Type, Types};
 use ops_runtime::spec::pointer::escaped;
 
-pub(crate) use finish::{Nulls, Root, Roots, finish};
+pub(crate) use finish::finish;
+pub(crate) use roots::{Nulls, Root, Roots};
 pub(crate) use source::{Source, parse, size_of};
 pub(crate) use union::{Kind, kinds};
 use view::{View, is_flat};

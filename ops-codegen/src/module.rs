@@ -6,11 +6,10 @@ use ops_runtime::binding::{Binding, McpOutput};
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::Value;
 
-use crate::generate::Settings;
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
 use crate::select::matches;
-use crate::types::{Shape, Type, Types};
+use crate::types::{Settings, Shape, Type, Types};
 use ops_runtime::spec::pointer;
 
 /// A module that is ready to be rendered.

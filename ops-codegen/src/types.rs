@@ -5,6 +5,15 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+/// Settings for the types.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// The formats with types of their own.
+    pub(crate) formats: Vec<Format>,
+    /// Patterns of the operations whose requests can send `null`.
+    pub(crate) explicit_null: Vec<String>,
+}
+
 /// The position of an [`Item`] in [`Types`].
 pub(crate) type ItemId = usize;
 

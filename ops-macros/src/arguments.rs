@@ -8,10 +8,27 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Ident, LitStr, Path, Token, Type};
 
 use crate::errors::Errors;
-use crate::model::{ErrorCode, Kind, Resource};
 
 const KNOWN: &str = "`namespace`, `name`, `kind`, `title`, `version`, `timeout`, `tags`, `scopes`, `scopes_any`, \
     `resource`, `errors`, `state`, `deprecated`, `input`, `output`, `crate`";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Query,
+    Mutation,
+    Subscription,
+}
+
+pub(crate) struct Resource {
+    pub(crate) kind: LitStr,
+    pub(crate) action: LitStr,
+}
+
+pub(crate) struct ErrorCode {
+    pub(crate) code: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) span: Span,
+}
 
 /// The arguments as they were written; what was left out is empty.
 #[derive(Default)]

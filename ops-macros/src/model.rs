@@ -1,9 +1,11 @@
 //! An operation as the macro understands it, between parsing and printing.
 
-use proc_macro2::Span;
-use syn::{Attribute, Expr, Ident, LitStr, Type, Visibility};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::{Attribute, Expr, Ident, Type, Visibility};
 
 use crate::arguments::Arguments;
+pub(crate) use crate::arguments::{ErrorCode, Kind, Resource};
 
 pub(crate) struct Operation {
     /// What the attribute says.
@@ -23,22 +25,19 @@ pub(crate) struct Operation {
     pub(crate) handler: Option<Handler>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Query,
-    Mutation,
-    Subscription,
-}
+impl Operation {
+    /// The type of the input.
+    pub(crate) fn input_type(&self) -> TokenStream {
+        match &self.input {
+            Input::Fields(name, _) => name.to_token_stream(),
+            Input::Whole(ty) => ty.to_token_stream(),
+        }
+    }
 
-pub(crate) struct Resource {
-    pub(crate) kind: LitStr,
-    pub(crate) action: LitStr,
-}
-
-pub(crate) struct ErrorCode {
-    pub(crate) code: String,
-    pub(crate) status: Option<u16>,
-    pub(crate) span: Span,
+    /// The path of the runtime.
+    pub(crate) fn krate(&self) -> TokenStream {
+        self.arguments.krate.as_ref().map_or_else(|| quote!(::ops_runtime), ToTokens::to_token_stream)
+    }
 }
 
 pub(crate) enum Input {

@@ -5,9 +5,9 @@ mod input;
 mod spec;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::quote;
 
-use crate::model::{Input, Kind, Operation};
+use crate::model::{Kind, Operation};
 
 /// Everything beside the user's own item.
 pub(crate) fn operation(operation: &Operation) -> TokenStream {
@@ -73,7 +73,7 @@ fn frame(operation: &Operation, impls: &TokenStream) -> TokenStream {
     });
     let input = input::render(operation);
     let allow = operation.deprecated.then(|| quote!(#[allow(deprecated)]));
-    let krate = krate(operation);
+    let krate = operation.krate();
     quote! {
         #input
         #definition
@@ -87,7 +87,7 @@ fn frame(operation: &Operation, impls: &TokenStream) -> TokenStream {
 
 fn implementation(operation: &Operation, spec: &TokenStream) -> TokenStream {
     let (ident, output) = (&operation.ident, &operation.output.ty);
-    let input = input_type(operation);
+    let input = operation.input_type();
     quote! {
         impl __ops::Operation for #ident {
             type Input = #input;
@@ -95,15 +95,4 @@ fn implementation(operation: &Operation, spec: &TokenStream) -> TokenStream {
             const SPEC: &'static __ops::OperationSpec = &#spec;
         }
     }
-}
-
-fn input_type(operation: &Operation) -> TokenStream {
-    match &operation.input {
-        Input::Fields(name, _) => name.to_token_stream(),
-        Input::Whole(ty) => ty.to_token_stream(),
-    }
-}
-
-fn krate(operation: &Operation) -> TokenStream {
-    operation.arguments.krate.as_ref().map_or_else(|| quote!(::ops_runtime), ToTokens::to_token_stream)
 }

@@ -9,8 +9,8 @@ use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::spec::{Api, Diagnostic, Severity};
 
 use super::place::place;
-use super::{Builder, Form, Module};
-use crate::directory::contents;
+use super::{Builder, Module};
+use crate::directory::{Form, contents};
 use crate::select::Selection;
 use crate::{Error, Generator};
 

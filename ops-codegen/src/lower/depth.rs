@@ -5,7 +5,7 @@
 
 use ops_runtime::spec::Diagnostic;
 
-use super::Roots;
+use super::roots::Roots;
 use crate::types::{ItemId, Shape, Type, Types};
 
 /// How deep types may lead; a little less than rustc's limit, to leave room for the types around them.

@@ -1,8 +1,8 @@
 //! The effect of a type's direction on its properties: requests send it, responses hold it, or both.
 
-use super::finish::shorten_aliases;
+use super::alias::shorten_aliases;
 use super::order::reached;
-use super::{Nulls, Roots};
+use super::roots::{Nulls, Roots};
 use crate::types::{Default, Field, Shape, Type, Types};
 
 /// The directions of one type.

@@ -1,6 +1,6 @@
 //! The order of items, as the operations reach them: additions at a document's end change no earlier names.
 
-use super::Roots;
+use super::roots::Roots;
 use crate::types::{ItemId, Shape, Type, Types};
 
 /// Sorts the items in the order in which the roots reach them, and drops unreached ones.

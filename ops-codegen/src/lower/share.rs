@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::Roots;
 use super::order::renumber;
+use super::roots::Roots;
 use crate::types::{Item, ItemId, Shape, Type, Types};
 
 /// Shares a type among places with equal schemas that are properties of the same name.

@@ -6,7 +6,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Ident, LitInt, LitStr, Token, Type, parenthesized};
 
-use crate::model::{ErrorCode, Kind, Resource};
+use super::{ErrorCode, Kind, Resource};
 use crate::names;
 
 /// The comma behind an argument, unless it is the last.

@@ -12,7 +12,7 @@ use crate::{names, signature, types};
 pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
     let Input::Fields(name, fields) = &operation.input else { return None };
     let visibility = &operation.visibility;
-    let krate = super::krate(operation);
+    let krate = operation.krate();
     let private = quote!(#krate::__private);
     let (serde, schemars) = (path_text(&quote!(#private::serde)), path_text(&quote!(#private::schemars)));
     let doc = format!("The input of [`{}`].", operation.ident);

@@ -32,7 +32,7 @@ pub(crate) fn render(operation: &Operation) -> TokenStream {
         let tags = texts(&arguments.tags);
         spec.append_all(quote!(.with_tags(#tags)));
     }
-    let (input, output) = (super::input_type(operation), &operation.output.ty);
+    let (input, output) = (operation.input_type(), &operation.output.ty);
     spec.append_all(quote! {
         .with_input(__ops::input_schema::<#input>())
         .with_output(__ops::output_schema::<#output>())

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::document::Node;
+use super::pointer::reference_to;
 use super::reader::Reader;
-use super::schema::reference_to;
 use super::text::weight;
 
 /// A shared schema of more bytes is a definition.

@@ -5,10 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::document::Node;
-use super::pointer::Token;
+use super::pointer::{Token, reference_to};
 use super::reader::Reader;
-use super::schema::reference_to;
-use super::text::{cut, short};
+use super::text::{LONGEST, cut, short, word};
 use super::version::Version;
 use crate::Definition;
 
@@ -83,9 +82,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The longest name that is made up.
-pub(super) const LONGEST: usize = 500;
-
 /// A name for the place at a pointer.
 fn readable(tokens: &[Token<'_>], location: Option<&str>) -> String {
     let tokens: Vec<_> = tokens.iter().map(Token::name).collect();
@@ -122,12 +118,6 @@ fn readable(tokens: &[Token<'_>], location: Option<&str>) -> String {
     let words: Vec<&str> = words.into_iter().map(|word| cut(word, LONGEST)).collect();
     let name = cut(&word(&words.join("_")), LONGEST).trim_end_matches('_').to_owned();
     if name.is_empty() { "schema".to_owned() } else { name }
-}
-
-/// The text with every run of other characters than letters and digits replaced by `_`.
-pub(super) fn word(text: &str) -> String {
-    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    words.join("_")
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::document::Node;
+use super::pointer::{definition_reference, reference_to};
 use super::reader::Reader;
-use super::schema::{definition_reference, reference_to};
 
 /// How many schemas may extend others, each counted once for each that it extends.
 const MAX_DESCENDANTS: usize = 20_000;

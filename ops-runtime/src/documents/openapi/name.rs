@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::definition::LONGEST;
 use super::document::Node;
 use super::reader::Names;
-use super::text::{cut, short};
+use super::text::{LONGEST, cut, short, word};
 
 /// An operation that was found, before it has a name.
 pub(super) struct Found<'a> {
@@ -95,7 +94,7 @@ pub(crate) fn namespace(location: Option<&str>, title: Option<&str>) -> String {
 /// The words of a text in lower case, joined by `_`.
 pub(super) fn words(text: &str) -> String {
     // All operations repeat it, so it is cut.
-    super::definition::word(cut(text, LONGEST)).to_lowercase()
+    word(cut(text, LONGEST)).to_lowercase()
 }
 
 #[cfg(test)]

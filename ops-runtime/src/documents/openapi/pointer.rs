@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use serde_json::{Value, json};
+
 /// A pointer that shares what is above it with its neighbours, so that a long name is held once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Path<'a>(Option<Rc<Step<'a>>>);
@@ -90,6 +92,16 @@ impl Token<'_> {
 }
 
 pub(crate) use crate::pointer::{push, tokens};
+
+/// The value of a `$ref` to a definition.
+pub(super) fn definition_reference(name: &str) -> Value {
+    Value::String(crate::pointer::reference(name))
+}
+
+/// A schema that is a `$ref` to a definition.
+pub(super) fn reference_to(name: &str) -> Value {
+    json!({ "$ref": definition_reference(name) })
+}
 
 /// Undoes percent-encoding; text without it, or that is not UTF-8 then, stays as it is.
 pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {

@@ -1,13 +1,15 @@
 //! The shared state of the reader: the documents, the names of definitions, and the diagnostics.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
+
+use serde_json::Value;
 
 use super::copies::Copies;
 use super::document::{Documents, Node};
 use super::inherit::Base;
 use super::position;
 use super::standalone::Shared;
-use super::switch::Streaming;
 use super::text::kind;
 use super::told::Told;
 use super::version::Version;
@@ -135,6 +137,15 @@ impl<'a> Reader<'a> {
         self.warn(node, format!("{what} is {}, not an object", kind(found.value)), "it was left out");
         None
     }
+}
+
+/// An operation of the document that streams, alone or beside a variant with one result.
+pub(super) struct Streaming<'a> {
+    pub(super) operation: Node<'a>,
+    /// The range of specs that it became.
+    pub(super) specs: Range<usize>,
+    /// The schema of each of its bodies.
+    pub(super) schemas: Vec<Value>,
 }
 
 /// Names without duplicates.

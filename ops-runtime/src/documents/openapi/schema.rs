@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::document::{MAX_HOPS, Node};
-use super::pointer::{self, percent_decoded};
+use super::pointer::{self, definition_reference, percent_decoded, reference_to};
 use super::reader::Reader;
 use super::text::{depth, kind, short};
 use super::version::Version;
@@ -372,18 +372,6 @@ fn is_well_formed(key: &str, value: &Value) -> bool {
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => value.is_array(),
         _ => depth(value) <= 20,
     }
-}
-
-/// The value of a `$ref` to a definition.
-pub(super) fn definition_reference(name: &str) -> Value {
-    let mut reference = String::from("#/$defs");
-    pointer::push(&mut reference, name);
-    Value::String(reference)
-}
-
-/// A schema that is a `$ref` to a definition.
-pub(super) fn reference_to(name: &str) -> Value {
-    Value::Object(Map::from_iter([("$ref".to_owned(), definition_reference(name))]))
 }
 
 /// The schema that accepts null as well, if the node has Swagger's member for that.

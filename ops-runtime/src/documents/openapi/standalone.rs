@@ -10,11 +10,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use super::definition::{LONGEST, word};
 use super::document::{Documents, Node};
+use super::pointer::reference_to;
 use super::reader::Reader;
-use super::schema::reference_to;
-use super::text::cut;
+use super::text::{LONGEST, cut, word};
 use super::version::Version;
 use crate::{Definition, Diagnostic};
 

@@ -5,13 +5,11 @@
 mod narrow;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use serde_json::Value;
 
 use self::narrow::{Found, Key, Narrower, Table, marks, rename};
-use super::document::Node;
-use super::reader::Reader;
+use super::reader::{Reader, Streaming};
 use super::text::short;
 use crate::model::media::Media;
 use crate::{Binding, Definition, HttpBinding, HttpFixed, Literal, OperationKind, OperationSpec, Schema};
@@ -30,15 +28,6 @@ const NAMES: &[&str] = &[
     "streamevents",
     "sse",
 ];
-
-/// An operation of the document that streams, alone or beside a variant with one result.
-pub(super) struct Streaming<'a> {
-    pub(super) operation: Node<'a>,
-    /// The range of specs that it became.
-    pub(super) specs: Range<usize>,
-    /// The schema of each of its bodies.
-    pub(super) schemas: Vec<Value>,
-}
 
 /// The document's description of a boolean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

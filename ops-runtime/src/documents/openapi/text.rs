@@ -99,6 +99,15 @@ pub(super) fn cut(text: &str, limit: usize) -> &str {
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
+/// The longest name that is made of other texts, in bytes.
+pub(super) const LONGEST: usize = 500;
+
+/// The text with every run of other characters than letters and digits replaced by `_`.
+pub(super) fn word(text: &str) -> String {
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.join("_")
+}
+
 /// About how many bytes a value has as JSON.
 pub(super) fn weight(value: &Value) -> usize {
     let mut bytes = 0;

@@ -492,7 +492,7 @@ pub(super) fn rename(schema: &mut Value, names: &BTreeMap<Key, String>) {
     let named = |value: &mut Value| {
         let name = value.as_str().and_then(Key::of_mark).and_then(|key| names.get(&key));
         if let Some(name) = name {
-            *value = crate::documents::openapi::schema::definition_reference(name);
+            *value = crate::documents::openapi::pointer::definition_reference(name);
         }
     };
     let mut stack = vec![schema];
