@@ -328,16 +328,6 @@ impl Frame {
         Ok(text)
     }
 
-    /// Reads a frame; `None` is one of a type that this version does not know.
-    ///
-    /// Members that are not known are passed over.
-    ///
-    /// # Errors
-    /// If the text is no frame; with the request that it is about, where that can be read.
-    pub fn decode(text: &str) -> Result<Option<Self>, Malformed> {
-        json::decode_frame(text)
-    }
-
     /// The request that the frame is about, if it is about one.
     pub fn request_id(&self) -> Option<&RequestId> {
         match self {

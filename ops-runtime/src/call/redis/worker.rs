@@ -1,5 +1,8 @@
 //! The worker's side.
 
+mod announce;
+mod pulse;
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,10 +20,10 @@ use super::connection::{BLOCK, Connection, Message, Told, is_lost, push, refused
 use super::entry::{Appetite, Author, Entries, Entry, Sequences, field, milliseconds_of, size};
 use super::keys::{FRAME, FROM, GROUP};
 use crate::call::announced::Announced;
-use crate::call::broker::{Callers, FIRST_WORD, Outbox, Post, backoff, decode, unique_id};
+use crate::call::broker::{Callers, Outbox, Post, backoff, decode, unique_id};
 use crate::call::event::cut;
 use crate::call::{Announcement, CallEvent, CallHandler, Frame, Malformed, Unsent};
-use crate::{BoxFuture, CallError, OperationSpec, Text};
+use crate::{BoxFuture, CallError, Text};
 
 /// How many requests are read at a time: few, so that other workers get some.
 const BATCH: usize = 64;
@@ -111,7 +114,7 @@ impl RedisWorker {
             _tasks: [
                 tokio::spawn(write(shared.line.clone(), outbox, shared.id.clone(), 0, told)),
                 tokio::spawn(listen(shared.clone(), line(), control)),
-                tokio::spawn(pulse(shared.clone())),
+                tokio::spawn(pulse::pulse(shared.clone())),
             ]
             .map(AbortOnDropHandle::new),
             shared,
@@ -208,123 +211,6 @@ impl Shared {
     /// How long keys last that nobody renews, in milliseconds.
     fn lease(&self) -> String {
         (self.config.pace().lost_after * LEASES).as_millis().to_string()
-    }
-
-    /// Says what has changed, or all that is served.
-    async fn publish(&self, change: Announcement, all: bool) -> RedisResult<()> {
-        let keys = &self.config.keys;
-        let serves = keys.serves(&self.id);
-        let (add, remove) = if all { (self.served(), Vec::new()) } else { (change.add, change.remove) };
-        let add = self.make_streams(add).await?;
-        let foreign = self.foreign().clone();
-        let served = self.served();
-        let ours = served.iter().filter(|spec| !foreign.contains(&spec.id));
-        self.streams.send_replace(ours.map(|spec| keys.requests(&spec.id)).collect());
-        let mut commands = pipe();
-        commands.atomic();
-        // A hash without fields would not be there.
-        commands.cmd("HSET").arg(&serves).arg("worker").arg(&*self.id);
-        for spec in &add {
-            match serde_json::to_string(&**spec) {
-                Ok(text) => drop(commands.cmd("HSET").arg(&serves).arg(&*spec.id).arg(text)),
-                Err(error) => tracing::warn!(operation = spec.id.as_ref(), %error, "a spec can't be announced"),
-            }
-        }
-        for id in remove.iter().chain(&foreign) {
-            commands.cmd("HDEL").arg(&serves).arg(&**id);
-        }
-        commands.cmd("PEXPIRE").arg(&serves).arg(self.config.pace().lost_after.as_millis().to_string());
-        commands.cmd("SADD").arg(keys.workers()).arg(&*self.id);
-        self.tell(&mut commands);
-        self.line.run::<Value>(&commands).await.map(drop)
-    }
-
-    /// Makes the streams of operations; those operations that have one come back.
-    async fn make_streams(&self, specs: Vec<Arc<OperationSpec>>) -> RedisResult<Vec<Arc<OperationSpec>>> {
-        if specs.is_empty() {
-            return Ok(specs);
-        }
-        let keys = &self.config.keys;
-        let mut groups = pipe();
-        groups.ignore_errors();
-        for spec in &specs {
-            groups.cmd("XGROUP").arg("CREATE").arg(keys.requests(&spec.id)).arg(GROUP).arg("0").arg("MKSTREAM");
-        }
-        let made: Vec<RedisResult<Value>> = self.line.run(&groups).await?;
-        let (mut ours, mut leases) = (Vec::with_capacity(specs.len()), pipe());
-        leases.ignore_errors();
-        for (spec, made) in specs.into_iter().zip(made) {
-            let stream = keys.requests(&spec.id);
-            match made {
-                // There may be one already.
-                Err(error) if error.code() != Some("BUSYGROUP") => {
-                    if self.foreign().insert(spec.id.clone()) {
-                        let error = error.category();
-                        tracing::warn!(key = stream, error, "the key is not ours: its operation is not served");
-                    }
-                }
-                _ => {
-                    self.foreign().remove(&spec.id);
-                    leases.cmd("PEXPIRE").arg(&stream).arg(self.lease());
-                    ours.push(spec);
-                }
-            }
-        }
-        if !ours.is_empty() {
-            let _: Vec<RedisResult<Value>> = self.line.run(&leases).await?;
-        }
-        Ok(ours)
-    }
-
-    fn foreign(&self) -> MutexGuard<'_, HashSet<Text>> {
-        self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Removes the streams of callers that do not read what they are told.
-    async fn look_for_unread(&self) {
-        let most = self.config.max_unread;
-        let mut sent = Vec::new();
-        lock(&self.sent).retain(|caller, bytes| {
-            let look = *bytes > most / 4;
-            if look {
-                sent.push(caller.clone());
-            }
-            !look
-        });
-        for caller in sent {
-            let key = self.config.keys.caller(&caller);
-            let held = self.line.command::<Option<usize>>(cmd("MEMORY").arg("USAGE").arg(&key)).await;
-            let Ok(Some(held)) = held else { continue };
-            if held > most {
-                tracing::warn!(held, "a caller does not read its answers (`RedisConfig::with_max_unread`)");
-                let _ = self.line.command::<Value>(cmd("DEL").arg(&key)).await;
-                self.callers.forget(&caller);
-            } else {
-                // Looked at again when there is as much more.
-                lock(&self.sent).insert(caller, held.saturating_sub(most * 3 / 4));
-            }
-        }
-    }
-
-    /// Says that something has changed.
-    fn tell(&self, commands: &mut redis::Pipeline) {
-        let changes = self.config.keys.changes();
-        commands.cmd("XADD").arg(&changes).arg("MAXLEN").arg("~").arg(1_000).arg("*").arg(FROM).arg(&*self.id);
-        commands.cmd("PEXPIRE").arg(&changes).arg(self.lease());
-    }
-
-    /// Says that nothing is served here any more.
-    async fn leave(&self) -> RedisResult<()> {
-        let keys = &self.config.keys;
-        let mut commands = pipe();
-        commands.atomic();
-        commands.cmd("DEL").arg(keys.serves(&self.id)).cmd("SREM").arg(keys.workers()).arg(&*self.id);
-        self.tell(&mut commands);
-        self.line.run::<Value>(&commands).await.map(drop)
-    }
-
-    fn served(&self) -> Vec<Arc<OperationSpec>> {
-        self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
     }
 
     /// Starts those requests that nobody else has started, and runs one more command with what that takes.
@@ -549,68 +435,6 @@ async fn listen(shared: Arc<Shared>, line: Connection, mut at: String) {
                 tokio::time::sleep(backoff(attempts)).await;
                 attempts += 1;
             }
-        }
-    }
-}
-
-/// Says what is run, and that this worker is there.
-async fn pulse(shared: Arc<Shared>) {
-    let mut tick = tokio::time::interval(FIRST_WORD.min(shared.config.pace.heartbeat));
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut beat = tokio::time::Instant::now();
-    loop {
-        tick.tick().await;
-        let all = beat <= tokio::time::Instant::now();
-        shared.callers.name(all);
-        shared.look_for_unread().await;
-        if all {
-            beat = tokio::time::Instant::now() + shared.config.pace.heartbeat;
-            if let Err(error) = shared.beat().await {
-                tracing::debug!(error = error.category(), "the server can't be told that the worker is there");
-            }
-        }
-    }
-}
-
-impl Shared {
-    async fn beat(&self) -> RedisResult<()> {
-        let _one = self.announcing.lock().await;
-        if self.stop.is_cancelled() {
-            return Ok(());
-        }
-        let keys = &self.config.keys;
-        let mut commands = pipe();
-        commands.cmd("PEXPIRE").arg(keys.serves(&self.id)).arg(self.config.pace().lost_after.as_millis().to_string());
-        commands.cmd("PEXPIRE").arg(keys.worker(&self.id)).arg(self.lease());
-        for stream in &*self.streams.borrow() {
-            commands.cmd("PEXPIRE").arg(stream).arg(self.lease());
-        }
-        commands.cmd("PEXPIRE").arg(keys.workers()).arg(self.lease());
-        let kept: Vec<bool> = self.line.run(&commands).await?;
-        let theirs: (i64, i64) = self.line.command(&cmd("TIME")).await?;
-        self.ahead.store(theirs.0 * 1_000 + theirs.1 / 1_000 - now(), Ordering::Relaxed);
-        self.take_back_streams().await?;
-        if kept.get(1) == Some(&false) {
-            self.control(&self.line).await?;
-        }
-        if kept.contains(&false) {
-            self.publish(Announcement::new(), true).await?;
-        }
-        self.take_over().await
-    }
-}
-
-impl Shared {
-    /// Serves the operations whose keys another program has given up.
-    async fn take_back_streams(&self) -> RedisResult<()> {
-        let foreign = self.foreign().clone();
-        if foreign.is_empty() {
-            return Ok(());
-        }
-        let specs = self.served().into_iter().filter(|spec| foreign.contains(&spec.id)).collect();
-        match self.make_streams(specs).await?.is_empty() {
-            true => Ok(()),
-            false => self.publish(Announcement::new(), true).await,
         }
     }
 }

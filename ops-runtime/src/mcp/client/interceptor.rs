@@ -5,6 +5,8 @@
 //! notification to a task of its own, which would mix up their order. Messages that rmcp cannot handle are kept from
 //! it: answers to no request, and the odd answers of old servers to `server/discover`.
 
+mod slot;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +22,8 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::{Progress, ProgressSink};
+pub(super) use self::slot::{Answer, RpcError, Slot};
+use crate::Progress;
 
 /// The newest revision, which needs no `initialize`.
 pub(super) const STATELESS: &str = "2026-07-28";
@@ -79,73 +82,6 @@ enum Pending {
     /// A request whose answer only rmcp needs.
     Other,
     Call(Arc<Slot>),
-}
-
-/// Receives the answer to one request, and its progress.
-#[derive(Default)]
-pub(super) struct Slot {
-    state: Mutex<SlotState>,
-    progress: Option<ProgressSink>,
-    /// True if rmcp needs the answer, too.
-    shared: bool,
-    /// How many bytes the result may have.
-    room: Option<usize>,
-}
-
-#[derive(Default)]
-struct SlotState {
-    answer: Option<Answer>,
-    last_progress: Option<Instant>,
-}
-
-/// The answer to a request, as it came.
-pub(super) enum Answer {
-    Result(Box<RawValue>),
-    Error(RpcError),
-    /// A result of more bytes than there is room for.
-    TooLarge,
-}
-
-/// A JSON-RPC error.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct RpcError {
-    #[serde(default)]
-    pub(super) code: Value,
-    #[serde(default)]
-    pub(super) message: Value,
-    #[serde(default)]
-    pub(super) data: Value,
-}
-
-impl Slot {
-    pub(super) fn new(progress: Option<ProgressSink>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), progress, shared: false, room: None })
-    }
-
-    /// A slot for an answer that rmcp reads, too, whose result may have `room` bytes.
-    pub(super) fn shared(room: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), progress: None, shared: true, room: Some(room) })
-    }
-
-    pub(super) fn take(&self) -> Option<Answer> {
-        lock(&self.state).answer.take()
-    }
-
-    /// When the server last reported progress, if it did.
-    pub(super) fn last_progress(&self) -> Option<Instant> {
-        lock(&self.state).last_progress
-    }
-
-    fn fill(&self, answer: Answer) {
-        lock(&self.state).answer = Some(answer);
-    }
-
-    fn report(&self, progress: Progress) {
-        lock(&self.state).last_progress = Some(Instant::now());
-        if let Some(sink) = &self.progress {
-            sink.report(progress);
-        }
-    }
 }
 
 /// The parts of a server's message that are needed here.

@@ -1,5 +1,7 @@
 //! A server that is a child process: lines of JSON over its standard input and output.
 
+mod lines;
+
 use std::collections::VecDeque;
 use std::io;
 use std::pin::pin;
@@ -13,12 +15,13 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use self::lines::{LineError, Lines};
 use super::interceptor::{Interceptor, decode};
 use crate::mcp::config::Stdio as Config;
 
@@ -473,85 +476,5 @@ async fn log(errors: impl AsyncRead + Unpin, interceptor: Arc<Interceptor>) {
             Err(LineError::TooLong) => lines.line.clear(),
             Err(_) => return,
         }
-    }
-}
-
-/// Lines of a stream, each of limited length.
-struct Lines<R> {
-    inner: R,
-    /// The start of a line whose end has not come yet.
-    line: Vec<u8>,
-    max: usize,
-}
-
-enum LineError {
-    TooLong,
-    End,
-    /// The other side has stopped reading.
-    Deaf,
-    /// The other side does not read what is queued for it.
-    Stalled,
-    /// A batch of too many messages.
-    Batch,
-    Io(io::Error),
-}
-
-impl<R: AsyncBufRead + Unpin> Lines<R> {
-    /// The next line without its end; bytes that are not UTF-8 become U+FFFD.
-    ///
-    /// Can be dropped while it waits: what was read stays in `line`.
-    async fn next(&mut self) -> Result<String, LineError> {
-        loop {
-            let chunk = self.inner.fill_buf().await.map_err(LineError::Io)?;
-            if chunk.is_empty() && self.line.is_empty() {
-                return Err(LineError::End);
-            }
-            let end = memchr::memchr(b'\n', chunk);
-            let piece = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
-            if self.line.len() + piece.len() > self.max {
-                self.line = Vec::new();
-                let read = chunk.len();
-                self.inner.consume(read);
-                return Err(LineError::TooLong);
-            }
-            self.line.extend_from_slice(piece);
-            let (at_end, read) = (chunk.is_empty(), end.map_or(chunk.len(), |end| end + 1));
-            self.inner.consume(read);
-            if at_end || end.is_some() {
-                let line = std::mem::take(&mut self.line);
-                return Ok(String::from_utf8(line)
-                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()));
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn read(bytes: &[u8], max: usize) -> Vec<Option<String>> {
-        let mut lines = Lines { inner: BufReader::with_capacity(3, bytes), line: Vec::new(), max };
-        let mut read = Vec::new();
-        loop {
-            match lines.next().await {
-                Ok(line) => read.push(Some(line)),
-                Err(LineError::TooLong) => read.push(None),
-                Err(_) => return read,
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn lines_come_whole_and_no_longer_than_they_may_be() {
-        let text = |text: &str| Some(text.to_owned());
-        assert_eq!(read(b"", 10).await, []);
-        assert_eq!(
-            read(b"one\n\nthree is long\r\nlast", 20).await,
-            [text("one"), text(""), text("three is long\r"), text("last")]
-        );
-        assert_eq!(read(b"\xff\xfe\n", 10).await, [text("\u{fffd}\u{fffd}")]);
-        assert_eq!(read(b"12345", 5).await, [text("12345")]);
-        assert!(read(b"123456789\nok\n", 5).await.contains(&None));
     }
 }

@@ -1,0 +1,257 @@
+//! Reading the JSON of a frame.
+
+use std::fmt;
+
+use serde_core::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Announced, Aside, Credit, Ended, Failed, Kind, MAX_VALUES, Responded, Running, values_in};
+use crate::CallError;
+use crate::call::event::cut;
+use crate::call::{Announcement, CallEvent, Frame, Malformed, RequestId};
+use crate::model::json::fields;
+
+impl<'de> Deserialize<'de> for Frame {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let Message(frame) = Message::deserialize(d)?;
+        frame.ok_or_else(|| de::Error::custom("the `type` is not that of a frame"))
+    }
+}
+
+impl<'de> Deserialize<'de> for CallEvent {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        match Frame::deserialize(d)? {
+            Frame::Event(event) => Ok(event),
+            _ => Err(de::Error::custom("the frame is no call event")),
+        }
+    }
+}
+
+/// A frame, or one of a type that is not known.
+struct Message(Option<Frame>);
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_map(MessageVisitor)
+    }
+}
+
+struct MessageVisitor;
+
+impl<'de> Visitor<'de> for MessageVisitor {
+    type Value = Message;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object (Frame)")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Message, A::Error> {
+        let (mut kind, mut id, mut payload) = (None, None::<RequestId>, None::<Result<Message, Box<RawValue>>>);
+        while let Some(member) = map.next_key()? {
+            match (member, kind) {
+                (Member::Type, _) => kind = Some(map.next_value::<Kind>()?),
+                (Member::Id, _) => id = map.next_value()?,
+                (Member::Payload, Some(kind)) => payload = Some(Ok(Message(read(kind, &mut map)?))),
+                (Member::Payload, None) => payload = Some(Err(map.next_value()?)),
+                (Member::Unknown, _) => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let missing = <A::Error as de::Error>::missing_field;
+        let kind = kind.ok_or_else(|| missing("type"))?;
+        let frame = match payload.ok_or_else(|| missing("payload"))? {
+            Ok(Message(frame)) => frame,
+            Err(text) => parse(kind, &text).map_err(de::Error::custom)?,
+        };
+        if let (Some(id), Some(own)) = (id, frame.as_ref().and_then(Frame::request_id))
+            && id != *own
+        {
+            return Err(de::Error::custom("the `id` is not the payload's `requestId`"));
+        }
+        Ok(Message(frame))
+    }
+}
+
+/// The members of a frame.
+enum Member {
+    Type,
+    Id,
+    Payload,
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for Member {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = Member;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a property name")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Member, E> {
+                Ok(match name {
+                    "type" => Member::Type,
+                    "id" => Member::Id,
+                    "payload" => Member::Payload,
+                    _ => Member::Unknown,
+                })
+            }
+        }
+        d.deserialize_identifier(Name)
+    }
+}
+
+/// Reads the payload that comes next.
+fn read<'de, A: MapAccess<'de>>(kind: Kind, map: &mut A) -> Result<Option<Frame>, A::Error> {
+    Ok(Some(match kind {
+        Kind::Requested => CallEvent::Requested(Box::new(map.next_value()?)).into(),
+        Kind::Responded => map.next_value::<Responded>()?.into(),
+        Kind::Completed => CallEvent::Completed { request_id: map.next_value::<Ended>()?.request_id }.into(),
+        Kind::Aborted => CallEvent::Aborted { request_id: map.next_value::<Ended>()?.request_id }.into(),
+        Kind::Error => map.next_value::<Failed>()?.into(),
+        Kind::Credit => map.next_value::<Credit>()?.into(),
+        Kind::Announce => map.next_value::<Announced>()?.into(),
+        Kind::Running => Frame::Running { request_ids: map.next_value::<Running>()?.request_ids },
+        Kind::Drain | Kind::Drained | Kind::Unknown => {
+            map.next_value::<IgnoredAny>()?;
+            return Ok(empty(kind));
+        }
+    }))
+}
+
+/// Reads a payload that came before its type.
+fn parse(kind: Kind, text: &RawValue) -> Result<Option<Frame>, serde_json::Error> {
+    use serde_json::from_str;
+    let text = text.get();
+    Ok(Some(match kind {
+        Kind::Requested => CallEvent::Requested(Box::new(from_str(text)?)).into(),
+        Kind::Responded => from_str::<Responded>(text)?.into(),
+        Kind::Completed => CallEvent::Completed { request_id: from_str::<Ended>(text)?.request_id }.into(),
+        Kind::Aborted => CallEvent::Aborted { request_id: from_str::<Ended>(text)?.request_id }.into(),
+        Kind::Error => from_str::<Failed>(text)?.into(),
+        Kind::Credit => from_str::<Credit>(text)?.into(),
+        Kind::Announce => from_str::<Announced>(text)?.into(),
+        Kind::Running => Frame::Running { request_ids: from_str::<Running>(text)?.request_ids },
+        Kind::Drain | Kind::Drained | Kind::Unknown => return Ok(empty(kind)),
+    }))
+}
+
+/// A frame whose payload says nothing.
+fn empty(kind: Kind) -> Option<Frame> {
+    match kind {
+        Kind::Drain => Some(Frame::Drain),
+        Kind::Drained => Some(Frame::Drained),
+        _ => None,
+    }
+}
+
+impl From<Responded> for Frame {
+    fn from(Responded { request_id, output }: Responded) -> Self {
+        CallEvent::Responded { request_id, output }.into()
+    }
+}
+
+impl From<Failed> for Frame {
+    fn from(Failed { request_id, code, message, details, more }: Failed) -> Self {
+        let error =
+            CallError::new(code, message).with_details(details.and_then(|Aside(details)| details).unwrap_or_default());
+        match more {
+            true => CallEvent::ItemError { request_id, error }.into(),
+            false => CallEvent::Error { request_id, error }.into(),
+        }
+    }
+}
+
+impl From<Credit> for Frame {
+    fn from(Credit { request_id, items }: Credit) -> Self {
+        Self::Credit { request_id, items }
+    }
+}
+
+impl From<Announced> for Frame {
+    fn from(Announced { add, remove, more, max_message }: Announced) -> Self {
+        Self::Announce(Announcement { add: add.0, remove, more, max_message })
+    }
+}
+
+/// Whether what goes with the data of a message is so many values that they are not to be read: data stay text, these do
+/// not.
+#[cold]
+fn is_top_heavy(text: &str) -> bool {
+    #[derive(Default)]
+    struct Output {
+        meta: Option<Box<RawValue>>,
+        warnings: Option<Box<RawValue>>,
+    }
+    fields!(Output {
+        "meta" => meta: some,
+        "warnings" => warnings: some,
+    });
+    #[derive(Default)]
+    struct Payload {
+        metadata: Option<Box<RawValue>>,
+        identity: Option<Box<RawValue>>,
+        ids: Option<Box<RawValue>>,
+        remove: Option<Box<RawValue>>,
+        output: Option<Output>,
+    }
+    fields!(Payload {
+        "metadata" => metadata: some,
+        "identity" => identity: some,
+        "requestIds" => ids: some,
+        "remove" => remove: some,
+        "output" => output: some,
+    });
+    struct Outline {
+        payload: Option<Payload>,
+    }
+    fields!(Outline {
+        "payload" => payload: some,
+    });
+    let Ok(Outline { payload: Some(payload) }) = serde_json::from_str(text) else { return false };
+    let Payload { metadata, identity, ids, remove, output } = payload;
+    let Output { meta, warnings } = output.unwrap_or_default();
+    let parts = [metadata, identity, ids, remove, meta, warnings];
+    parts.into_iter().flatten().any(|part| values_in(part.get()) > MAX_VALUES)
+}
+
+impl Frame {
+    /// Reads a frame; `None` is one of a type that this version does not know.
+    ///
+    /// Members that are not known are passed over.
+    ///
+    /// # Errors
+    /// If the text is no frame; with the request that it is about, where that can be read.
+    pub fn decode(text: &str) -> Result<Option<Self>, Malformed> {
+        if text.len() > MAX_VALUES && values_in(text) > MAX_VALUES && is_top_heavy(text) {
+            let message = format!("more than {MAX_VALUES} values go with the data of the message");
+            return Err(Malformed { message, ..malformed(text, &de::Error::custom("")) });
+        }
+        match serde_json::from_str(text) {
+            Ok(Message(frame)) => Ok(frame),
+            Err(error) => Err(malformed(text, &error)),
+        }
+    }
+}
+
+/// What can be read of a message that is no frame: enough to tell whoever waits for it.
+#[cold]
+fn malformed(text: &str, error: &serde_json::Error) -> Malformed {
+    /// The head of a frame whose payload may be anything.
+    struct Head {
+        kind: Option<String>,
+        id: Option<RequestId>,
+    }
+    fields!(Head {
+        "type" => kind: some,
+        "id" => id: some,
+    });
+    let head = serde_json::from_str(text).unwrap_or(Head { kind: None, id: None });
+    Malformed {
+        kind: head.kind.map(cut),
+        // One that is longer than any that is meant well is not said again.
+        request_id: head.id.filter(|id| id.len() <= RequestId::LONGEST),
+        message: cut(error.to_string()),
+    }
+}

@@ -1,0 +1,117 @@
+//! What a worker says that it serves, and the streams that requests for it come by.
+
+use std::collections::HashSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use redis::{RedisResult, Value, pipe};
+
+use super::Shared;
+use crate::call::Announcement;
+use crate::call::redis::keys::{FROM, GROUP};
+use crate::{OperationSpec, Text};
+
+impl Shared {
+    /// Says what has changed, or all that is served.
+    pub(super) async fn publish(&self, change: Announcement, all: bool) -> RedisResult<()> {
+        let keys = &self.config.keys;
+        let serves = keys.serves(&self.id);
+        let (add, remove) = if all { (self.served(), Vec::new()) } else { (change.add, change.remove) };
+        let add = self.make_streams(add).await?;
+        let foreign = self.foreign().clone();
+        let served = self.served();
+        let ours = served.iter().filter(|spec| !foreign.contains(&spec.id));
+        self.streams.send_replace(ours.map(|spec| keys.requests(&spec.id)).collect());
+        let mut commands = pipe();
+        commands.atomic();
+        // A hash without fields would not be there.
+        commands.cmd("HSET").arg(&serves).arg("worker").arg(&*self.id);
+        for spec in &add {
+            match serde_json::to_string(&**spec) {
+                Ok(text) => drop(commands.cmd("HSET").arg(&serves).arg(&*spec.id).arg(text)),
+                Err(error) => tracing::warn!(operation = spec.id.as_ref(), %error, "a spec can't be announced"),
+            }
+        }
+        for id in remove.iter().chain(&foreign) {
+            commands.cmd("HDEL").arg(&serves).arg(&**id);
+        }
+        commands.cmd("PEXPIRE").arg(&serves).arg(self.config.pace().lost_after.as_millis().to_string());
+        commands.cmd("SADD").arg(keys.workers()).arg(&*self.id);
+        self.tell(&mut commands);
+        self.line.run::<Value>(&commands).await.map(drop)
+    }
+
+    /// Makes the streams of operations; those operations that have one come back.
+    async fn make_streams(&self, specs: Vec<Arc<OperationSpec>>) -> RedisResult<Vec<Arc<OperationSpec>>> {
+        if specs.is_empty() {
+            return Ok(specs);
+        }
+        let keys = &self.config.keys;
+        let mut groups = pipe();
+        groups.ignore_errors();
+        for spec in &specs {
+            groups.cmd("XGROUP").arg("CREATE").arg(keys.requests(&spec.id)).arg(GROUP).arg("0").arg("MKSTREAM");
+        }
+        let made: Vec<RedisResult<Value>> = self.line.run(&groups).await?;
+        let (mut ours, mut leases) = (Vec::with_capacity(specs.len()), pipe());
+        leases.ignore_errors();
+        for (spec, made) in specs.into_iter().zip(made) {
+            let stream = keys.requests(&spec.id);
+            match made {
+                // There may be one already.
+                Err(error) if error.code() != Some("BUSYGROUP") => {
+                    if self.foreign().insert(spec.id.clone()) {
+                        let error = error.category();
+                        tracing::warn!(key = stream, error, "the key is not ours: its operation is not served");
+                    }
+                }
+                _ => {
+                    self.foreign().remove(&spec.id);
+                    leases.cmd("PEXPIRE").arg(&stream).arg(self.lease());
+                    ours.push(spec);
+                }
+            }
+        }
+        if !ours.is_empty() {
+            let _: Vec<RedisResult<Value>> = self.line.run(&leases).await?;
+        }
+        Ok(ours)
+    }
+
+    /// Serves the operations whose keys another program has given up.
+    pub(super) async fn take_back_streams(&self) -> RedisResult<()> {
+        let foreign = self.foreign().clone();
+        if foreign.is_empty() {
+            return Ok(());
+        }
+        let specs = self.served().into_iter().filter(|spec| foreign.contains(&spec.id)).collect();
+        match self.make_streams(specs).await?.is_empty() {
+            true => Ok(()),
+            false => self.publish(Announcement::new(), true).await,
+        }
+    }
+
+    fn foreign(&self) -> MutexGuard<'_, HashSet<Text>> {
+        self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that something has changed.
+    fn tell(&self, commands: &mut redis::Pipeline) {
+        let changes = self.config.keys.changes();
+        commands.cmd("XADD").arg(&changes).arg("MAXLEN").arg("~").arg(1_000).arg("*").arg(FROM).arg(&*self.id);
+        commands.cmd("PEXPIRE").arg(&changes).arg(self.lease());
+    }
+
+    /// Says that nothing is served here any more.
+    pub(super) async fn leave(&self) -> RedisResult<()> {
+        let keys = &self.config.keys;
+        let mut commands = pipe();
+        commands.atomic();
+        commands.cmd("DEL").arg(keys.serves(&self.id)).cmd("SREM").arg(keys.workers()).arg(&*self.id);
+        self.tell(&mut commands);
+        self.line.run::<Value>(&commands).await.map(drop)
+    }
+
+    fn served(&self) -> Vec<Arc<OperationSpec>> {
+        self.announced.lock().unwrap_or_else(PoisonError::into_inner).specs()
+    }
+}

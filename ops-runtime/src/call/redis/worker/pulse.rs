@@ -1,0 +1,83 @@
+//! What a worker does at intervals: it says that it is there and what it runs, and looks who does not read.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use redis::{RedisResult, Value, cmd, pipe};
+
+use super::{Shared, lock, now};
+use crate::call::Announcement;
+use crate::call::broker::FIRST_WORD;
+
+/// Says what is run, and that this worker is there.
+pub(super) async fn pulse(shared: Arc<Shared>) {
+    let mut tick = tokio::time::interval(FIRST_WORD.min(shared.config.pace.heartbeat));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut beat = tokio::time::Instant::now();
+    loop {
+        tick.tick().await;
+        let all = beat <= tokio::time::Instant::now();
+        shared.callers.name(all);
+        shared.look_for_unread().await;
+        if all {
+            beat = tokio::time::Instant::now() + shared.config.pace.heartbeat;
+            if let Err(error) = shared.beat().await {
+                tracing::debug!(error = error.category(), "the server can't be told that the worker is there");
+            }
+        }
+    }
+}
+
+impl Shared {
+    async fn beat(&self) -> RedisResult<()> {
+        let _one = self.announcing.lock().await;
+        if self.stop.is_cancelled() {
+            return Ok(());
+        }
+        let keys = &self.config.keys;
+        let mut commands = pipe();
+        commands.cmd("PEXPIRE").arg(keys.serves(&self.id)).arg(self.config.pace().lost_after.as_millis().to_string());
+        commands.cmd("PEXPIRE").arg(keys.worker(&self.id)).arg(self.lease());
+        for stream in &*self.streams.borrow() {
+            commands.cmd("PEXPIRE").arg(stream).arg(self.lease());
+        }
+        commands.cmd("PEXPIRE").arg(keys.workers()).arg(self.lease());
+        let kept: Vec<bool> = self.line.run(&commands).await?;
+        let theirs: (i64, i64) = self.line.command(&cmd("TIME")).await?;
+        self.ahead.store(theirs.0 * 1_000 + theirs.1 / 1_000 - now(), Ordering::Relaxed);
+        self.take_back_streams().await?;
+        if kept.get(1) == Some(&false) {
+            self.control(&self.line).await?;
+        }
+        if kept.contains(&false) {
+            self.publish(Announcement::new(), true).await?;
+        }
+        self.take_over().await
+    }
+
+    /// Removes the streams of callers that do not read what they are told.
+    async fn look_for_unread(&self) {
+        let most = self.config.max_unread;
+        let mut sent = Vec::new();
+        lock(&self.sent).retain(|caller, bytes| {
+            let look = *bytes > most / 4;
+            if look {
+                sent.push(caller.clone());
+            }
+            !look
+        });
+        for caller in sent {
+            let key = self.config.keys.caller(&caller);
+            let held = self.line.command::<Option<usize>>(cmd("MEMORY").arg("USAGE").arg(&key)).await;
+            let Ok(Some(held)) = held else { continue };
+            if held > most {
+                tracing::warn!(held, "a caller does not read its answers (`RedisConfig::with_max_unread`)");
+                let _ = self.line.command::<Value>(cmd("DEL").arg(&key)).await;
+                self.callers.forget(&caller);
+            } else {
+                // Looked at again when there is as much more.
+                lock(&self.sent).insert(caller, held.saturating_sub(most * 3 / 4));
+            }
+        }
+    }
+}
