@@ -72,6 +72,9 @@ pub use model::body::Body;
 pub use model::envelope::ResponseEnvelope;
 pub use model::error::{CallError, ErrorCode};
 pub use model::operation::{Call, Operation, Subscribe};
+#[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
+#[doc(hidden)]
+pub use model::keywords;
 pub use model::{access, binding, content, envelope, wire};
 #[cfg(feature = "registry")]
 pub use run::caller::Caller;

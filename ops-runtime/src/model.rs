@@ -15,7 +15,7 @@ pub mod formats;
 pub(crate) mod futures;
 pub(crate) mod json;
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
-pub(crate) mod keywords;
+pub mod keywords;
 #[cfg(any(feature = "http", feature = "openapi", feature = "registry"))]
 pub(crate) mod media;
 pub(crate) mod operation;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+pub(crate) use ops_runtime::keywords::is_beside_type as is_annotation;
 use serde_json::Value;
 
 use super::{Clash, Lowering, Object, size_of};
@@ -12,37 +13,6 @@ const LONGEST: usize = 64;
 
 /// The product of two unions has up to this many variants.
 const PRODUCT: usize = 36;
-
-/// Keywords that do not affect the type.
-const ANNOTATIONS: &[&str] = &[
-    "$anchor",
-    "$comment",
-    "$defs",
-    "$id",
-    "$schema",
-    "default",
-    "definitions",
-    "deprecated",
-    "description",
-    "example",
-    "examples",
-    "externalDocs",
-    "if",
-    "maxProperties",
-    "minProperties",
-    "not",
-    "nullable",
-    "readOnly",
-    "then",
-    "else",
-    "title",
-    "unevaluatedProperties",
-    "writeOnly",
-    "xml",
-    "dependentRequired",
-    "dependentSchemas",
-    "dependencies",
-];
 
 /// The view of a definition.
 pub(crate) struct View {
@@ -60,10 +30,6 @@ pub(crate) fn is_flat(schema: &Object) -> bool {
 
 fn size(object: &Object) -> usize {
     1 + object.values().map(size_of).sum::<usize>()
-}
-
-pub(crate) fn is_annotation(key: &str) -> bool {
-    key.starts_with("x-") || ANNOTATIONS.contains(&key)
 }
 
 /// True if the schema only restricts a value whose type is given elsewhere.

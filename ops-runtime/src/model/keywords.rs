@@ -23,32 +23,60 @@ pub(crate) enum Holds {
     Other,
 }
 
-/// What is below a keyword, of any draft from 4 on and of OpenAPI.
-pub(crate) fn holds(keyword: &str) -> Holds {
+/// What a keyword is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    /// Words for people.
+    Comment,
+    /// How the schema, or a part of it, is referred to.
+    Name,
+    /// Something beside the values that there are: a default, the direction in which a property goes.
+    Aside,
+    /// A restriction that depends on more of a value than a type can say.
+    Restriction,
+    /// Which values there are.
+    Values,
+}
+
+/// What is below a keyword, of any draft from 4 on and of OpenAPI, and what it is for.
+fn known(keyword: &str) -> (Holds, Says) {
     match keyword {
+        "$comment" | "deprecated" | "description" | "externalDocs" | "title" => (Holds::Other, Says::Comment),
+        "example" | "examples" => (Holds::Value, Says::Comment),
+        "$anchor" | "$id" | "$schema" => (Holds::Other, Says::Name),
+        "$defs" | "definitions" => (Holds::Definitions, Says::Name),
+        "default" => (Holds::Value, Says::Aside),
+        "nullable" | "readOnly" | "writeOnly" | "xml" => (Holds::Other, Says::Aside),
+        "else" | "if" | "not" | "then" | "unevaluatedProperties" => (Holds::Schema, Says::Restriction),
+        "dependentSchemas" => (Holds::Named, Says::Restriction),
+        "dependencies" | "dependentRequired" | "maxProperties" | "minProperties" => (Holds::Other, Says::Restriction),
         "additionalItems"
         | "additionalProperties"
         | "contains"
         | "contentSchema"
-        | "else"
-        | "if"
-        | "not"
         | "propertyNames"
-        | "then"
-        | "unevaluatedItems"
-        | "unevaluatedProperties" => Holds::Schema,
-        "allOf" | "anyOf" | "items" | "oneOf" | "prefixItems" => Holds::Schemas,
-        "dependentSchemas" | "patternProperties" | "properties" => Holds::Named,
-        "$defs" | "definitions" => Holds::Definitions,
-        "const" | "default" | "enum" | "example" | "examples" => Holds::Value,
-        _ => Holds::Other,
+        | "unevaluatedItems" => (Holds::Schema, Says::Values),
+        "allOf" | "anyOf" | "items" | "oneOf" | "prefixItems" => (Holds::Schemas, Says::Values),
+        "patternProperties" | "properties" => (Holds::Named, Says::Values),
+        "const" | "enum" => (Holds::Value, Says::Values),
+        _ => (Holds::Other, Says::Values),
     }
+}
+
+/// What is below a keyword.
+pub(crate) fn holds(keyword: &str) -> Holds {
+    known(keyword).0
 }
 
 /// Whether a keyword is for people, and says nothing of which values there are.
 #[cfg(any(feature = "registry", feature = "mcp-schema"))]
 pub(crate) fn is_comment(keyword: &str) -> bool {
-    matches!(keyword, "$comment" | "deprecated" | "description" | "example" | "examples" | "externalDocs" | "title")
+    known(keyword).1 == Says::Comment
+}
+
+/// True if the Rust type of a schema's values does not depend on a keyword, be it one of an extension.
+pub fn is_beside_type(keyword: &str) -> bool {
+    keyword.starts_with("x-") || known(keyword).1 != Says::Values
 }
 
 /// The schemas right inside a schema that its values have to do with: not its definitions.
@@ -83,6 +111,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn types_do_not_depend_on_all_keywords() {
+        for keyword in ["title", "examples", "$id", "definitions", "default", "xml", "not", "minProperties", "x-any"] {
+            assert!(is_beside_type(keyword), "{keyword}");
+        }
+        for keyword in ["type", "const", "items", "properties", "propertyNames", "minLength", "unknown", "X-any"] {
+            assert!(!is_beside_type(keyword), "{keyword}");
+        }
+        assert!(is_comment("title") && !is_comment("default") && !is_comment("x-any"));
+    }
 
     #[test]
     fn schemas_are_found_where_they_are() {
