@@ -71,10 +71,10 @@ mod run;
 pub use model::body::Body;
 pub use model::envelope::ResponseEnvelope;
 pub use model::error::{CallError, ErrorCode};
-pub use model::operation::{Call, Operation, Subscribe};
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
 #[doc(hidden)]
 pub use model::keywords;
+pub use model::operation::{Call, Operation, Subscribe};
 pub use model::{access, binding, content, envelope, wire};
 #[cfg(feature = "registry")]
 pub use run::caller::Caller;
@@ -117,6 +117,7 @@ pub mod registry {
 #[cfg(feature = "registry")]
 pub mod adapter {
     pub use crate::model::body::BodyStream;
+    pub use crate::model::body::handover::Bodies;
     pub use crate::model::futures::{BoxFuture, BoxStream};
     pub use crate::run::extensions::Extensions;
     pub use crate::run::handler::{Endpoint, Handler, Registration};

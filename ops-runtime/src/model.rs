@@ -4,6 +4,8 @@
 //! JSON are in [`wire`].
 
 pub mod access;
+#[cfg(feature = "registry")]
+pub(crate) mod answer;
 pub mod binding;
 pub(crate) mod body;
 pub mod content;

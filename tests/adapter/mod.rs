@@ -52,7 +52,7 @@ fn object(fields: &str) -> Option<Value> {
     Some(json!({ "type": "object", "properties": properties, "required": required }))
 }
 
-/// The schema of a type: `number`, `text`, a list such as `[text]`, or the name of a definition.
+/// The schema of a type: `number`, `text`, `bytes`, a list such as `[text]`, or the name of a definition.
 fn schema(kind: &str) -> Option<Value> {
     let kind = kind.trim();
     if let Some(item) = kind.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -62,6 +62,8 @@ fn schema(kind: &str) -> Option<Value> {
         "" => return None,
         "number" => json!({ "type": "number" }),
         "text" => json!({ "type": "string" }),
+        // A `Body`, which an endpoint may stream.
+        "bytes" => json!({ "type": "string", "format": "binary" }),
         name => json!({ "$ref": format!("#/$defs/{name}") }),
     })
 }

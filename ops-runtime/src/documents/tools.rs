@@ -8,6 +8,8 @@ mod list;
 mod read;
 mod snapshot;
 
+#[cfg(feature = "registry")]
+pub(crate) use self::change::is_served_by;
 pub use self::change::{Change, changes, tool_changes};
 pub use self::list::is_tool_list;
 pub use self::read::{load, read};

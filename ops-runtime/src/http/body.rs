@@ -16,9 +16,8 @@ use serde_json::{Map, Value};
 
 use super::media::{Form, charset, form, is_range};
 use super::{RequestBody, invalid, pointer, style};
-use crate::model::body::handover::Attachments;
 use crate::model::media::{Media, essence};
-use crate::{Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
+use crate::{Bodies, Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
 /// Base64 with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -42,38 +41,13 @@ pub(super) struct Encoded {
 pub(super) struct Input<'a> {
     pub(super) spec: &'a OperationSpec,
     pub(super) members: &'a Map<String, Value>,
-    pub(super) bodies: &'a Attachments,
+    pub(super) bodies: &'a Bodies,
 }
 
 impl Input<'_> {
     /// The body that a value stands for.
     fn body(&self, value: &Value) -> Option<&Body> {
-        self.bodies.get(value.as_str()?)
-    }
-
-    /// The value with every placeholder replaced by the JSON of its body.
-    ///
-    /// # Errors
-    /// If a body has no JSON.
-    pub(super) fn resolve<'v>(&self, value: &'v Value) -> Result<Cow<'v, Value>, CallError> {
-        if self.bodies.is_empty() {
-            return Ok(Cow::Borrowed(value));
-        }
-        let mut resolved = value.clone();
-        let mut stack = vec![&mut resolved];
-        while let Some(value) = stack.pop() {
-            match value {
-                Value::String(text) => {
-                    if let Some(body) = self.bodies.get(text) {
-                        *value = crate::run::payload::to_value(body)?;
-                    }
-                }
-                Value::Array(items) => stack.extend(items),
-                Value::Object(members) => stack.extend(members.values_mut()),
-                _ => {}
-            }
-        }
-        Ok(Cow::Owned(resolved))
+        self.bodies.get(value)
     }
 }
 
@@ -184,10 +158,10 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
         return ready(own.unwrap_or(fallback), given.clone().into());
     }
     if is_range(&essence) {
-        return ready("application/json", json(&*input.resolve(value)?));
+        return ready("application/json", json(&*input.bodies.to_json(value)?));
     }
     if form(&essence) == Form::Json {
-        return ready(content_type, json(&*input.resolve(value)?));
+        return ready(content_type, json(&*input.bodies.to_json(value)?));
     }
     if value.is_null() {
         return Ok(None);
@@ -206,10 +180,10 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
     }
     match (form(&essence), value) {
         (Form::Text, value) if is_lines(&essence) && !value.is_string() => {
-            ready(content_type, lines(&*input.resolve(value)?, Media::of(&essence)).into())
+            ready(content_type, lines(&*input.bodies.to_json(value)?, Media::of(&essence)).into())
         }
         _ if essence == FORM => {
-            let value = input.resolve(value)?;
+            let value = input.bodies.to_json(value)?;
             let fields = value.as_object().ok_or_else(|| unfit("an object"))?;
             ready(content_type, Bytes::from(form_fields(body, fields)).into())
         }

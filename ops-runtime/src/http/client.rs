@@ -14,11 +14,10 @@ use super::media::Described;
 use super::request::encode;
 use super::response;
 use super::send::{Label, limited};
-use crate::model::body::handover::Attachments;
 use crate::model::futures::BoxFuture;
 use crate::run::context::{deadline_after, earlier};
 use crate::{
-    CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registration, Registry,
+    Bodies, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registration, Registry,
     RegistryError, ResponseEnvelope, SpecRef,
 };
 
@@ -105,8 +104,8 @@ impl Remote {
     /// The exchange of a call, ready to be run.
     fn exchange(&self, spec: &OperationSpec, input: &Value, context: &Context) -> Result<Exchange, CallError> {
         let binding = spec.http().ok_or_else(|| CallError::execution(format!("`{}` is not bound to HTTP", spec.id)))?;
-        let none = Attachments::default();
-        let bodies = context.extra.as_ref().map_or(&none, |extra| &extra.bodies);
+        let none = Bodies::default();
+        let bodies = context.extension::<Bodies>().unwrap_or(&none);
         let settings = self.0.settings.clone();
         let request = encode(spec, binding, &settings, input, bodies)?;
         let plan = self.0.credentials.plan(&spec.id, binding)?;
@@ -124,7 +123,7 @@ impl Endpoint for Remote {
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         let exchange = self.exchange(spec, &input, &context);
         let described = spec.http().map(Described::new).unwrap_or_default();
-        let streams = context.extra.as_ref().is_some_and(|extra| extra.streams_output);
+        let streams = context.extension::<Bodies>().is_some_and(Bodies::wants_output);
         Box::pin(async move {
             let mut exchange = exchange?;
             let settings = exchange.settings.clone();

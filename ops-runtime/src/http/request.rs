@@ -16,8 +16,7 @@ use super::send::request;
 use super::settings::Settings;
 use super::{RequestBody, invalid, media, pointer, server, style};
 use crate::model::binding::is_reserved_header;
-use crate::model::body::handover::Attachments;
-use crate::{CallError, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
+use crate::{Bodies, CallError, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +34,7 @@ pub(super) fn encode(
     binding: &HttpBinding,
     settings: &Settings,
     input: &Value,
-    bodies: &Attachments,
+    bodies: &Bodies,
 ) -> Result<Request<RequestBody>, CallError> {
     let empty = Map::new();
     let members = match input {
@@ -94,7 +93,7 @@ fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map
     let mut resolved = Map::new();
     for parameter in binding.parameters.iter() {
         if let Some(value) = input.members.get(parameter.property.as_ref()) {
-            resolved.insert(parameter.property.clone().into_owned(), input.resolve(value)?.into_owned());
+            resolved.insert(parameter.property.clone().into_owned(), input.bodies.to_json(value)?.into_owned());
         }
     }
     Ok(Cow::Owned(resolved))

@@ -12,10 +12,14 @@ mod json;
 
 use std::borrow::Cow;
 
+#[cfg(feature = "registry")]
+use crate::model::media::{Media, essence};
 use crate::model::text::{List, Text, set};
 use crate::model::texts::TextList;
 
 mod body;
+#[cfg(feature = "registry")]
+mod compare;
 mod fixed;
 mod mcp;
 mod parameter;
@@ -106,6 +110,33 @@ impl HttpBinding {
         let wanted = essence(content_type);
         let same = |response: &&HttpResponse| response.content_type.as_deref().map_or("".into(), essence) == wanted;
         matching.clone().find(same).or_else(|| matching.next())
+    }
+
+    /// The content types that the document describes for a response, and the one that came, where they cannot be the
+    /// same; `streams` if the operation gives the items of a stream.
+    ///
+    /// Types that say nothing (none, `text/plain`, `application/octet-stream`) are judged by what they hold.
+    #[cfg(feature = "registry")]
+    pub(crate) fn foreign_type(&self, status: u16, content_type: &str, streams: bool) -> Option<(String, String)> {
+        let came = essence(content_type);
+        if matches!(came.as_str(), "" | "text/plain" | "application/octet-stream") {
+            return None;
+        }
+        let ranges = self.responses.iter().filter(|response| response.status.contains(status));
+        let best = ranges.clone().map(|response| response.status).min();
+        let described: Vec<&str> = ranges
+            .filter(|response| Some(response.status) == best)
+            .filter_map(|response| response.content_type.as_deref())
+            .filter(|described| !streams || Media::of(described).is_stream())
+            .collect();
+        let all = |matches: fn(Media) -> bool| described.iter().all(|described| matches(Media::of(described)));
+        let differs = match Media::of(&came) {
+            _ if described.is_empty() || described.iter().any(|described| described.contains('*')) => false,
+            Media::Json => streams && all(Media::is_stream),
+            came if came.is_stream() => !streams && all(|described| described == Media::Json),
+            _ => all(|described| described == Media::Json || described.is_stream()),
+        };
+        differs.then(|| (described.join(" or "), came))
     }
 
     /// Sets the server's URL.

@@ -29,6 +29,8 @@
 //! ```
 
 mod json;
+#[cfg(feature = "registry")]
+mod status;
 mod words;
 
 use std::borrow::Cow;

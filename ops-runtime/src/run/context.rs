@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::model::body::handover::Attachments;
+use crate::model::body::handover::Bodies;
 use crate::model::request_id::{Number, RequestId};
 use crate::run::extensions::Extensions;
 use crate::{CallError, Identity, OutputPolicy, Progress, ProgressSink, Registry};
@@ -196,10 +196,6 @@ pub(crate) struct Extra {
     /// Where the call, and none of those that its handler makes, reports how far it is.
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) trusted: bool,
-    /// The bodies of the input, for an endpoint that sends them as they are.
-    pub(crate) bodies: Attachments,
-    /// Whether the caller takes a body as it comes.
-    pub(crate) streams_output: bool,
     pub(crate) extensions: Extensions,
 }
 
@@ -210,11 +206,10 @@ impl Context {
         Self { registry, request: Number::next(), deadline: None, timeout: None, extra: None }
     }
 
-    /// The same call with the bodies of its input, to an endpoint that streams them.
-    pub(crate) fn with_bodies(mut self, bodies: Attachments, streams_output: bool) -> Self {
-        if streams_output || !bodies.is_empty() {
-            let extra = Arc::make_mut(self.extra.get_or_insert_default());
-            (extra.bodies, extra.streams_output) = (bodies, streams_output);
+    /// The same call with its bodies, to an endpoint that streams them.
+    pub(crate) fn with_bodies(mut self, bodies: Bodies) -> Self {
+        if bodies.wants_output() || !bodies.is_empty() {
+            Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert(bodies);
         }
         self
     }
@@ -250,9 +245,8 @@ impl Context {
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
             progress: options.progress,
             trusted: !named,
-            bodies: Attachments::default(),
-            streams_output: false,
-            extensions: inherited.extensions.with(options.extensions),
+            // The bodies are those of this call's own input.
+            extensions: inherited.extensions.without::<Bodies>().with(options.extensions),
         };
         let (registry, request) = (self.registry.clone(), Number::next());
         Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }

@@ -42,6 +42,12 @@ impl Extensions {
         self.0.is_empty()
     }
 
+    /// These, but for the one of that type.
+    pub(crate) fn without<T: 'static>(mut self) -> Self {
+        self.0.retain(|(of, _)| *of != TypeId::of::<T>());
+        self
+    }
+
     /// These, with others in the place of those of their types.
     pub(crate) fn with(mut self, others: Self) -> Self {
         others.0.into_iter().for_each(|(of, value)| self.put(of, value));

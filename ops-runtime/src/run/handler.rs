@@ -89,8 +89,11 @@ pub trait Endpoint: Send + Sync + 'static {
         }
     }
 
-    /// Whether the endpoint sends and receives each [`Body`] as it is, beside the JSON of input and output.
-    #[doc(hidden)]
+    /// True if the endpoint sends and receives each [`Body`](crate::Body) as bytes, beside the JSON of input and output.
+    ///
+    /// The input of a typed call then has a placeholder for each body, and [`Bodies`](crate::adapter::Bodies), an
+    /// extension of the context, has the bodies. Otherwise a body in an input is a string of base64. Calls by id have
+    /// JSON alone in either case.
     fn streams_bodies(&self) -> bool {
         false
     }

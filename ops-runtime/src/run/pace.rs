@@ -6,8 +6,7 @@
 //! is served as if the others were not there, and those get as much as there is. A new peer waits with them until it is
 //! known what it asks for; if new peers ask for much together, they wait for each other.
 
-// Each feature uses its part.
-#![cfg_attr(not(all(feature = "websocket", feature = "mcp-server")), allow(dead_code))]
+#![allow(dead_code, reason = "each server uses its part")]
 
 use std::collections::HashMap;
 use std::future::poll_fn;

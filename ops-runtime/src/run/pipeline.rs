@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use serde_core::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::model::body::handover::{self, Attachments};
+use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::BoxStream;
 use crate::run::handler::{InputForm, Typed, TypedCall, TypedStream};
 use crate::run::payload::{Payload, PayloadStream, input_value, to_text, to_value};
@@ -201,9 +201,9 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<O
         return Ok(Execution::Erased(Guard::start(limits, start)?, entry.clone(), policy));
     }
     let (input, bodies) = hand_over(handler, &input)?;
-    let streams_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
     if handler.erased.streams_bodies() {
-        call.context = call.context.with_bodies(bodies, streams_output);
+        let wants_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
+        call.context = call.context.with_bodies(bodies.with_output(wants_output));
     }
     Ok(Execution::Erased(start_erased(call, entry, input)?, entry.clone(), policy))
 }
@@ -222,9 +222,9 @@ fn check_typed_input<Op: Operation>(entry: &Entry, handler: &Handler, input: &Op
 }
 
 /// An input as JSON, and the bodies in it if the handler takes them as they are.
-fn hand_over<T: Serialize>(handler: &Handler, input: &T) -> Result<(Value, Attachments), CallError> {
+fn hand_over<T: Serialize>(handler: &Handler, input: &T) -> Result<(Value, Bodies), CallError> {
     if !handler.erased.streams_bodies() {
-        return Ok((to_value(input)?, Attachments::default()));
+        return Ok((to_value(input)?, Bodies::default()));
     }
     let (value, bodies) = handover::scoped(|| to_value(input));
     Ok((value?, bodies))
@@ -242,7 +242,7 @@ fn start_erased(
 
 /// Leaves out of an input what no request may hold.
 fn prepare(entry: &Entry, handler: &Handler, input: &mut Value) {
-    if handler.is_remote() && entry.spec.http().is_some() {
+    if handler.is_remote() {
         entry.schemas.remove_read_only(&entry.spec, input);
     }
 }
@@ -303,14 +303,14 @@ pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<
 ///
 /// As [`serve`], but what yet another process answers is checked, too, and types made of a document, which take more than
 /// its schemas allow, do not stand for them.
-#[cfg(feature = "mcp-server")]
+#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(crate) async fn answer(
     call: Invocation,
     entry: &Arc<Entry>,
     input: Value,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let policy = call.policy;
-    let own = entry.spec.http().is_none() && entry.spec.mcp().is_none();
+    let own = entry.spec.is_local();
     let (guard, checked) = start_served(call, entry, Payload::Value(input), |form| own && form == InputForm::Types)?;
     let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
     if checked {
@@ -390,7 +390,7 @@ async fn start_stream<Op: Subscribe>(
     }
     let handler = entry.handler.as_ref().ok_or_else(|| not_found(&entry.spec.id, "no handler"))?;
     let (input, bodies) = hand_over(handler, &input)?;
-    call.context = call.context.with_bodies(bodies, false);
+    call.context = call.context.with_bodies(bodies);
     let stream = open(call, &entry, input).await?;
     let read = move |item: Result<_, CallError>| {
         item.and_then(|item| output::typed(&entry, policy, item)).map_err(|error| named(error, Op::SPEC))

@@ -46,10 +46,10 @@ use crate::{CallError, Handler, OutputPolicy, Registration, SpecRef};
 pub struct Registry(Arc<Inner>);
 
 /// A registry that may be gone: what it holds may hold this without keeping it.
-#[cfg(feature = "mcp")]
+#[allow(dead_code, reason = "only clients whose operations change hold registries")]
 pub(crate) struct WeakRegistry(std::sync::Weak<Inner>);
 
-#[cfg(feature = "mcp")]
+#[allow(dead_code, reason = "only clients whose operations change hold registries")]
 impl WeakRegistry {
     pub(crate) fn upgrade(&self) -> Option<Registry> {
         self.0.upgrade().map(Registry)
@@ -228,7 +228,7 @@ impl Registry {
     }
 
     /// The registry, as long as somebody else has it.
-    #[cfg(feature = "mcp")]
+    #[allow(dead_code, reason = "only clients whose operations change hold registries")]
     pub(crate) fn downgrade(&self) -> WeakRegistry {
         WeakRegistry(Arc::downgrade(&self.0))
     }

@@ -3,24 +3,21 @@
 //! The data of an answer are for whoever may call the operation. The headers, the cookies and the words of the server
 //! that gave it are for whoever runs the operation: they go to the log. So it is over MCP and over the call protocol.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::{Binding, CallError, ErrorCode, OperationSpec, ResponseMeta};
+use crate::{CallError, ErrorCode, OperationSpec, ResponseMeta};
 
 /// What is in the details of an error that another server has said.
 const FOREIGN: [&str; 6] = ["headers", "contentType", "body", "raw", "truncated", "statusCode"];
 
 /// The facts of an answer without what the server said beside it.
 pub(crate) fn meta(meta: &mut ResponseMeta) {
-    if let ResponseMeta::Http(http) = meta {
-        http.headers.clear();
-        http.set_cookie.clear();
-    }
+    meta.remove_asides();
 }
 
 /// What a caller in another process may know of an error: all that the operation itself has to say.
 ///
-/// Of the error of an HTTP response the status is told, and the body if the operation declares that status. An operation
+/// Of the error of a response the status is told, and the body if the operation declares that status. An operation
 /// that leads to another server has nothing of its own to say, so what failed on the way is in the log only.
 pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
     let details = error.details();
@@ -28,10 +25,10 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
         && *error.code() == ErrorCode::ExecutionError
     {
         tracing::warn!(operation = spec.id.as_ref(), request, %error, "an operation was answered by an error");
-        return http_error(&error, spec, status);
+        return error.of_status(status, &spec.errors);
     }
     let failed = matches!(error.code(), ErrorCode::ExecutionError | ErrorCode::UnknownError);
-    if failed && spec.binding != Binding::Local {
+    if failed && !spec.is_local() {
         tracing::warn!(operation = spec.id.as_ref(), request, %error, "an operation of another server failed");
         let message = format!("the operation failed; the worker's log says more of request {request}");
         return CallError::new(error.code().clone(), message);
@@ -48,71 +45,10 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
     }
 }
 
-/// The status of an HTTP error, and the body if the operation declares that status.
-pub(crate) fn http_error(error: &CallError, spec: &OperationSpec, status: u64) -> CallError {
-    let code = format!("HTTP_{status}");
-    let declared =
-        spec.errors.iter().any(|e| e.code == code || e.http_status.is_some_and(|own| u64::from(own) == status));
-    let mut details = Map::from_iter([("statusCode".to_owned(), json!(status))]);
-    if let (true, Some(body)) = (declared, error.details().get("body")) {
-        details.insert("body".to_owned(), body.clone());
-    }
-    // The words of the status alone, whatever the message says.
-    let message = reason(status).map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"));
-    CallError::execution(message).with_details(details)
-}
-
-/// The words of a status (RFC 9110, section 15, and RFC 6585).
-fn reason(status: u64) -> Option<&'static str> {
-    Some(match status {
-        300 => "Multiple Choices",
-        301 => "Moved Permanently",
-        302 => "Found",
-        303 => "See Other",
-        304 => "Not Modified",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        402 => "Payment Required",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        406 => "Not Acceptable",
-        407 => "Proxy Authentication Required",
-        408 => "Request Timeout",
-        409 => "Conflict",
-        410 => "Gone",
-        411 => "Length Required",
-        412 => "Precondition Failed",
-        413 => "Payload Too Large",
-        414 => "URI Too Long",
-        415 => "Unsupported Media Type",
-        416 => "Range Not Satisfiable",
-        417 => "Expectation Failed",
-        421 => "Misdirected Request",
-        422 => "Unprocessable Entity",
-        423 => "Locked",
-        424 => "Failed Dependency",
-        426 => "Upgrade Required",
-        428 => "Precondition Required",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
-        451 => "Unavailable For Legal Reasons",
-        500 => "Internal Server Error",
-        501 => "Not Implemented",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        505 => "HTTP Version Not Supported",
-        507 => "Insufficient Storage",
-        511 => "Network Authentication Required",
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -87,6 +87,13 @@ pub fn tool_changes(old: &OperationSpec, new: &OperationSpec) -> Vec<Change> {
     compared(old, new, old.definitions == new.definitions)
 }
 
+/// True if both are the same tool of a server, and what changed from one to the other breaks no caller.
+#[cfg(feature = "registry")]
+pub(crate) fn is_served_by(own: &OperationSpec, live: &OperationSpec) -> bool {
+    let is_same_tool = matches!((own.mcp(), live.mcp()), (Some(own), Some(live)) if own == live);
+    is_same_tool && !tool_changes(own, live).iter().any(|change| change.breaks)
+}
+
 /// The changes, if it is known that the definitions are the same or not.
 fn compared(old: &OperationSpec, new: &OperationSpec, same_definitions: bool) -> Vec<Change> {
     let name = old.name();

@@ -72,7 +72,7 @@ impl Parts<'_> {
             let mut parameter = style::form_field(name, value);
             (parameter.style, parameter.explode) = (style, explode);
             // The pairs of a form, unescaped: a part needs no escapes.
-            for pair in style::query(&parameter, &*self.input.resolve(value)?) {
+            for pair in style::query(&parameter, &*self.input.bodies.to_json(value)?) {
                 let (name, value) = pair.split_once('=').unwrap_or((&pair, ""));
                 let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
                 let value = Value::String(decode(value));
@@ -115,7 +115,7 @@ impl Parts<'_> {
                 self.content(bytes.into())
             }
             Value::Object(_) | Value::Array(_) => {
-                let value = self.input.resolve(value)?.into_owned();
+                let value = self.input.bodies.to_json(value)?.into_owned();
                 self.head(name, None, Some(concrete(&described).unwrap_or("application/json")))?;
                 self.content(value.to_string().into())
             }

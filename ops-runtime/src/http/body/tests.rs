@@ -18,7 +18,7 @@ fn run(binding: &HttpBinding, input: &Value) -> Result<Option<(String, Vec<u8>)>
 }
 
 fn run_by(spec: &OperationSpec, binding: &HttpBinding, input: &Value) -> Result<Option<(String, Vec<u8>)>, CallError> {
-    let bodies = Attachments::default();
+    let bodies = Bodies::default();
     let encoded = encode(binding, Input { spec, members: input.as_object().unwrap(), bodies: &bodies })?;
     Ok(encoded.map(|encoded| {
         let bytes = encoded.body.collect().now_or_never().unwrap().unwrap().to_bytes();
@@ -231,7 +231,7 @@ fn what_the_operation_sets() {
     // An optional body that the caller leaves out.
     let spec = OperationSpec::mutation("t.t");
     let empty = serde_json::Map::new();
-    let none = Attachments::default();
+    let none = Bodies::default();
     let input = Input { spec: &spec, members: &empty, bodies: &none };
     assert!(encode(&with("application/json", ON), input).unwrap().is_some());
     assert!(encode(&with("application/json", NEVER), input).unwrap().is_none());

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::encode;
+use crate::adapter::Bodies;
 use crate::http::config::Checked;
 use crate::http::fake::{Fake, respond};
 use crate::http::{Auth, HttpConfig, RequestBody};
-use crate::model::body::handover::Attachments;
 use crate::{
     Binding, CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, Literal, OperationSpec, ParameterStyle,
     ServerVariable, StatusRange,
@@ -28,7 +28,7 @@ fn send(binding: &HttpBinding, config: HttpConfig, input: &Value) -> Result<Requ
     let Checked { settings, credentials } = Checked::new(config)?;
     let mut spec = OperationSpec::query("t.t");
     spec.binding = Binding::Http(binding.clone());
-    let mut request = encode(&spec, binding, &settings, input, &Attachments::default())?;
+    let mut request = encode(&spec, binding, &settings, input, &Bodies::default())?;
     let plan = credentials.plan("t.t", binding)?;
     plan.apply(&settings, None).now_or_never().unwrap()?.put(&mut request)?;
     Ok(request)

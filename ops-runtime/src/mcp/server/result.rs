@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::tool::{Output, Served, StructuredContent};
 use crate::call::RequestId;
-use crate::run::shown;
 use crate::{CallError, ContentBlock, ErrorCode, OperationSpec, ResponseEnvelope, ResponseMeta, Warning};
 
 /// The result of a call that succeeded.
@@ -117,7 +116,7 @@ pub(super) fn public(error: CallError, spec: &OperationSpec, request: &RequestId
         ErrorCode::ExecutionError | ErrorCode::UnknownError | ErrorCode::OperationNotFound => {
             tracing::error!(operation = spec.id.as_ref(), %request, %error, "the call of a tool failed");
             if let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
-                return shown::http_error(&error, spec, status);
+                return error.of_status(status, &spec.errors);
             }
             if expose && error.code() == &ErrorCode::ExecutionError {
                 return error.with_details(Value::Null);

@@ -1,56 +1,119 @@
-//! Handing bodies to an endpoint separately from the JSON of an input.
+//! Bodies in flight: handed to an endpoint beside the JSON of an input.
 //!
 //! A typed input becomes a `serde_json::Value` on its way to an endpoint, and a stream has no JSON. So while the input
 //! is serialised, which happens in one go on one thread, each of its bodies is put aside and replaced by a placeholder,
 //! by which the endpoint finds it. The placeholder cannot be guessed, so that no input that is JSON already can refer
 //! to the body of another caller.
 
-use super::Body;
-use crate::model::random;
+use std::borrow::Cow;
 use std::cell::RefCell;
 
+use serde_json::Value;
+
+use super::Body;
+use crate::CallError;
+use crate::model::random;
+
 thread_local! {
-    static ASIDE: RefCell<Option<Attachments>> = const { RefCell::new(None) };
+    static ASIDE: RefCell<Option<Bodies>> = const { RefCell::new(None) };
 }
 
-/// Bodies that were put aside, by their placeholders.
+/// The bodies of a typed call that are not in its JSON: those of its input, and the one that its caller wants.
+///
+/// It is an [extension](crate::Context::extension) of calls to an endpoint that
+/// [streams bodies](crate::adapter::Endpoint::streams_bodies), and absent if the call has no bodies. In the input that
+/// the endpoint gets, a text that cannot be guessed stands for each body. Calls that a handler makes do not inherit it.
+///
+/// ```
+/// use ops_runtime::{Body, Context};
+/// use ops_runtime::adapter::Bodies;
+/// use serde_json::Value;
+///
+/// /// The body that a member of the input is.
+/// fn body(context: &Context, member: &Value) -> Option<Body> {
+///     context.extension::<Bodies>()?.get(member).cloned()
+/// }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Attachments(Vec<(String, Body)>);
+pub struct Bodies {
+    /// By their placeholders.
+    given: Vec<(String, Body)>,
+    wants_output: bool,
+}
 
-impl Attachments {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+impl Bodies {
+    /// The body that a value in the input stands for. `None` if the value is plain JSON.
+    pub fn get(&self, value: &Value) -> Option<&Body> {
+        let Value::String(placeholder) = value else { return None };
+        self.given.iter().find(|(known, _)| known == placeholder).map(|(_, body)| body)
     }
 
-    /// The body behind a placeholder; `None` for any other text.
-    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only endpoints that stream ask for them"))]
-    pub(crate) fn get(&self, placeholder: &str) -> Option<&Body> {
-        self.0.iter().find(|(known, _)| known == placeholder).map(|(_, body)| body)
+    /// True if the input has no bodies.
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// True if the operation's output is a [`Body`], so that the endpoint may answer with
+    /// [`Payload::Body`](crate::adapter::Payload::Body) before it has all bytes.
+    pub fn wants_output(&self) -> bool {
+        self.wants_output
+    }
+
+    /// A part of the input in which each body is JSON, a string of base64, for where a protocol has no place for bytes.
+    ///
+    /// # Errors
+    /// If a body is a file or a stream, which have no JSON.
+    pub fn to_json<'v>(&self, value: &'v Value) -> Result<Cow<'v, Value>, CallError> {
+        if self.is_empty() {
+            return Ok(Cow::Borrowed(value));
+        }
+        let mut resolved = value.clone();
+        let mut stack = vec![&mut resolved];
+        while let Some(value) = stack.pop() {
+            if let Some(body) = self.get(value) {
+                let body = serde_json::to_value(body);
+                *value =
+                    body.map_err(|error| CallError::execution(format!("a body can't be written as JSON: {error}")))?;
+                continue;
+            }
+            match value {
+                Value::Array(items) => stack.extend(items),
+                Value::Object(members) => stack.extend(members.values_mut()),
+                _ => {}
+            }
+        }
+        Ok(Cow::Owned(resolved))
+    }
+
+    /// Says whether the output is a body, too.
+    pub(crate) fn with_output(mut self, wants_output: bool) -> Self {
+        self.wants_output = wants_output;
+        self
     }
 }
 
 /// Runs a serialisation whose bodies are put aside; returns its result and the bodies.
-pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Attachments) {
-    /// Restores the earlier attachments, even if the serialisation panics.
-    struct Restore(Option<Attachments>);
+pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Bodies) {
+    /// Restores the earlier bodies, even if the serialisation panics.
+    struct Restore(Option<Bodies>);
     impl Drop for Restore {
         fn drop(&mut self) {
             ASIDE.set(self.0.take());
         }
     }
-    let outer = Restore(ASIDE.replace(Some(Attachments::default())));
+    let outer = Restore(ASIDE.replace(Some(Bodies::default())));
     let result = serialise();
-    let attachments = ASIDE.take().unwrap_or_default();
+    let bodies = ASIDE.take().unwrap_or_default();
     drop(outer);
-    (result, attachments)
+    (result, bodies)
 }
 
 /// Puts a body aside if a serialisation asks for it, and returns its placeholder.
 pub(super) fn put_aside(body: &Body) -> Option<String> {
     ASIDE.with_borrow_mut(|aside| {
-        let Attachments(attachments) = aside.as_mut()?;
+        let bodies = aside.as_mut()?;
         let placeholder = placeholder();
-        attachments.push((placeholder.clone(), body.clone()));
+        bodies.given.push((placeholder.clone(), body.clone()));
         Some(placeholder)
     })
 }

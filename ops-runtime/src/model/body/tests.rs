@@ -66,12 +66,15 @@ mod streams {
     #[test]
     fn bodies_are_put_aside_in_a_scope_only() {
         let bodies = vec![Body::from("x"), streamed()];
-        let (value, attachments) = handover::scoped(|| to_value(&bodies).unwrap());
-        let placeholders: Vec<_> = value.as_array().unwrap().iter().map(|v| v.as_str().unwrap()).collect();
+        let (value, aside) = handover::scoped(|| to_value(&bodies).unwrap());
+        let placeholders = value.as_array().unwrap();
         assert_ne!(placeholders[0], placeholders[1]);
-        assert_eq!(attachments.get(placeholders[0]), Some(&bodies[0]));
-        assert_eq!(attachments.get(placeholders[1]), Some(&bodies[1]));
-        assert_eq!(attachments.get("eA=="), None);
+        assert_eq!(aside.get(&placeholders[0]), Some(&bodies[0]));
+        assert_eq!(aside.get(&placeholders[1]), Some(&bodies[1]));
+        assert_eq!(aside.get(&json!("eA==")), None);
+        let part = json!({ "x": [placeholders[0], "y"] });
+        assert_eq!(*aside.to_json(&part).unwrap(), json!({ "x": ["eA==", "y"] }));
+        assert!(aside.to_json(&value).unwrap_err().message().contains("a stream has no JSON"));
         assert_eq!(to_value(&bodies[0]).unwrap(), "eA==");
         assert!(to_value(&bodies[1]).is_err());
         let panicked = std::panic::catch_unwind(|| handover::scoped(|| panic!("in a scope")));

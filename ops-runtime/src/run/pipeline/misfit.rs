@@ -1,13 +1,12 @@
 //! Responses that are not what the operation gives: the errors that say so, and keep what came.
 
 use serde_core::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::model::media::{Media, essence};
 use crate::record::DecodeError;
 use crate::run::payload::Payload;
 use crate::run::schemas::{Schemas, Told};
-use crate::{CallError, ErrorCode, OperationKind, OperationSpec, ResponseMeta, StatusRange, Warning};
+use crate::{CallError, ErrorCode, OperationKind, OperationSpec, ResponseMeta, Warning};
 
 /// How much of a response of another kind is kept, in bytes; one that only does not fit is kept whole.
 const MAX_FOREIGN: usize = 64 * 1024;
@@ -32,7 +31,7 @@ pub(super) fn strict(meta: &ResponseMeta, told: &[Told], raw: Payload) -> CallEr
 }
 
 /// The error of a result that stays as it came, for a caller that was promised another; it holds the value for that caller.
-#[cfg(feature = "mcp-server")]
+#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn unfit(meta: &ResponseMeta, told: &[Told], value: Value) -> CallError {
     let message = format!("the result does not match its schema: {}", summary(&told.iter().collect::<Vec<_>>()));
     let error = error(meta, message, list(told, None), Value::Null, false);
@@ -58,11 +57,7 @@ pub(super) fn no_json(meta: &ResponseMeta, decode: &DecodeError, raw: Payload) -
 }
 
 fn error(meta: &ResponseMeta, message: String, violations: Vec<Value>, raw: Value, cut: bool) -> CallError {
-    let mut details = Map::new();
-    if let ResponseMeta::Http(http) = meta {
-        details.insert("statusCode".to_owned(), http.status_code.into());
-        details.insert("contentType".to_owned(), http.content_type.clone().into());
-    }
+    let mut details = meta.details();
     details.insert("violations".to_owned(), violations.into());
     details.insert("raw".to_owned(), raw);
     if cut {
@@ -123,36 +118,14 @@ fn cut(value: Value, limit: usize) -> (Value, bool) {
     (Value::String(text.get(..end).unwrap_or_default().to_owned()), true)
 }
 
-/// The content types that a document describes for a response, and the one that came, where they cannot be the same.
-///
-/// Types that say nothing (none, `text/plain`, `application/octet-stream`) are judged by what they hold.
+/// The kinds of content that are described for a response, and the one that came, where they cannot be the same.
 pub(super) fn foreign_type(spec: &OperationSpec, meta: &ResponseMeta, data: &Payload) -> Option<(String, String)> {
     let streams = spec.kind == OperationKind::Subscription;
     // What nearly all responses are costs nothing.
     if !streams && matches!(data, Payload::Json(_) | Payload::Raw(_) | Payload::Body(_)) {
         return None;
     }
-    let (binding, meta) = (spec.http()?, meta.as_http()?);
-    let came = essence(&meta.content_type);
-    let vague = matches!(came.as_str(), "" | "text/plain" | "application/octet-stream");
-    if vague || *data == Payload::Value(Value::Null) {
-        return None;
-    }
-    let ranges = binding.responses.iter().filter(|response| response.status.contains(meta.status_code));
-    let best: Option<StatusRange> = ranges.clone().map(|response| response.status).min();
-    let described: Vec<&str> = ranges
-        .filter(|response| Some(response.status) == best)
-        .filter_map(|response| response.content_type.as_deref())
-        .filter(|described| !streams || Media::of(described).is_stream())
-        .collect();
-    let all = |matches: fn(Media) -> bool| described.iter().all(|described| matches(Media::of(described)));
-    let differs = match Media::of(&came) {
-        _ if described.is_empty() || described.iter().any(|described| described.contains('*')) => false,
-        Media::Json => streams && all(Media::is_stream),
-        came if came.is_stream() => !streams && all(|described| described == Media::Json),
-        _ => all(|described| described == Media::Json || described.is_stream()),
-    };
-    differs.then(|| (described.join(" or "), came))
+    if *data == Payload::Value(Value::Null) { None } else { spec.foreign_type(meta) }
 }
 
 /// Whether a response is an object that has nothing in common with the schema, of which everything is optional.

@@ -7,15 +7,13 @@ use serde_core::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::misfit;
+use crate::model::answer::Missing;
 use crate::normalise::Change;
 use crate::record::{self, DecodeError};
 use crate::run::payload::Payload;
 use crate::run::registry::Entry;
 use crate::run::schemas::{NONE_OF_THEM, NOTHING_DECLARED, Shaped, Told};
-use crate::{
-    Body, CallError, ContentBlock, ErrorCode, McpMeta, McpOutput, OperationSpec, OutputPolicy, ResponseEnvelope,
-    ResponseMeta, Warning,
-};
+use crate::{Body, CallError, OperationSpec, OutputPolicy, ResponseEnvelope, ResponseMeta, Warning};
 
 /// Gives an answer the operation's output type, repairing it only if it does not fit as it came.
 pub(super) fn typed<T: DeserializeOwned + 'static>(
@@ -24,22 +22,19 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<T>, CallError> {
     let ResponseEnvelope { mut data, meta, warnings } = envelope;
-    let meta = match meta {
-        ResponseMeta::Mcp(meta) if meta.is_error => return Err(tool_error(*meta)),
-        meta => meta,
-    };
+    let meta = meta.of_success()?;
     if policy != OutputPolicy::Cast
         && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
     {
         return Err(misfit::foreign(&meta, &expected, &found, data));
     }
-    // A type knows no more of such a tool than its content blocks.
-    if let (Some(_), Some(meta)) = (undeclared(&entry.spec, &meta), meta.as_mcp()) {
-        data = Payload::Value(meta.content_as_json()?);
+    // A type knows no more of the answer than what is described.
+    if let Some(described) = entry.spec.described(&meta)? {
+        data = Payload::Value(described);
     }
     // Which alternative of a union by status it is: the status says, where shapes may not.
-    let variant = variant(&entry.spec, &meta);
-    let unstructured = unstructured(entry, policy, &meta, &data)?;
+    let variant = entry.spec.variant_of(&meta);
+    let instead = instead(entry, policy, &meta, &data)?;
     let with = |data, meta, more: Vec<Warning>| {
         let mut envelope = ResponseEnvelope::new(data, meta);
         envelope.warnings = merged(warnings, more);
@@ -53,14 +48,14 @@ pub(super) fn typed<T: DeserializeOwned + 'static>(
         },
         data => data,
     };
-    match unstructured {
+    match instead {
         Some((value, more)) if more.is_empty() => {
             return match record::from_value(&value) {
                 Ok(data) => Ok(with(data, meta, Vec::new())),
                 Err(error) => Err(misfit::mismatch(&meta, &error, &[], Payload::Value(value))),
             };
         }
-        // Blocks that happen to fit a type are none the less not what was promised.
+        // What came may happen to fit a type, and is none the less not what was promised.
         Some((value, more)) => {
             let told: Vec<_> = more.into_iter().map(Told::kept).collect();
             return Err(misfit::strict(&meta, &told, Payload::Value(value)));
@@ -100,19 +95,16 @@ pub(super) fn dynamic(
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let ResponseEnvelope { data, meta, warnings } = envelope;
-    let is_error = matches!(&meta, ResponseMeta::Mcp(meta) if meta.is_error);
     if policy != OutputPolicy::Cast
         && let Some((expected, found)) = misfit::foreign_type(&entry.spec, &meta, &data)
     {
         return Err(misfit::foreign(&meta, &expected, &found, data));
     }
-    let (value, more) = if let Some(structured) = undeclared(&entry.spec, &meta) {
-        // No schema says what it is.
-        (structured.clone(), Vec::new())
-    } else if let Some(unstructured) = unstructured(entry, policy, &meta, &data)? {
-        unstructured
-    } else if is_error {
-        // What a tool says when it fails is not of the output's type.
+    let (value, more) = if let Some(undescribed) = entry.spec.undescribed(&meta) {
+        (undescribed.clone(), Vec::new())
+    } else if let Some(instead) = instead(entry, policy, &meta, &data)? {
+        instead
+    } else if meta.is_error() {
         (parse(&meta, data)?, Vec::new())
     } else {
         let Shaped { value, told, .. } = shape(entry, policy, &meta, data)?.0;
@@ -123,16 +115,15 @@ pub(super) fn dynamic(
 }
 
 /// As [`dynamic`], for a caller that holds the result to the schema: what stays as it came is an error with the value.
-#[cfg(feature = "mcp-server")]
+#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
 pub(super) fn conforming(
     entry: &Entry,
     policy: OutputPolicy,
     envelope: ResponseEnvelope<Payload>,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let envelope = dynamic(entry, policy, envelope)?;
-    let is_error = matches!(&envelope.meta, ResponseMeta::Mcp(meta) if meta.is_error);
-    let is_of_blocks = envelope.warnings.iter().any(|warning| warning.found == BLOCKS);
-    if envelope.warnings.is_empty() || is_error || is_of_blocks {
+    let is_missing = envelope.warnings.iter().any(|warning| warning.found == Missing::BLOCKS);
+    if envelope.warnings.is_empty() || envelope.meta.is_error() || is_missing {
         return Ok(envelope);
     }
     let told = entry.schemas.output_mismatches(&envelope.data)?;
@@ -142,72 +133,35 @@ pub(super) fn conforming(
 /// How many differences of one result are logged, each in a line.
 const MAX_LOGGED: usize = 20;
 
-/// What is found where a tool left its structured content out.
-const BLOCKS: &str = "content blocks";
-
-impl McpMeta {
-    /// The content blocks as JSON, as they are the data of a tool without an output schema.
-    pub(crate) fn content_as_json(&self) -> Result<Value, CallError> {
-        serde_json::to_value(&self.content)
-            .map_err(|error| CallError::execution(format!("the content of a tool's answer is no JSON: {error}")))
-    }
-}
-
-/// The structured content of a tool that has no output schema: the data of a call by id.
+/// What stands in the place of data that an answer lacks though the operation promises them.
 ///
-/// Told by the meta, which holds what was sent wherever the result has been since.
-fn undeclared<'m>(spec: &OperationSpec, meta: &'m ResponseMeta) -> Option<&'m Value> {
-    let (McpOutput::Content, false) = (spec.mcp()?.output, meta.as_mcp()?.is_error) else { return None };
-    // Some servers say so of what they leave out.
-    meta.as_mcp()?.structured_content.as_ref().filter(|structured| !structured.is_null())
-}
-
-/// What stands in the place of the structured content that a tool left out though its schema promises it.
-///
-/// That is its text, if it is JSON that conforms to the schema without repair, and otherwise its content blocks, of which
-/// no repair could make a value of the output's type.
-fn unstructured(
+/// That is what conforms to the schema without repair of what may stand for them, and otherwise what came, of which no
+/// repair could make a value of the output's type.
+fn instead(
     entry: &Entry,
     policy: OutputPolicy,
     meta: &ResponseMeta,
     data: &Payload,
 ) -> Result<Option<(Value, Vec<Warning>)>, CallError> {
-    let (Some(tool), Some(meta)) = (entry.spec.mcp(), meta.as_mcp()) else { return Ok(None) };
-    if meta.is_error || tool.output == McpOutput::Content {
+    let data = if let Payload::Value(data) = data { Some(data) } else { None };
+    let Some(missing) = entry.spec.missing(meta, data)? else { return Ok(None) };
+    if missing.may_be_null && entry.schemas.output_mismatches(&Value::Null)?.is_empty() {
         return Ok(None);
     }
-    let is_absent = match &meta.structured_content {
-        // Some servers say so of what they leave out.
-        Some(Value::Null) => {
-            tool.output == McpOutput::Wrapped || !entry.schemas.output_mismatches(&Value::Null)?.is_empty()
-        }
-        Some(_) => false,
-        // An envelope from another process may hold what was made of the text there.
-        None => *data == Payload::Value(meta.content_as_json()?),
-    };
-    if !is_absent {
-        return Ok(None);
-    }
-    if let [ContentBlock::Text(block)] = meta.content.as_slice()
-        && let Ok(value) = record::from_str::<Value>(&block.text)
-    {
-        let inner = value.get("result").filter(|_| tool.output == McpOutput::Wrapped).cloned();
-        for value in inner.into_iter().chain([value]) {
-            if entry.schemas.output_mismatches(&value)?.is_empty() {
-                return Ok(Some((entry.schemas.shape_output(policy, value)?.value, Vec::new())));
-            }
+    for value in missing.candidates {
+        if entry.schemas.output_mismatches(&value)?.is_empty() {
+            return Ok(Some((entry.schemas.shape_output(policy, value)?.value, Vec::new())));
         }
     }
     if entry.spec.output.is_any() {
-        return Ok(Some((meta.content_as_json()?, Vec::new())));
+        return Ok(Some((missing.came, Vec::new())));
     }
-    let (blocks, warning) = (meta.content_as_json()?, Warning::new("", "structured content", BLOCKS));
-    let told = Told::kept(warning);
+    let told = [Told::kept(Warning::new("", missing.expected, missing.found))];
     if policy == OutputPolicy::Strict {
-        return Err(misfit::strict(&ResponseMeta::Mcp(Box::new(meta.clone())), &[told], Payload::Value(blocks)));
+        return Err(misfit::strict(meta, &told, Payload::Value(missing.came)));
     }
-    log(&entry.spec, std::slice::from_ref(&told));
-    Ok(Some((blocks, vec![told.warning])))
+    log(&entry.spec, &told);
+    Ok(Some((missing.came, told.map(|told| told.warning).to_vec())))
 }
 
 /// Checks a value of this process against its schema, for a policy that does not rely on types.
@@ -232,12 +186,6 @@ fn as_output<T: 'static>(body: Body) -> Result<T, Body> {
 fn held(body: &Body) -> Result<Value, CallError> {
     serde_json::to_value(body)
         .map_err(|error| CallError::execution(format!("the response can't be held in JSON: {error}")))
-}
-
-/// Which alternative of the output's `oneOf` an answer is, if its status says so.
-fn variant(spec: &OperationSpec, meta: &ResponseMeta) -> Option<u16> {
-    let (binding, meta) = (spec.http()?, meta.as_http()?);
-    binding.response(meta.status_code, &meta.content_type)?.variant
 }
 
 fn decode<T: DeserializeOwned>(data: &Payload) -> Result<T, DecodeError> {
@@ -308,10 +256,4 @@ fn log(spec: &OperationSpec, told: &[Told]) {
     if more > 0 {
         tracing::warn!(operation, more, "a result does not match its schema in more places");
     }
-}
-
-fn tool_error(meta: McpMeta) -> CallError {
-    let text: Vec<_> = meta.content.iter().filter_map(ContentBlock::as_text).collect();
-    let message = if text.is_empty() { "the tool answered with an error".to_owned() } else { text.join("\n") };
-    CallError::new(ErrorCode::ToolError, message).with_mcp_meta(meta)
 }

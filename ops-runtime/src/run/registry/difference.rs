@@ -5,13 +5,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
 use crate::model::keywords::{Holds, holds, is_comment};
 use crate::pointer::{escaped, unescaped};
-use crate::{Binding, CallError, Definitions, ErrorCode, HttpBinding, OperationSpec, Schema};
+use crate::{CallError, Definitions, ErrorCode, OperationSpec, Schema};
 
 /// Whether a keyword says nothing about values.
 fn is_annotation(keyword: &str) -> bool {
@@ -31,7 +30,7 @@ const HOPS: usize = 64;
 /// can stand for the other.
 ///
 /// Compared are the kind, the binding and the schemas with what they refer to. Documentation, versions, access rules and
-/// the names of definitions are not. The hints of an MCP tool, which make its kind, are documentation, too.
+/// the names of definitions are not.
 pub(super) fn differences(one: &OperationSpec, other: &OperationSpec) -> Vec<String> {
     compare(one, other, [true, true])
 }
@@ -47,16 +46,11 @@ fn compare(one: &OperationSpec, other: &OperationSpec, [input, output]: [bool; 2
         return Vec::new();
     }
     let mut found = Vec::new();
-    let are_tools = one.mcp().is_some() && other.mcp().is_some();
-    if one.kind != other.kind && !are_tools {
+    let are_hints = one.binding.only_hints_at_kind() && other.binding.only_hints_at_kind();
+    if one.kind != other.kind && !are_hints {
         found.push("the kind".to_owned());
     }
-    match (&one.binding, &other.binding) {
-        (Binding::Http(one), Binding::Http(other)) => http(one, other, &mut found),
-        (Binding::Mcp(one), Binding::Mcp(other)) if one.tool != other.tool => found.push("the tool".to_owned()),
-        (one, other) if one != other => found.push("the binding".to_owned()),
-        _ => {}
-    }
+    found.extend(one.binding.differences(&other.binding).into_iter().map(str::to_owned));
     let (of_one, of_other) = (&one.definitions, &other.definitions);
     let mut side = |name: &str, one: &Schema, other: &Schema| {
         if let Some(pointer) = schemas((one, of_one), (other, of_other)) {
@@ -75,13 +69,7 @@ fn compare(one: &OperationSpec, other: &OperationSpec, [input, output]: [bool; 2
 
 /// A spec in words: its version, and what it is bound to.
 fn describe(spec: &OperationSpec) -> String {
-    let mut words = format!("version {}", spec.version);
-    match &spec.binding {
-        Binding::Http(http) => drop(write!(words, ", `{} {}`", http.method, http.path)),
-        Binding::Mcp(mcp) => drop(write!(words, ", the tool `{}`", mcp.tool)),
-        Binding::Local => {}
-    }
-    words
+    format!("version {}{}", spec.version, spec.binding.in_words())
 }
 
 /// The error of a call of a type whose id leads to another operation.
@@ -98,12 +86,7 @@ pub(super) fn refused(id: &str, registered: &str, called: &str, differences: &[S
 /// Schemas may differ, for the remote may be an older or a newer build: it checks the input, and what comes back is read
 /// by the type.
 pub(crate) fn check_served(served: &OperationSpec, own: &OperationSpec) -> Result<(), CallError> {
-    let differs = match (&served.binding, &own.binding) {
-        (Binding::Http(one), Binding::Http(other)) if one.method != other.method => "the method",
-        (Binding::Http(one), Binding::Http(other)) if one.path != other.path => "the path",
-        (Binding::Mcp(one), Binding::Mcp(other)) if one.tool != other.tool => "the tool",
-        _ => return Ok(()),
-    };
+    let Some(differs) = served.binding.leads_elsewhere(&own.binding) else { return Ok(()) };
     Err(refused(&own.id, &describe(served), &describe(own), &[differs.to_owned()]))
 }
 
@@ -111,25 +94,6 @@ pub(crate) fn check_served(served: &OperationSpec, own: &OperationSpec) -> Resul
 pub(super) fn described(spec: &OperationSpec, name: Option<&str>) -> String {
     let words = describe(spec);
     name.map_or_else(|| words.clone(), |name| format!("`{name}` ({words})"))
-}
-
-fn http(one: &HttpBinding, other: &HttpBinding, found: &mut Vec<String>) {
-    let mut differs = |what: &str, is: bool| {
-        if is {
-            found.push(format!("the {what}"));
-        }
-    };
-    differs("method", one.method != other.method);
-    differs("path", one.path != other.path);
-    // A URL that is relative depends on where the document was read.
-    let absolute = |http: &HttpBinding| http.server.as_ref().is_some_and(|url| url.contains("://"));
-    if absolute(one) && absolute(other) {
-        differs("server", (&one.server, &one.server_variables) != (&other.server, &other.server_variables));
-    }
-    differs("security", one.security != other.security);
-    differs("parameters", one.parameters != other.parameters);
-    differs("request body", (&one.bodies, &one.content_type) != (&other.bodies, &other.content_type));
-    differs("responses", one.responses != other.responses);
 }
 
 /// Where two schemas differ in meaning, as a JSON pointer into the first or into a definition of it, `#/$defs/Name/..`;

@@ -77,12 +77,10 @@ impl Entry {
 
     fn compare(&self, own: &OperationSpec) -> Vec<String> {
         let differences = difference::differences_of_type(&self.spec, own);
-        // The tools of a server are as it has them now, and may have changed in a way that breaks no caller.
+        // What a server lists is as it has it now, and may have changed in a way that breaks no caller.
         #[cfg(feature = "mcp-schema")]
-        if let (false, SpecRef::Shared(live), Some(tool), Some(there)) =
-            (differences.is_empty(), &self.spec, own.mcp(), self.spec.mcp())
-            && (&tool.tool, tool.output) == (&there.tool, there.output)
-            && !crate::documents::tools::tool_changes(own, live).iter().any(|change| change.breaks)
+        if let (false, SpecRef::Shared(live)) = (differences.is_empty(), &self.spec)
+            && crate::documents::tools::is_served_by(own, live)
         {
             return Vec::new();
         }

@@ -24,13 +24,14 @@ pub(super) struct ReadOnly {
 impl ReadOnly {
     /// The `readOnly` properties of the request body. `None` if the schema reaches none.
     pub(super) fn of(spec: &OperationSpec) -> Option<Self> {
-        let http = spec.http()?;
+        let mut names = spec.request_bodies().peekable();
+        names.peek()?;
         let input = spec.input.to_value().ok()?;
         let mut bodies: Vec<(String, Value)> = Vec::new();
-        for body in http.bodies.iter() {
-            let schema = input.get("properties").and_then(|properties| properties.get(body.property.as_ref()));
-            if let Some(schema) = schema.filter(|_| bodies.iter().all(|(known, _)| *known != body.property)) {
-                bodies.push((body.property.to_string(), schema.clone()));
+        for name in names {
+            let schema = input.get("properties").and_then(|properties| properties.get(name));
+            if let Some(schema) = schema.filter(|_| bodies.iter().all(|(known, _)| known != name)) {
+                bodies.push((name.to_owned(), schema.clone()));
             }
         }
         let mut definitions = BTreeMap::new();

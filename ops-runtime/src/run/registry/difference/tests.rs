@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Definition, HttpParameter, McpBinding, McpOutput};
+use crate::{Definition, HttpBinding, HttpParameter, McpBinding, McpOutput};
 
 /// The schema as a spec has it, and with another one beside in which nothing that matters differs.
 fn pointer(a: &Value, b: &Value) -> Option<String> {

@@ -1,0 +1,153 @@
+//! What each protocol says of an answer beside its data.
+//!
+//! The pipeline asks here, and knows no protocol itself: is it an error, which alternative of the output is it, and what
+//! takes the place of data that should have come. A new binding says so here, too.
+
+use serde_json::{Map, Value};
+
+use crate::record;
+use crate::{
+    Binding, CallError, ContentBlock, ErrorCode, McpMeta, McpOutput, OperationKind, OperationSpec, ResponseMeta,
+};
+
+impl ResponseMeta {
+    /// True if the answer is what a failed operation says, which is not of the output's type.
+    pub(crate) fn is_error(&self) -> bool {
+        matches!(self, Self::Mcp(meta) if meta.is_error)
+    }
+
+    /// The facts of an answer that is no error.
+    ///
+    /// # Errors
+    /// The error that a typed call gives for the answer of a failed operation.
+    pub(crate) fn of_success(self) -> Result<Self, CallError> {
+        match self {
+            Self::Mcp(meta) if meta.is_error => Err(tool_error(*meta)),
+            meta => Ok(meta),
+        }
+    }
+
+    /// The facts that belong into the details of an error about the answer.
+    pub(crate) fn details(&self) -> Map<String, Value> {
+        match self {
+            Self::Http(http) => Map::from_iter([
+                ("statusCode".to_owned(), http.status_code.into()),
+                ("contentType".to_owned(), http.content_type.clone().into()),
+            ]),
+            Self::Local(_) | Self::Mcp(_) => Map::new(),
+        }
+    }
+
+    /// Removes what the server said beside the data: that is for whoever runs the operation.
+    pub(crate) fn remove_asides(&mut self) {
+        if let Self::Http(http) = self {
+            http.headers.clear();
+            http.set_cookie.clear();
+        }
+    }
+}
+
+/// What to do without the data that an operation promises.
+pub(crate) struct Missing {
+    /// What is promised, and what came, as warnings say it.
+    pub(crate) expected: &'static str,
+    pub(crate) found: &'static str,
+    /// True if `null` came, which is the data if the schema allows it.
+    pub(crate) may_be_null: bool,
+    /// Values that may be the data: the first that conforms to the schema is.
+    pub(crate) candidates: Vec<Value>,
+    /// What came.
+    pub(crate) came: Value,
+}
+
+impl Missing {
+    /// What is found where a tool left its structured content out.
+    pub(crate) const BLOCKS: &'static str = "content blocks";
+}
+
+impl OperationSpec {
+    /// True if handlers of this process run the operation, so that its types are its own.
+    pub(crate) fn is_local(&self) -> bool {
+        self.binding == Binding::Local
+    }
+
+    /// The properties of the input that are request bodies, for which OpenAPI's rules of requests hold.
+    pub(crate) fn request_bodies(&self) -> impl Iterator<Item = &str> {
+        let http = self.http().into_iter();
+        http.flat_map(|http| http.bodies.iter()).map(|body| body.property.as_ref())
+    }
+
+    /// The alternative of the output's `oneOf` that an answer is, if its binding says so.
+    pub(crate) fn variant_of(&self, meta: &ResponseMeta) -> Option<u16> {
+        let (binding, meta) = (self.http()?, meta.as_http()?);
+        binding.response(meta.status_code, &meta.content_type)?.variant
+    }
+
+    /// The kinds of content that are described for an answer, and the one that came, where they cannot be the same.
+    pub(crate) fn foreign_type(&self, meta: &ResponseMeta) -> Option<(String, String)> {
+        let (binding, meta) = (self.http()?, meta.as_http()?);
+        binding.foreign_type(meta.status_code, &meta.content_type, self.kind == OperationKind::Subscription)
+    }
+
+    /// Data that no schema describes, beside those that the operation gives: the data of a call by id.
+    ///
+    /// The facts hold what was sent wherever the result has been since.
+    pub(crate) fn undescribed<'m>(&self, meta: &'m ResponseMeta) -> Option<&'m Value> {
+        let (McpOutput::Content, false) = (self.mcp()?.output, meta.is_error()) else { return None };
+        // Some servers say `null` for what they leave out.
+        meta.as_mcp()?.structured_content.as_ref().filter(|structured| !structured.is_null())
+    }
+
+    /// The data that the operation gives where an answer holds [others](Self::undescribed), too.
+    ///
+    /// # Errors
+    /// If the data can't be written as JSON.
+    pub(crate) fn described(&self, meta: &ResponseMeta) -> Result<Option<Value>, CallError> {
+        match (self.undescribed(meta), meta.as_mcp()) {
+            (Some(_), Some(meta)) => meta.content_as_json().map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// What is left if an answer lacks the data that the operation promises; `data` is what was read, if it is a value.
+    ///
+    /// # Errors
+    /// If what came can't be written as JSON.
+    pub(crate) fn missing(&self, meta: &ResponseMeta, data: Option<&Value>) -> Result<Option<Missing>, CallError> {
+        let (Some(tool), Some(meta)) = (self.mcp(), meta.as_mcp()) else { return Ok(None) };
+        if meta.is_error || tool.output == McpOutput::Content {
+            return Ok(None);
+        }
+        let is_wrapped = tool.output == McpOutput::Wrapped;
+        let (came, may_be_null) = match &meta.structured_content {
+            Some(Value::Null) => (meta.content_as_json()?, !is_wrapped),
+            Some(_) => return Ok(None),
+            None => (meta.content_as_json()?, false),
+        };
+        // An envelope from another process may hold what was made of the text there.
+        if meta.structured_content.is_none() && data != Some(&came) {
+            return Ok(None);
+        }
+        let text = match meta.content.as_slice() {
+            [ContentBlock::Text(block)] => record::from_str::<Value>(&block.text).ok(),
+            _ => None,
+        };
+        let inner = text.as_ref().and_then(|value| value.get("result")).filter(|_| is_wrapped).cloned();
+        let candidates = inner.into_iter().chain(text).collect();
+        Ok(Some(Missing { expected: "structured content", found: Missing::BLOCKS, may_be_null, candidates, came }))
+    }
+}
+
+impl McpMeta {
+    /// The content blocks as JSON, as they are the data of a tool without an output schema.
+    pub(crate) fn content_as_json(&self) -> Result<Value, CallError> {
+        serde_json::to_value(&self.content)
+            .map_err(|error| CallError::execution(format!("the content of a tool's answer is no JSON: {error}")))
+    }
+}
+
+fn tool_error(meta: McpMeta) -> CallError {
+    let text: Vec<_> = meta.content.iter().filter_map(ContentBlock::as_text).collect();
+    let message = if text.is_empty() { "the tool answered with an error".to_owned() } else { text.join("\n") };
+    CallError::new(ErrorCode::ToolError, message).with_mcp_meta(meta)
+}
