@@ -69,9 +69,6 @@ mod generate;
 mod lower;
 mod module;
 mod names;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod nearest;
 mod output;
 mod render;
 #[doc(hidden)]

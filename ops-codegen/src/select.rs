@@ -113,9 +113,9 @@ impl Selection {
     fn meant(&self, pattern: &str) -> String {
         let name = pattern.split_once('.').map_or(pattern, |(_, name)| name);
         let seen = || self.seen.iter().map(String::as_str);
-        let mut meant = crate::nearest::nearest(pattern, seen(), 3);
+        let mut meant = ops_runtime::nearest::nearest(pattern, seen(), 3);
         if meant.is_empty() {
-            meant = crate::nearest::nearest(name, seen(), 3);
+            meant = ops_runtime::nearest::nearest(name, seen(), 3);
         }
         let meant: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
         if meant.is_empty() { String::new() } else { format!(" (there is {})", meant.join(", ")) }

@@ -74,6 +74,9 @@ pub use model::error::{CallError, ErrorCode};
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
 #[doc(hidden)]
 pub use model::keywords;
+#[cfg(feature = "registry")]
+#[doc(hidden)]
+pub use model::nearest;
 pub use model::operation::{Call, Operation, Subscribe};
 pub use model::{access, binding, content, envelope, wire};
 #[cfg(feature = "registry")]

@@ -20,6 +20,8 @@ pub(crate) mod json;
 pub mod keywords;
 #[cfg(any(feature = "http", feature = "openapi", feature = "registry"))]
 pub(crate) mod media;
+#[cfg(feature = "registry")]
+pub mod nearest;
 pub(crate) mod operation;
 #[cfg(feature = "http")]
 pub(crate) mod parameters;

@@ -113,6 +113,55 @@ async fn an_envelope_of_the_handler_passes() {
 }
 
 #[tokio::test]
+async fn an_id_that_is_not_found_names_those_that_are_near() {
+    let registry = registry();
+    registry.register(Registration::call::<Guarded, _, _>(|_, _| async { Ok(Reply::Value(1)) })).unwrap();
+    let nested = |_: Value, context: Context| async move {
+        Ok(json!(context.env().call("math.dubble", json!(1)).await.unwrap_err().message()))
+    };
+    registry.register(Registration::new(OperationSpec::query("demo.nested"), Handler::dynamic(nested))).unwrap();
+    let (nobody, writer) = (Identity::new("nobody"), Identity::new("ann").with_scope("math:write"));
+    let (owner, of_nobody, of_writer) = (registry.clone(), registry.scoped(nobody), registry.scoped(writer));
+    let near = "operation not found: `math.guardet`: did you mean `math.guarded`?";
+    for (message, wanted) in [
+        (
+            owner.call("math.dubble", json!(1)).await.unwrap_err(),
+            "operation not found: `math.dubble`: did you mean `math.double`?",
+        ),
+        (
+            owner.stream("Math.Double", json!(1)).await.map(drop).unwrap_err(),
+            "operation not found: `Math.Double`: did you mean `math.double`?",
+        ),
+        (
+            owner.call("guarded", json!(1)).await.unwrap_err(),
+            "operation not found: `guarded`: did you mean `math.guarded`?",
+        ),
+        (owner.call("math.guardet", json!(1)).await.unwrap_err(), near),
+        (of_writer.call("math.guardet", json!(1)).await.unwrap_err(), near),
+        // Nobody learns of operations that they may not run.
+        (of_nobody.call("math.guardet", json!(1)).await.unwrap_err(), "operation not found: `math.guardet`"),
+        (owner.call("weather.today", json!(1)).await.unwrap_err(), "operation not found: `weather.today`"),
+    ] {
+        assert_eq!((message.message(), message.code()), (wanted, &ErrorCode::OperationNotFound));
+    }
+    // The error of a handler's own call may reach a caller elsewhere.
+    let said = owner.call("demo.nested", json!(null)).await.unwrap().data;
+    assert_eq!(said, "operation not found: `math.dubble`");
+}
+
+#[tokio::test]
+async fn violations_read_alike() {
+    let registry = Registry::new();
+    registry.register(Registration::call::<Bounded, _, _>(|n, _| async move { Ok(Reply::Value(n)) })).unwrap();
+    for (input, wanted) in [(json!(11), "expected integer to be less or equal to 10"), (json!("x"), "expected integer")]
+    {
+        let error = registry.call("math.bounded", input).await.unwrap_err();
+        assert_eq!(error.message(), format!("the input of `math.bounded` is invalid: {wanted}"));
+        assert_eq!(error.details(), &json!({ "violations": [{ "pointer": "", "message": wanted }] }));
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_not_found() {
     let registry = Registry::new();
     let error = registry.execute::<Double>(1).await.unwrap_err();

@@ -294,7 +294,7 @@ fn headers(meta: &ResponseMeta) -> Map<String, Value> {
 
 /// What is sent: a value of the input's schema, the same in every run.
 fn input(spec: &OperationSpec) -> Result<Value, Trouble> {
-    let schema = spec.input.self_contained(&spec.definitions);
+    let schema = spec.input_schema();
     let mut schema = schema.map_err(|error| Trouble::Unsent {
         said: "NO_SCHEMA".to_owned(),
         what: format!("the input's schema is no JSON: {error}"),

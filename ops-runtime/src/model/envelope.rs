@@ -12,11 +12,16 @@
 mod json;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
+use crate::model::text::readable;
 use crate::{ContentBlock, Text};
+
+/// The maximum number of characters that each part of a warning shows.
+const MAX_TOLD: usize = 2_000;
 
 /// The result of every operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -213,7 +218,7 @@ impl McpMeta {
 
 /// A place where a result did not match its schema.
 ///
-/// It never holds the value, so it can be logged.
+/// It never holds the value, so it can be logged. `Display` is one line: `/price: expected number, found string`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
@@ -229,6 +234,17 @@ impl Warning {
     /// A warning about the value at a JSON pointer.
     pub fn new(pointer: impl Into<String>, expected: impl Into<String>, found: impl Into<Text>) -> Self {
         Self { pointer: pointer.into(), expected: expected.into(), found: found.into() }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pointer, expected, found } = self;
+        // A warning of another process may hold any text.
+        if !pointer.is_empty() {
+            write!(f, "{}: ", readable(pointer, MAX_TOLD))?;
+        }
+        write!(f, "expected {}, found {}", readable(expected, MAX_TOLD), readable(found, MAX_TOLD))
     }
 }
 
@@ -279,5 +295,26 @@ fn looks_like_envelope(value: &Value) -> bool {
         Some("http") => is("statusCode", Value::is_number),
         Some("mcp") => is("isError", Value::is_boolean) && is("content", Value::is_array),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_one_line() {
+        for (warning, line) in [
+            (Warning::new("/price", "number", "string"), "/price: expected number, found string"),
+            (Warning::new("", "no property `x`", "object"), "expected no property `x`, found object"),
+            (
+                Warning::new("/a\nb", "one of\r\n`\u{1b}[31m`", "\u{202e}x"),
+                "/a b: expected one of `\\u{1b}[31m`, found \\u{202e}x",
+            ),
+        ] {
+            assert_eq!(warning.to_string(), line);
+        }
+        let long = Warning::new("/x".repeat(9_000), "y".repeat(9_000), "z".repeat(9_000)).to_string();
+        assert_eq!(long.chars().count(), 3 * (MAX_TOLD + 3) + ": expected , found ".len());
     }
 }

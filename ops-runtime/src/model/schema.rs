@@ -56,7 +56,8 @@ impl Schema {
         }
     }
 
-    /// The schema as JSON.
+    /// The schema as JSON, whose `$ref`s lead to definitions beside it:
+    /// [`OperationSpec::input_schema`](crate::spec::OperationSpec::input_schema) has these, too.
     ///
     /// # Errors
     /// If the schema was given as text that is not JSON.

@@ -164,6 +164,37 @@ impl OperationSpec {
     }
 }
 
+/// Schemas that stand alone.
+impl OperationSpec {
+    /// The schema of the input with each definition that it reaches, under `$defs`: all that its `$ref`s lead to.
+    ///
+    /// Each definition is there once, so it is no larger than the schema and the table of definitions together.
+    ///
+    /// ```
+    /// use ops_runtime::spec::{Definition, OperationSpec, Schema};
+    ///
+    /// static ADD: OperationSpec = OperationSpec::mutation("shop.addPet")
+    ///     .with_input(Schema::text(r##"{"$ref":"#/$defs/Pet"}"##))
+    ///     .with_definitions(const { &[Definition::new("Pet", r#"{"type":"object"}"#), Definition::new("Tag", "true")] });
+    /// let pet = serde_json::json!({ "Pet": { "type": "object" } });
+    /// assert_eq!(ADD.input_schema().unwrap(), serde_json::json!({ "$ref": "#/$defs/Pet", "$defs": pet }));
+    /// ```
+    ///
+    /// # Errors
+    /// If the schema or a definition was given as text that is not JSON.
+    pub fn input_schema(&self) -> Result<Value, serde_json::Error> {
+        self.input.self_contained(&self.definitions)
+    }
+
+    /// The schema of the output, of one item for a subscription, with each definition that it reaches, under `$defs`.
+    ///
+    /// # Errors
+    /// If the schema or a definition was given as text that is not JSON.
+    pub fn output_schema(&self) -> Result<Value, serde_json::Error> {
+        self.output.self_contained(&self.definitions)
+    }
+}
+
 /// The builder steps for generated statics.
 impl OperationSpec {
     /// Sets the version.

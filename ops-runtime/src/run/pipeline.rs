@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::BoxStream;
+use crate::model::nearest::{nearest, question};
 use crate::run::handler::{InputForm, Typed, TypedCall, TypedStream};
 use crate::run::payload::{Payload, PayloadStream, input_value, to_text, to_value};
 use crate::run::registry::Entry;
@@ -74,7 +75,7 @@ impl Invocation {
         id: &str,
         entry: Option<&'e Arc<Entry>>,
     ) -> Result<(&'e Arc<Entry>, &'e Handler), CallError> {
-        let entry = entry.ok_or_else(|| not_found(id, "operation not found"))?;
+        let entry = entry.ok_or_else(|| self.unknown(id))?;
         let handler =
             entry.handler.as_ref().ok_or_else(|| not_found(id, "no handler is registered for the operation"))?;
         if self.checked {
@@ -84,15 +85,29 @@ impl Invocation {
         Ok((entry, handler))
     }
 
-    fn authorise(&self, entry: &Entry) -> Result<(), CallError> {
+    /// The error of an id that is not registered, with those that may be meant of the operations that its caller may run.
+    ///
+    /// That of a nested call may reach a caller who need not know what else there is, and names none.
+    #[cold]
+    fn unknown(&self, id: &str) -> CallError {
+        const PROPOSED: usize = 3;
+        let table = self.context.registry.table();
+        let is_nested = self.context.extra.as_ref().is_some_and(|extra| extra.parent.is_some());
+        let known = table.iter().filter(|entry| !is_nested && (!self.checked || self.may_run(entry)));
+        let meant = question(&nearest(id, known.map(|entry| entry.spec.id.as_ref()), PROPOSED));
+        refused(id, format!("operation not found: `{id}`{meant}"))
+    }
+
+    fn may_run(&self, entry: &Entry) -> bool {
         let access = &entry.spec.access;
-        let allowed = match self.context.identity() {
-            Some(identity) => access.allows(identity),
-            None => access.is_open(),
-        };
-        if allowed {
+        self.context.identity().map_or_else(|| access.is_open(), |identity| access.allows(identity))
+    }
+
+    fn authorise(&self, entry: &Entry) -> Result<(), CallError> {
+        if self.may_run(entry) {
             return Ok(());
         }
+        let access = &entry.spec.access;
         // Scopes stand in the spec, which whoever may ask for the operation can read.
         let mut needs = Vec::new();
         if !access.required_scopes.is_empty() {
@@ -125,7 +140,11 @@ impl Invocation {
 }
 
 pub(crate) fn not_found(id: &str, what: &str) -> CallError {
-    CallError::new(ErrorCode::OperationNotFound, format!("{what}: `{id}`")).with_details(json!({ "operationId": id }))
+    refused(id, format!("{what}: `{id}`"))
+}
+
+fn refused(id: &str, message: String) -> CallError {
+    CallError::new(ErrorCode::OperationNotFound, message).with_details(json!({ "operationId": id }))
 }
 
 /// The error of a handler: it names its operation, and has the code that the operation declares for it.

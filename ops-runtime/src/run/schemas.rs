@@ -5,6 +5,7 @@ mod constraints;
 mod output;
 mod read_only;
 
+use std::borrow::Cow;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
@@ -90,14 +91,14 @@ impl Schemas {
         if list.is_empty() {
             return Ok(());
         }
-        let message = format!("the input of `{}` is invalid: {}", spec.id, told(&list, more));
+        let told = format!("the input of `{}` is invalid: {}", spec.id, told(&list, more));
         let said = list.iter().take(MAX_LISTED);
-        let mut said: Vec<_> = said.map(|v| json!({ "pointer": v.pointer, "message": v.message })).collect();
+        let mut said: Vec<_> = said.map(|v| json!({ "pointer": v.pointer, "message": message(v) })).collect();
         let more = more + list.len() - said.len();
         if more > 0 {
             said.push(json!({ "pointer": "", "message": format!("and {more} more") }));
         }
-        Err(CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": said })))
+        Err(CallError::new(ErrorCode::ValidationError, told).with_details(json!({ "violations": said })))
     }
 
     /// What of an output does not match its schema.
@@ -137,10 +138,18 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
+/// What a violation says, as all errors say it: in lower case. That of the normaliser is the original's.
+fn message(violation: &Violation) -> Cow<'_, str> {
+    match violation.message.strip_prefix("Expected ") {
+        Some(expected) => Cow::Owned(format!("expected {expected}")),
+        None => Cow::Borrowed(&violation.message),
+    }
+}
+
 /// The first violations in a line; more of them are in the details of the error.
 fn told(violations: &[Violation], more: usize) -> String {
     let place = |pointer: &str| if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
-    let shown = violations.iter().take(TOLD).map(|v| format!("{}{}", place(&v.pointer), v.message));
+    let shown = violations.iter().take(TOLD).map(|v| format!("{}{}", place(&v.pointer), message(v)));
     let mut list: Vec<_> = shown.collect();
     let more = more + violations.len() - list.len();
     if more > 0 {

@@ -70,7 +70,7 @@ impl Run {
         let arguments = call["request"].get("arguments").cloned().unwrap_or_else(|| json!({}));
         let result = call["result"].clone();
         self.made += 1;
-        let schema = Op::SPEC.input.self_contained(&Op::SPEC.definitions).unwrap();
+        let schema = Op::SPEC.input_schema().unwrap();
         let one = |policy| One::<Op> { policy, result: result.clone(), operation: std::marker::PhantomData };
         let is_refused = one(OutputPolicy::Repair).is_refused(&arguments);
         self.refused += usize::from(is_refused);

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ops_codegen::nearest::{nearest, question};
 use ops_runtime::adapter::Registration;
+use ops_runtime::nearest::{nearest, question};
 use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
 use ops_runtime::{CallOptions, HttpConfig, Registry, ResponseEnvelope};
 use serde_json::Value;
@@ -209,7 +209,7 @@ fn input(arguments: &CallArguments, values: &[String], spec: &OperationSpec) -> 
         }
         None => Value::Object(serde_json::Map::new()),
     };
-    let schema = spec.input.self_contained(&spec.definitions);
+    let schema = spec.input_schema();
     let schema = schema.map_err(|error| Failure::Failed(format!("the input's schema is not JSON: {error}")))?;
     crate::input::add(&mut input, values, &schema).map_err(Failure::Usage)?;
     // The document describes the whole input of an HTTP operation.

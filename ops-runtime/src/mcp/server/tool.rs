@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::schema::{self, Kind};
 use crate::documents::tools::WRAPPED;
 use crate::run::registry::Entry;
-use crate::{CallError, Definitions, ErrorCode, McpOutput, OperationKind, OperationSpec, Schema};
+use crate::{CallError, ErrorCode, McpOutput, OperationKind, OperationSpec};
 
 /// What a revision of the protocol allows as structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,9 +146,9 @@ fn annotations(spec: &OperationSpec) -> Option<ToolAnnotations> {
     }
 }
 
-/// A schema with its definitions; `None` if it says nothing.
-fn self_contained(spec: &OperationSpec, schema: &Schema, definitions: &Definitions) -> Option<Map<String, Value>> {
-    match schema.self_contained(definitions) {
+/// A schema of an operation, with its definitions, as a tool has it; `None` if it says nothing.
+fn declared(spec: &OperationSpec, schema: Result<Value, serde_json::Error>) -> Option<Map<String, Value>> {
+    match schema {
         Ok(Value::Object(schema)) if !schema.is_empty() => Some(schema::inline_root(schema)),
         Ok(_) => None,
         Err(error) => {
@@ -161,7 +161,7 @@ fn self_contained(spec: &OperationSpec, schema: &Schema, definitions: &Definitio
 
 fn input(spec: &OperationSpec) -> (Input, Map<String, Value>) {
     let nothing = || Map::from_iter([("type".to_owned(), json!("object"))]);
-    let Some(schema) = self_contained(spec, &spec.input, &spec.definitions) else { return (Input::Object, nothing()) };
+    let Some(schema) = declared(spec, spec.input_schema()) else { return (Input::Object, nothing()) };
     match schema::kind(&schema) {
         Kind::Object | Kind::MaybeObject => (Input::Object, schema::typed_as_object(schema)),
         Kind::Null => (Input::Nothing, nothing()),
@@ -175,7 +175,7 @@ fn output(spec: &OperationSpec) -> (Output, Option<Map<String, Value>>) {
     if is_undeclared || is_blocks(spec) {
         return (Output::Blocks, None);
     }
-    let schema = self_contained(spec, &spec.output, &spec.definitions);
+    let schema = declared(spec, spec.output_schema());
     if spec.kind == OperationKind::Subscription {
         return (Output::Other, Some(schema::list_of(schema)));
     }

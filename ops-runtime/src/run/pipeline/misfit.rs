@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::record::DecodeError;
 use crate::run::payload::Payload;
 use crate::run::schemas::{Schemas, Told};
-use crate::{CallError, ErrorCode, OperationKind, OperationSpec, ResponseMeta, Warning};
+use crate::{CallError, ErrorCode, OperationKind, OperationSpec, ResponseMeta};
 
 /// How much of a response of another kind is kept, in bytes; one that only does not fit is kept whole.
 const MAX_FOREIGN: usize = 64 * 1024;
@@ -69,11 +69,9 @@ fn error(meta: &ResponseMeta, message: String, violations: Vec<Value>, raw: Valu
 /// The first thing that is wrong, and how many more there are.
 fn summary(told: &[&Told]) -> String {
     let Some(Told { warning, .. }) = told.first() else { return "it differs".to_owned() };
-    let Warning { pointer, expected, found } = warning;
-    let place = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
     let more: usize = told.iter().skip(1).map(|told| told.stands_for).sum();
     let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-    format!("{place}expected {expected}, found {found}{more}")
+    format!("{warning}{more}")
 }
 
 fn list(told: &[Told], decode: Option<&DecodeError>) -> Vec<Value> {

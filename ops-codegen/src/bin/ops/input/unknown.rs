@@ -1,6 +1,6 @@
 //! Arguments that an operation does not have.
 
-use ops_codegen::nearest::{nearest, question};
+use ops_runtime::nearest::{nearest, question};
 use serde_json::{Map, Value};
 
 use super::{has_kind, views};
