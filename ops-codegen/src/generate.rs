@@ -26,7 +26,7 @@ pub struct Generated {
 
 impl Default for Generator {
     fn default() -> Self {
-        Self { runtime: "::ops_runtime".to_owned(), settings: Settings::default() }
+        Self { runtime: "::ops_runtime".to_owned(), settings: Settings { methods: true, ..Settings::default() } }
     }
 }
 
@@ -60,6 +60,13 @@ impl Generator {
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
         self.settings.formats.push(format);
+        self
+    }
+
+    /// Leaves out the trait `Methods`, whose methods run the operations: `client.show_pet(7)`.
+    #[must_use]
+    pub fn without_methods(mut self) -> Self {
+        self.settings.methods = false;
         self
     }
 

@@ -65,6 +65,7 @@
 mod builder;
 mod directory;
 mod error;
+mod errors;
 mod generate;
 mod lower;
 mod module;

@@ -197,6 +197,7 @@ impl<'a> Lowering<'a> {
             pointer: site.pointer.clone(),
             docs: text(schema),
             subject: String::new(),
+            sent: false,
             shape,
         });
         id

@@ -6,6 +6,7 @@ use ops_runtime::binding::{Binding, McpOutput};
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::Value;
 
+use crate::errors::{ErrorEnum, ErrorEnums, Errors};
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
 use crate::select::matches;
@@ -18,6 +19,10 @@ pub(crate) struct Module {
     pub(crate) types: Types,
     /// The definitions that the operations reach, sorted by name.
     pub(crate) definitions: Vec<(String, Value)>,
+    /// The enums of declared errors.
+    pub(crate) errors: Vec<ErrorEnum>,
+    /// The trait whose methods run the operations, if there is to be one.
+    pub(crate) methods: Option<String>,
     /// All names of the module.
     pub(crate) scope: Scope,
 }
@@ -27,12 +32,14 @@ pub(crate) struct Operation {
     pub(crate) spec: OperationSpec,
     pub(crate) input: Type,
     pub(crate) output: Type,
-    /// The types of the declared errors' details, in the order of the spec.
-    pub(crate) errors: Vec<Type>,
+    /// The type of the declared errors, if there are any that a status tells apart.
+    pub(crate) errors: Option<Errors>,
     /// The struct of the operation.
     pub(crate) name: String,
     /// The static with its spec.
     pub(crate) constant: String,
+    /// The method that runs it.
+    pub(crate) method: String,
 }
 
 /// Lowers an API and assigns all names.
@@ -75,7 +82,7 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
     diagnostics.append(&mut lowering.diagnostics);
     let mut types = lowering.types;
     finish(&mut types, &mut roots, diagnostics);
-    name_all(specs, roots, types, definitions, diagnostics)
+    name_all(specs, roots, types, definitions, settings.methods, diagnostics)
 }
 
 /// The media type of a merge patch (RFC 7396), in which `null` removes a property.
@@ -97,6 +104,60 @@ fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
         _ => Nulls::Nowhere,
     }
 }
+
+/// Methods that callers have already, by themselves, as `Caller` or by a trait of the prelude.
+const METHODS: &[&str] = &[
+    "add",
+    "bind",
+    "borrow",
+    "build",
+    "call",
+    "call_with",
+    "calls",
+    "calls_of",
+    "changed",
+    "clone",
+    "clone_from",
+    "clone_into",
+    "close",
+    "diagnostics",
+    "execute",
+    "execute_with",
+    "handler",
+    "identity",
+    "in_flight",
+    "info",
+    "into",
+    "into_service",
+    "list",
+    "on",
+    "on_example",
+    "on_id",
+    "on_stream",
+    "operations",
+    "pending_count",
+    "refresh",
+    "register",
+    "register_all",
+    "register_handler",
+    "register_spec",
+    "remove",
+    "replace",
+    "scoped",
+    "server_info",
+    "snapshot",
+    "spec",
+    "stream",
+    "stream_with",
+    "subscribe",
+    "subscribe_with",
+    "to_owned",
+    "tools",
+    "try_into",
+    "with_policy",
+    "with_state",
+    "with_window",
+];
 
 /// The operations with distinct ids.
 fn distinct(specs: &[OperationSpec], diagnostics: &mut Vec<Diagnostic>) -> Vec<OperationSpec> {
@@ -122,11 +183,14 @@ fn name_all(
     roots: Roots,
     mut types: Types,
     definitions: Vec<(String, Value)>,
+    with_methods: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Module {
     let mut scope = Scope::with(&["DEFINITIONS", "operations", "ops"]);
     let mut named = vec![false; types.items.len()];
     let mut operations = Vec::new();
+    let mut bodies = Vec::new();
+    let mut methods = Scope::with(METHODS);
     for (spec, root) in specs.into_iter().zip(roots.operations) {
         let wish = upper_camel(spec.name());
         let name = scope.take_camel(&wish);
@@ -139,12 +203,21 @@ fn name_all(
         }
         let constant = scope.take(&screaming(&name));
         let Root { input, output, errors, .. } = root;
-        operations.push(Operation { spec, input, output, errors, name, constant });
+        bodies.push(errors);
+        let method = snake_case(spec.name());
+        let method = methods.take(&if METHODS.contains(&&*method) { method + "_" } else { method });
+        operations.push(Operation { spec, input, output, errors: None, name, constant, method });
     }
+    // After the names of the document.
+    let mut errors = ErrorEnums::default();
+    for (operation, bodies) in operations.iter_mut().zip(bodies) {
+        operation.errors = errors.add(&operation.name, &operation.spec.errors, &bodies, &mut scope);
+    }
+    let methods = (with_methods && !operations.is_empty()).then(|| scope.take_camel("Methods"));
     for item in &mut types.items {
         name_members(&mut item.shape);
     }
-    Module { operations, types, definitions, scope }
+    Module { operations, types, definitions, errors: errors.all, methods, scope }
 }
 
 fn name_reached(

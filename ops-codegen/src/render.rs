@@ -1,7 +1,10 @@
 //! From the module's model to Rust source, item by item.
 
+mod construct;
 mod docs;
+mod errors;
 mod layout;
+mod methods;
 mod operation;
 mod record;
 mod tables;
@@ -20,6 +23,8 @@ pub(crate) fn render(module: &Module, runtime: &str) -> String {
         Renderer { module, out: String::new(), impls: String::new(), has_records: false, tables: Tables::default() };
     renderer.header(runtime);
     renderer.operations();
+    renderer.errors();
+    renderer.methods();
     for item in &module.types.items {
         renderer.item(item);
     }
@@ -92,7 +97,9 @@ impl Renderer<'_> {
         let prelude =
             if self.has_records { format!("    use {runtime}::record::prelude::*;\n") } else { String::new() };
         let impls = self.tables.print() + &std::mem::take(&mut self.impls);
-        self.lines(&format!("\nmod impls {{\n{prelude}    use super::ops;\n{impls}}}"));
+        self.lines(&format!(
+            "\n#[allow(dead_code, deprecated)]\nmod impls {{\n{prelude}    use super::ops;\n{impls}}}"
+        ));
     }
 
     /// A name of the prelude, or its full path if the module has a type of that name.
@@ -161,11 +168,12 @@ impl Renderer<'_> {
         match &item.shape {
             Shape::Pending => {}
             Shape::Alias(type_) => {
-                let source = format!("{}pub type {} = {};", docs::of(item), item.name, self.type_(type_));
+                let docs = documented(docs::of(item));
+                let source = format!("{docs}pub type {} = {};", item.name, self.type_(type_));
                 self.push(&source);
             }
             Shape::Newtype(type_) => {
-                let (docs, name, type_) = (docs::of(item), &item.name, self.type_(type_));
+                let (docs, name, type_) = (documented(docs::of(item)), &item.name, self.type_(type_));
                 let derives = "#[derive(Debug, Clone, PartialEq, Default)]";
                 self.push(&format!("{docs}{derives}\npub struct {name}(pub {type_});"));
                 self.impls(&format!("ops::newtype!(super::{name});"));
@@ -177,4 +185,9 @@ impl Renderer<'_> {
             Shape::Union(variants) => self.union(item, variants),
         }
     }
+}
+
+/// Documentation, or the lint that misses it switched off.
+fn documented(docs: String) -> String {
+    if docs.is_empty() { "#[allow(missing_docs)]\n".to_owned() } else { docs }
 }

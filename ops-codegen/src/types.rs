@@ -12,6 +12,8 @@ pub(crate) struct Settings {
     pub(crate) formats: Vec<Format>,
     /// Patterns of the operations whose requests can send `null`.
     pub(crate) explicit_null: Vec<String>,
+    /// True for a trait whose methods run the operations.
+    pub(crate) methods: bool,
 }
 
 /// The position of an [`Item`] in [`Types`].
@@ -38,6 +40,8 @@ pub(crate) struct Item {
     pub(crate) docs: Option<String>,
     /// The text if there is no description.
     pub(crate) subject: String,
+    /// True if an input reaches it, so that callers make values of it.
+    pub(crate) sent: bool,
     pub(crate) shape: Shape,
 }
 
@@ -170,6 +174,8 @@ pub(crate) struct Field {
     /// The identifier; assigned after lowering.
     pub(crate) ident: String,
     pub(crate) docs: Option<String>,
+    /// What the schema says of the value beyond its type: keywords and their values.
+    pub(crate) says: Vec<(&'static str, Value)>,
     pub(crate) type_: Type,
     pub(crate) required: bool,
     /// True if a caller has to set it, even if reading does not require it.
@@ -285,6 +291,32 @@ impl Types {
             }
         }
         type_
+    }
+
+    /// The type without names that are only other names, and without a pointer: two types are one if these are equal.
+    ///
+    /// `None` if it is too large to be written out.
+    pub(crate) fn plain(&self, type_: &Type) -> Option<Type> {
+        const ROOM: usize = 64;
+        self.plain_in(type_, &mut { ROOM })
+    }
+
+    fn plain_in(&self, type_: &Type, room: &mut usize) -> Option<Type> {
+        *room = room.checked_sub(1)?;
+        let mut inner = |type_: &Type| self.plain_in(type_, room).map(Box::new);
+        Some(match self.resolve(type_) {
+            Type::List(item) => Type::List(inner(item)?),
+            Type::Map(value) => Type::Map(inner(value)?),
+            Type::Option(some) => Type::Option(inner(some)?),
+            Type::Tuple(items) => {
+                Type::Tuple(items.iter().map(|item| inner(item).map(|item| *item)).collect::<Option<_>>()?)
+            }
+            Type::Boxed(id) => match self.get(*id).map(|item| &item.shape) {
+                Some(Shape::Alias(target)) => return self.plain_in(target, room),
+                _ => Type::Named(*id),
+            },
+            other => other.clone(),
+        })
     }
 
     /// True if `null` is a value of the type.

@@ -33,7 +33,7 @@
 //!   If it describes JSON and the response has no specific type (none, `text/plain`, `application/octet-stream`), a
 //!   body that is JSON is read as JSON.
 //! - A status other than 2XX is an `EXECUTION_ERROR` whose details are `{ statusCode, headers, contentType, body }`;
-//!   [`error_body`] reads the body as a type.
+//!   [`CallError::declared`](crate::CallError::declared) reads it as the document describes it.
 //! - A subscription gives an item for each server-sent event until one says `[DONE]`. Its data is JSON; where the
 //!   output's schema allows text, data that is not JSON is a string. A server that answers with plain JSON gives one
 //!   item; any other response is an error.
@@ -135,7 +135,6 @@ pub(crate) use destinations::{Home, Resolver, is_local};
 pub(crate) use engine::builder;
 pub use engine::{HttpEngine, ResponseBody};
 pub use outgoing::RequestBody;
-pub use response::{error_body, error_status};
 pub use retry::{Reconnect, Retry};
 
 use crate::{CallError, ErrorCode};

@@ -70,7 +70,7 @@ mod run;
 
 pub use model::body::Body;
 pub use model::envelope::ResponseEnvelope;
-pub use model::error::{CallError, ErrorCode};
+pub use model::error::{CallError, DeclaredError, DeclaresErrors, ErrorCode, ErrorResponse};
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
 #[doc(hidden)]
 pub use model::keywords;
@@ -111,7 +111,8 @@ pub mod registry {
     pub use crate::model::policy::OutputPolicy;
     pub use crate::run::caller::{Env, Scoped};
     pub use crate::run::context::CancelToken;
-    pub use crate::run::pipeline::EnvelopeStream;
+    pub use crate::run::method::{Execute, Open};
+    pub use crate::run::pipeline::{EnvelopeStream, Execution, Opening};
     pub use crate::run::progress::{Progress, ProgressSink, ProgressStream};
     pub use crate::run::registry::{RegistryBuilder, RegistryError};
 }

@@ -4,6 +4,7 @@ pub(crate) mod caller;
 pub(crate) mod context;
 pub(crate) mod extensions;
 pub(crate) mod handler;
+pub(crate) mod method;
 pub mod mock;
 pub(crate) mod pace;
 pub(crate) mod payload;

@@ -394,7 +394,7 @@ async fn a_subscription_gives_an_envelope_an_item() {
             }
         }))
         .unwrap();
-    let items: Vec<_> = registry.subscribe::<Count>(4).await.unwrap().collect().await;
+    let items: Vec<_> = registry.subscribe::<Count>(4_u32).await.unwrap().collect().await;
     assert_eq!(items.len(), 4);
     assert_eq!(items[1].as_ref().unwrap().data, 1);
     assert!(items[2].is_err());
@@ -414,7 +414,7 @@ async fn a_subscription_ends_at_its_deadline() {
         }))
         .unwrap();
     let options = CallOptions::new().with_timeout(Duration::from_millis(20));
-    let mut stream = registry.subscribe_with::<Count>(1, options).await.unwrap();
+    let mut stream = registry.subscribe_with::<Count>(1_u32, options).await.unwrap();
     let mut last = None;
     while let Some(item) = stream.next().await {
         last = Some(item);

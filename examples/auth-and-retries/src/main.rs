@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use ops_runtime::http::{Auth, Retry, error_status};
+use ops_runtime::http::{Auth, Retry};
 use ops_runtime::{HttpClient, HttpConfig};
 use serde_json::json;
 
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let hasty = HttpClient::new(config.clone())?;
     let error = hasty.execute::<stock::ShowStock>(stock::ShowStockInput {}).await.unwrap_err();
     println!("without retries: {error}");
-    assert_eq!(error_status(&error), Some(503));
+    assert_eq!(error.status(), Some(503));
 
     // The credentials for a security scheme of the document, by its name. `with_auth` gives some for all that they fit.
     let config = config.with_credentials("stockToken", Auth::bearer("t0k3n"));
@@ -54,12 +54,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A POST may have been carried out, although its answer says otherwise: it is not repeated.
     let error = client.execute::<stock::AddOrder>(stock::AddOrderInput {}).await.unwrap_err();
     println!("a POST: {error}, after {} request", asked("POST /orders"));
-    assert_eq!((error_status(&error), asked("POST /orders")), (Some(503), 1));
+    assert_eq!((error.status(), asked("POST /orders")), (Some(503), 1));
 
     // A wrong token, or none, is refused; that would not pass, so there is no second try.
     let error = hasty.execute::<stock::ShowStock>(stock::ShowStockInput {}).await.unwrap_err();
     println!("without a token: {error}");
-    assert_eq!((error_status(&error), asked("GET /stock")), (Some(401), 4));
+    assert_eq!((error.status(), asked("GET /stock")), (Some(401), 4));
     Ok(())
 }
 

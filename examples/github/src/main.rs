@@ -7,8 +7,8 @@ use std::pin::pin;
 
 use futures_util::StreamExt;
 use ops_runtime::http::Auth;
+use ops_runtime::http::Retry;
 use ops_runtime::http::pages::{link_parameter, pages};
-use ops_runtime::http::{Retry, error_body, error_status};
 use ops_runtime::{CallError, HttpClient, HttpConfig, ResponseEnvelope};
 use serde_json::json;
 
@@ -103,14 +103,14 @@ fn label(label: &github::IssueLabelsItem) -> Option<&str> {
 
 /// What the server said, in the type that the document gives to the errors of this status.
 fn explain(error: &CallError) -> String {
-    let Some(status) = error_status(error) else { return error.to_string() };
+    let Some(status) = error.status() else { return error.to_string() };
     let said = match status {
-        422 => error_body(error).ok().map(|problem: github::ValidationError| {
+        422 => error.body().ok().map(|problem: github::ValidationError| {
             let fields = problem.errors.unwrap_or_default().into_iter();
             let fields: Vec<_> = fields.map(|e| format!("{} {}", e.field.unwrap_or_default(), e.code)).collect();
             format!("{} ({})", problem.message, fields.join(", "))
         }),
-        _ => error_body(error).ok().and_then(|problem: github::BasicError| problem.message),
+        _ => error.body().ok().and_then(|problem: github::BasicError| problem.message),
     };
     format!("{status}, {}", said.as_deref().unwrap_or("without a reason"))
 }

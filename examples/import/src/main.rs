@@ -6,7 +6,6 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use ops_runtime::http::error_status;
 use ops_runtime::openapi::from_openapi;
 use ops_runtime::{ErrorCode, HttpConfig, Registry};
 use serde_json::{Value, json};
@@ -70,10 +69,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // What the server refuses, and what is refused before anything is sent.
     let error = registry.call("library.showBook", json!({ "id": 2 })).await.unwrap_err();
     println!("book 2: {error}");
-    assert_eq!(error_status(&error), Some(404));
+    assert_eq!(error.status(), Some(404));
     let error = registry.call("library.showBook", json!({ "id": "Emma" })).await.unwrap_err();
     println!("a book without a number: {error}");
-    assert_eq!((error.code(), error_status(&error)), (&ErrorCode::ValidationError, None));
+    assert_eq!((error.code(), error.status()), (&ErrorCode::ValidationError, None));
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::alias::{break_aliases, shorten_aliases};
 use super::default::{drop_misfits, fit_defaults};
 use super::depth::limit;
 use super::direction::fit_directions;
-use super::order::{order, settle};
+use super::order::{order, reached, settle};
 use super::recursion::{groups, insert_pointers, on_cycle};
 use super::roots::Roots;
 use super::share::{name_unions, share};
@@ -32,6 +32,8 @@ pub(crate) fn finish(types: &mut Types, roots: &mut Roots, diagnostics: &mut Vec
     drop_misfits(types, diagnostics);
     order(types, roots);
     fit_defaults(types);
+    let sent = reached(types, roots.operations.iter().map(|root| &root.input));
+    types.items.iter_mut().zip(sent).for_each(|(item, sent)| item.sent = sent);
 }
 
 /// Reading a union that is a variant of itself would never end.

@@ -67,6 +67,7 @@ impl Lowering<'_> {
             json: name.to_owned(),
             ident: snake_case(name),
             docs: text(schema.as_object()),
+            says: view.as_deref().map(said).unwrap_or_default(),
             type_,
             required,
             given: false,
@@ -125,6 +126,27 @@ impl Lowering<'_> {
         }
         Type::Tuple(types)
     }
+}
+
+/// What a schema says of a value that a type does not, and that is short enough to be told.
+fn said(view: &Object) -> Vec<(&'static str, Value)> {
+    const KEYWORDS: [&str; 13] = [
+        "minimum",
+        "exclusiveMinimum",
+        "maximum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "format",
+        "examples",
+    ];
+    let all = KEYWORDS.iter().filter_map(|key| Some((*key, view.get(*key)?.clone())));
+    all.filter(|(_, value)| super::size_of(value) <= 16).collect()
 }
 
 fn has_patterns(view: &Object) -> bool {

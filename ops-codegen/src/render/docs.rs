@@ -2,6 +2,8 @@
 //!
 //! No text becomes HTML, a link to an item, a doctest or an end of the comment, and none triggers a lint.
 
+use ops_runtime::binding::Binding;
+use ops_runtime::spec::OperationSpec;
 use serde_json::Value;
 
 use super::text::{is_visible, visible};
@@ -14,35 +16,147 @@ const WIDTH: usize = 112;
 /// Documentation of more lines is cut.
 const LONGEST: usize = 48;
 
+/// The documentation of a type; empty if nothing is said of it but its name.
 pub(super) fn of(item: &Item) -> String {
-    let fallback = if item.subject.is_empty() { subject(&item.pointer) } else { subject_of(&item.subject) };
-    text_or(item.docs.as_deref(), &fallback)
+    let fallback = || if item.subject.is_empty() { subject(&item.pointer) } else { subject_of(&item.subject) };
+    text_or(item.docs.as_deref(), || fallback())
 }
 
-pub(super) fn of_field(field: &Field) -> String {
-    let mut docs = text_or(field.docs.as_deref(), &format!("The property {}.", code(&field.json)));
-    let mut add = |note: &str| {
-        docs.push_str(&comment(""));
-        docs.push_str(&comment(note));
+/// An operation: what it does, and how it is reached.
+pub(super) fn of_operation(spec: &OperationSpec) -> String {
+    let reached = match &spec.binding {
+        Binding::Http(http) => code(&format!("{} {}", http.method, http.path)),
+        Binding::Mcp(mcp) => format!("The tool {}.", code(&mcp.tool)),
+        _ => format!("The operation {}.", code(&spec.id)),
     };
-    if let (Default::Told(value), false) = (&field.default, field.required) {
-        add(&format!("Default: {}.", json_code(value)));
+    let mut docs = String::new();
+    for text in said(spec) {
+        paragraph(&mut docs, text_or(Some(text), String::new));
     }
-    if field.deprecated {
-        add("Deprecated.");
+    paragraph(&mut docs, comment(&reached));
+    docs
+}
+
+/// The first paragraph about an operation.
+pub(super) fn first(spec: &OperationSpec) -> String {
+    let docs = of_operation(spec);
+    let lines = docs.lines().take_while(|line| *line != "///");
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// The first line about an operation, for a list; empty if there is only its address.
+pub(super) fn summary(spec: &OperationSpec) -> String {
+    let lines = said(spec).into_iter().next().map(markdown).unwrap_or_default();
+    let line = lines.into_iter().next().unwrap_or_default();
+    // A fence or a heading would not be one line of a list.
+    if fence_of(&line).is_some() || line.starts_with(['#', '|', '-', '*', '+', '>']) { String::new() } else { line }
+}
+
+/// A heading of one line.
+pub(super) fn heading(text: &str) -> String {
+    let text: String = shown(text).chars().take(80).collect();
+    comment(&format!("# {}", inline(text.trim())))
+}
+
+/// Title and description, without what is said twice or is only the address.
+fn said(spec: &OperationSpec) -> Vec<&str> {
+    let address = spec.http().map(|http| format!("{} {}", http.method, http.path));
+    let mut texts: Vec<&str> = Vec::new();
+    for text in spec.title.as_deref().into_iter().chain([spec.description.as_ref()]) {
+        let text = text.trim();
+        let known = |other: &&str| other.trim_end_matches('.') == text.trim_end_matches('.');
+        if !text.is_empty() && address.as_deref() != Some(text) && !texts.iter().any(known) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+fn paragraph(docs: &mut String, more: String) {
+    if !docs.is_empty() && !more.is_empty() {
+        docs.push_str(&comment(""));
+    }
+    docs.push_str(&more);
+}
+
+/// The documentation of a property; empty if nothing is said of it but its name.
+pub(super) fn of_field(field: &Field) -> String {
+    let mut docs = text_or(field.docs.as_deref(), String::new);
+    let mut notes = Vec::new();
+    if !is_like(&field.ident, &field.json) {
+        notes.push(format!("{} in JSON.", code(&field.json)));
+    }
+    notes.extend(constraints(&field.says));
+    if let (Default::Told(value), false) = (&field.default, field.required) {
+        notes.push(format!("Default: {}.", json_code(value)));
+    }
+    if let Some(example) = find(&field.says, "examples").and_then(Value::as_array).and_then(|all| all.first()) {
+        notes.push(format!("Example: {}.", json_code(example)));
     }
     if field.read_only {
-        add("Only in answers.");
+        notes.push("Only in answers.".to_owned());
     }
     if field.write_only {
-        add("Only in requests.");
+        notes.push("Only in requests.".to_owned());
+    }
+    if !notes.is_empty() {
+        paragraph(&mut docs, text_of(&notes.join(" ")));
+    }
+    if field.deprecated {
+        docs.push_str("#[deprecated]\n");
     }
     docs
 }
 
+/// The constraints of a value in words.
+fn constraints(says: &[(&'static str, Value)]) -> Vec<String> {
+    let number = |key: &str| find(says, key).filter(|value| value.is_number()).map(ToString::to_string);
+    let mut notes = Vec::new();
+    let mut range = |least: Option<String>, most: Option<String>, what: &str| {
+        notes.extend(match (least, most) {
+            (Some(least), Some(most)) if least == most => Some(format!("Exactly {least}{what}.")),
+            (Some(least), Some(most)) => Some(format!("{least} to {most}{what}.")),
+            (Some(least), None) => Some(format!("At least {least}{what}.")),
+            (None, Some(most)) => Some(format!("At most {most}{what}.")),
+            (None, None) => None,
+        });
+    };
+    let positive = |text: String| (text != "0").then_some(text);
+    range(number("minimum"), number("maximum"), "");
+    range(number("minLength").and_then(positive), number("maxLength"), " characters");
+    range(number("minItems").and_then(positive), number("maxItems"), " items");
+    notes.extend(number("exclusiveMinimum").map(|least| format!("Greater than {least}.")));
+    notes.extend(number("exclusiveMaximum").map(|most| format!("Less than {most}.")));
+    notes.extend(number("multipleOf").filter(|step| step != "1").map(|step| format!("A multiple of {step}.")));
+    if find(says, "uniqueItems") == Some(&Value::Bool(true)) {
+        notes.push("No item twice.".to_owned());
+    }
+    notes.extend(find(says, "pattern").map(|pattern| format!("Matches {}.", json_code(pattern))));
+    let plain = ["int32", "int64", "float", "double", "binary", "byte"];
+    let format = find(says, "format").and_then(Value::as_str).filter(|format| !plain.contains(format));
+    notes.extend(format.map(|format| format!("Format: {}.", code(format))));
+    notes
+}
+
+fn find<'s>(says: &'s [(&'static str, Value)], key: &str) -> Option<&'s Value> {
+    says.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+}
+
+/// True if an identifier tells the name in JSON: they differ in case and signs only.
+fn is_like(ident: &str, json: &str) -> bool {
+    let letters =
+        |text: &str| -> String { text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect() };
+    letters(ident) == letters(json)
+}
+
+/// The documentation of a value; empty if its name tells it.
 pub(super) fn of_constant(constant: &Constant) -> String {
     let value = constant.value.as_str().map_or_else(|| constant.value.to_string(), str::to_owned);
-    text_or(constant.docs.as_deref(), &format!("The value {}.", code(&value)))
+    let mut docs = text_or(constant.docs.as_deref(), String::new);
+    if !is_like(&constant.ident, &value) {
+        paragraph(&mut docs, comment(&format!("{} in JSON.", code(&value))));
+    }
+    docs
 }
 
 /// The text for a property with a single possible value.
@@ -52,7 +166,7 @@ pub(super) fn constant(name: &str, value: &serde_json::Value) -> String {
 }
 
 pub(super) fn of_variant(variant: &Variant) -> String {
-    text_or(variant.docs.as_deref(), &format!("The variant `{}`.", variant.ident))
+    text_or(variant.docs.as_deref(), String::new)
 }
 
 /// A line of the generator's own text.
@@ -67,10 +181,14 @@ pub(super) fn text_of(text: &str) -> String {
     lines.iter().map(|line| comment(line)).collect()
 }
 
-/// The text of the document, or the generator's own text if it has none.
-pub(super) fn text_or(text: Option<&str>, fallback: &str) -> String {
+/// The text of the document, or the generator's own text if it has none; empty if there is neither.
+fn text_or(text: Option<&str>, fallback: impl FnOnce() -> String) -> String {
     let lines = text.map(markdown).unwrap_or_default();
-    if lines.is_empty() { comment(fallback) } else { lines.iter().map(|line| comment(line)).collect() }
+    if !lines.is_empty() {
+        return lines.iter().map(|line| comment(line)).collect();
+    }
+    let fallback = fallback();
+    if fallback.is_empty() { fallback } else { comment(&fallback) }
 }
 
 /// One line of documentation. Characters that end a line would end the comment; they are removed before.
@@ -104,25 +222,18 @@ fn json_code(value: &Value) -> String {
 }
 
 fn subject_of(subject: &str) -> String {
-    match subject.strip_prefix("The definition `").and_then(|rest| rest.strip_suffix("`.")) {
-        Some(name) => format!("The definition {}.", code(name)),
-        None => subject.to_owned(),
-    }
+    // The name says it already.
+    if subject.starts_with("The definition `") { String::new() } else { subject.to_owned() }
 }
 
-/// A description of a hoisted type, from its place in the document.
+/// A description of a hoisted type, from its place in the document; empty if its name says as much.
 fn subject(pointer: &str) -> String {
     let mut keys = pointer.rsplit('/').map(|key| pointer::unescaped(key));
     let (last, before) = (keys.next().unwrap_or_default(), keys.next().unwrap_or_default());
     match (&*before, &*last) {
-        ("properties", name) => format!("The property {}.", code(name)),
         (id, "input") => format!("The input of {}.", code(id)),
         (id, "output") => format!("The output of {}.", code(id)),
-        (id, "errors") => format!("The details of an error of {}.", code(id)),
-        (_, "items") => "An item of a list.".to_owned(),
-        (_, "additionalProperties") => "A value of a map.".to_owned(),
-        ("oneOf" | "anyOf", _) => "A variant of a union.".to_owned(),
-        _ => "A part of another type.".to_owned(),
+        _ => String::new(),
     }
 }
 

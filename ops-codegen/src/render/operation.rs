@@ -1,7 +1,5 @@
 //! Operations: the struct of each, its spec, and the lists of the module.
 
-use std::collections::BTreeSet;
-
 use ops_runtime::binding::{
     Binding, HttpBinding, HttpField, HttpFixed, HttpParameter, Literal, McpBinding, McpOutput, ParameterLocation,
     ParameterStyle, SecurityKind, SecurityScheme, StatusRange,
@@ -14,14 +12,17 @@ use super::tables::Tables;
 use super::text::{json, string};
 use super::{Renderer, docs};
 use crate::module::Operation;
-use crate::types::Type;
 
 impl Renderer<'_> {
     pub(super) fn operations(&mut self) {
         for operation in &self.module.operations {
             self.operation(operation);
+            self.input_of(&operation.input);
         }
         self.lines("\n/// All operations of this module, in the order of the document.");
+        if self.module.operations.iter().any(|operation| operation.spec.deprecated) {
+            self.lines("#[allow(deprecated)]");
+        }
         self.lines("pub fn operations() -> &'static [&'static ops::OperationSpec] {");
         if self.module.operations.is_empty() {
             self.lines("    &[]\n}");
@@ -37,42 +38,35 @@ impl Renderer<'_> {
 
     /// Uses every name once, because the code that includes the module need not use all of them.
     fn roots(&mut self) {
-        let errors =
-            self.module.operations.iter().flat_map(|operation| &operation.errors).filter_map(|type_| match type_ {
-                Type::Named(id) => Some(format!("const _: Option<super::{}> = None;\n", self.name(*id))),
-                _ => None,
-            });
-        let errors: BTreeSet<String> = errors.collect();
-        let start = "const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;\n".to_owned();
-        let lines: String = [start].into_iter().chain(errors).collect();
+        let mut lines = "const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;\n".to_owned();
+        for errors in self.module.operations.iter().filter_map(|operation| operation.errors.as_ref()) {
+            lines.push_str(&format!("const _: Option<super::{}> = None;\n", errors.name));
+        }
         self.impls(&lines);
     }
 
     fn operation(&mut self, operation: &Operation) {
         let Operation { spec, name, constant, .. } = operation;
-        self.push(&format!("{}{}pub struct {name};", documentation(spec), self.errors(operation)));
+        let deprecated = if spec.deprecated { "#[deprecated]\n" } else { "" };
+        let allowed = if spec.deprecated { "#[allow(deprecated)]\n" } else { "" };
+        self.push(&format!("{}{}{deprecated}pub struct {name};", docs::of_operation(spec), self.errors_of(operation)));
         let (input, output) = (self.type_(&operation.input), self.type_(&operation.output));
-        self.push(&format!("impl ops::Operation for {name} {{"));
+        self.push(&format!("{allowed}impl ops::Operation for {name} {{"));
         self.lines(&format!("    type Input = {input};\n    type Output = {output};"));
         self.lines(&format!("    const SPEC: &'static ops::OperationSpec = &{constant};\n}}"));
         let kind = if spec.kind == OperationKind::Subscription { "Subscribe" } else { "Call" };
-        self.lines(&format!("impl ops::{kind} for {name} {{}}"));
+        self.impls(&format!("impl ops::{kind} for super::{name} {{}}"));
         let bare = self.module.definitions.is_empty();
         let expression = expression(spec, bare, &mut self.tables);
         self.push(&format!("static {constant}: ops::OperationSpec = {expression};"));
     }
 
-    /// The declared errors whose details have their own type, as documentation.
-    fn errors(&self, operation: &Operation) -> String {
-        let errors = operation.spec.errors.iter().zip(&operation.errors).filter_map(|(error, type_)| match type_ {
-            Type::Named(id) => Some(format!("{} ([`{}`])", docs::code(&error.code), self.name(*id))),
-            _ => None,
-        });
-        let errors: Vec<String> = errors.collect();
-        if errors.is_empty() {
-            return String::new();
+    /// Names the type of the declared errors.
+    fn errors_of(&self, operation: &Operation) -> String {
+        match &operation.errors {
+            Some(errors) => docs::line("") + &docs::line(&format!("Errors: [`{}`].", errors.name)),
+            None => String::new(),
         }
-        docs::line("") + &docs::text_of(&format!("Errors with details: {}.", errors.join(", ")))
     }
 
     /// The table of definitions, sorted by name.
@@ -93,33 +87,6 @@ const WIDTH: usize = 160;
 
 /// The indentation of a binding's steps.
 const STEP: &str = "        ";
-
-fn documentation(spec: &OperationSpec) -> String {
-    let description = Some(spec.description.as_ref()).filter(|text| !text.trim().is_empty());
-    let fallback = format!("The operation {}.", docs::code(&spec.id));
-    let title = spec.title.as_deref().filter(|title| !title.trim().is_empty() && description != Some(title));
-    let mut text = docs::text_or(title.or(description), &fallback);
-    if let (Some(_), Some(description)) = (title, description) {
-        text.push_str(&docs::line(""));
-        text.push_str(&docs::text_or(Some(description), &fallback));
-    }
-    match &spec.binding {
-        Binding::Http(http) => {
-            text.push_str(&docs::line(""));
-            text.push_str(&docs::line(&docs::code(&format!("{} {}", http.method, http.path))));
-        }
-        Binding::Mcp(mcp) => {
-            text.push_str(&docs::line(""));
-            text.push_str(&docs::line(&format!("The tool {}.", docs::code(&mcp.tool))));
-        }
-        _ => {}
-    }
-    if spec.deprecated {
-        text.push_str(&docs::line(""));
-        text.push_str(&docs::line("Deprecated."));
-    }
-    text
-}
 
 /// The spec as a chain of const calls.
 fn expression(spec: &OperationSpec, bare: bool, tables: &mut Tables) -> String {

@@ -13,25 +13,32 @@ impl Renderer<'_> {
     pub(super) fn record(&mut self, item: &Item, record: &Record) {
         self.push(&self.record_struct(item, record));
         let mut source = self.record_impl(item, record);
-        let demands = record.fields.iter().any(|field| demanded(field) || field.given);
+        let demands = record.fields.iter().any(is_set);
         let default = if demands { "" } else { ", Default" };
         source.push_str(&format!("ops::table!(super::{}{default});", item.name));
         self.has_records = true;
         self.impls(&source);
+        self.constructor(item, record);
     }
 
     fn record_struct(&self, item: &Item, record: &Record) -> String {
         let mut source = docs::of(item);
         for (name, value) in &record.constants {
-            source.push_str(&docs::line(""));
+            if !source.is_empty() {
+                source.push_str(&docs::line(""));
+            }
             source.push_str(&docs::text_of(&docs::constant(name, value)));
+        }
+        let fields: Vec<String> = record.fields.iter().map(docs::of_field).collect();
+        if source.is_empty() || fields.iter().any(|docs| !docs.starts_with("///")) {
+            source.push_str("#[allow(missing_docs)]\n");
         }
         source.push_str(&format!("pub struct {} {{", item.name));
         if !record.fields.is_empty() || record.extra.is_some() {
             source.push('\n');
         }
-        for field in &record.fields {
-            source.push_str(&docs::inner(&docs::of_field(field)));
+        for (field, docs) in record.fields.iter().zip(&fields) {
+            source.push_str(&docs::inner(docs));
             source.push_str(&format!("    pub {}: {},\n", field.ident, self.field_type(field)));
         }
         if let Some((ident, values)) = &record.extra {
@@ -110,6 +117,15 @@ impl Renderer<'_> {
         }
     }
 
+    /// The field of a new record in which nobody set it.
+    pub(super) fn unset(&self, field: &Field) -> String {
+        let ident = &field.ident;
+        match &field.default {
+            Default::Fits(literal) => format!("{ident}: {}", self.literal(literal, &field.type_)),
+            _ => format!("{ident}: None"),
+        }
+    }
+
     /// A value of a type as an expression.
     fn literal(&self, literal: &Literal, type_: &Type) -> String {
         let type_ = self.module.types.resolve(type_);
@@ -163,8 +179,13 @@ fn demanded(field: &Field) -> bool {
     field.required && !matches!(field.default, Default::Fits(_))
 }
 
+/// True if whoever makes a value has to set the property.
+pub(super) fn is_set(field: &Field) -> bool {
+    demanded(field) || field.given
+}
+
 /// The new record.
-fn construct(inits: Vec<String>, indent: &str) -> String {
+pub(super) fn construct(inits: Vec<String>, indent: &str) -> String {
     let inits = inside(inits, indent);
     match inits.chars().next() {
         None => "Self {}".to_owned(),

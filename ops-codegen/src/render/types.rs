@@ -23,12 +23,14 @@ impl Renderer<'_> {
     fn constants(&mut self, item: &Item, constants: &[Constant], derives: &str, other: &str) {
         let idents: Vec<&str> = constants.iter().map(|constant| constant.ident.as_str()).collect();
         let rest = rest(idents.iter().copied());
+        let docs: Vec<String> = constants.iter().map(docs::of_constant).collect();
         let mut source = docs::of(item);
+        let silent = source.is_empty() || docs.iter().any(String::is_empty);
         source.push_str(&format!("#[derive(Debug, Clone, PartialEq{derives})]\n"));
-        source.push_str(&allowed(&item.name, &idents, false));
+        source.push_str(&allowed(&item.name, &idents, false, silent));
         source.push_str(&format!("pub enum {} {{\n", item.name));
-        for constant in constants {
-            source.push_str(&docs::inner(&docs::of_constant(constant)));
+        for (constant, docs) in constants.iter().zip(&docs) {
+            source.push_str(&docs::inner(docs));
             source.push_str(&format!("    {},\n", constant.ident));
         }
         source.push_str(&docs::inner(&docs::line("Any other value.")));
@@ -48,10 +50,12 @@ impl Renderer<'_> {
         }
         lines.push_str(&format!("    _ => {rest},\n}});"));
         self.impls(&lines);
+        self.variants_of(item, &variants);
     }
 
     pub(super) fn union(&mut self, item: &Item, variants: &[Variant]) {
-        self.variants(item, &variants.iter().collect::<Vec<_>>(), "");
+        let all: Vec<&Variant> = variants.iter().collect();
+        self.variants(item, &all, "");
         let mut lines = format!("ops::untagged!(super::{} {{\n", item.name);
         for variant in variants {
             let shapes: Vec<String> = kinds(&self.module.types, &variant.type_).iter().map(shape).collect();
@@ -59,17 +63,20 @@ impl Renderer<'_> {
         }
         lines.push_str("});");
         self.impls(&lines);
+        self.variants_of(item, &all);
     }
 
     fn variants(&mut self, item: &Item, variants: &[&Variant], other: &str) {
         let idents: Vec<&str> = variants.iter().map(|variant| variant.ident.as_str()).collect();
+        let docs: Vec<String> = variants.iter().map(|variant| docs::of_variant(variant)).collect();
         let mut source = docs::of(item);
+        let silent = source.is_empty() || docs.iter().any(String::is_empty);
         source.push_str("#[derive(Debug, Clone, PartialEq)]\n");
-        source.push_str(&allowed(&item.name, &idents, true));
+        source.push_str(&allowed(&item.name, &idents, true, silent));
         source.push_str(&format!("pub enum {} {{\n", item.name));
-        for variant in variants {
+        for (variant, docs) in variants.iter().zip(&docs) {
             let type_ = self.type_(&variant.type_);
-            source.push_str(&docs::inner(&docs::of_variant(variant)));
+            source.push_str(&docs::inner(docs));
             source.push_str(&format!("    {}({type_}),\n", variant.ident));
         }
         source.push_str(&docs::inner(other));
@@ -78,9 +85,12 @@ impl Renderer<'_> {
     }
 }
 
-/// The lints of clippy that names and sizes from the document would trigger.
-fn allowed(name: &str, variants: &[&str], union: bool) -> String {
+/// The lints that names, sizes and silence of the document would trigger.
+pub(super) fn allowed(name: &str, variants: &[&str], union: bool, silent: bool) -> String {
     let mut lints = Vec::new();
+    if silent {
+        lints.push("missing_docs");
+    }
     let repeats = |variant: &&str| variant.starts_with(name) || variant.ends_with(name);
     if union || variants.iter().any(repeats) {
         lints.push("clippy::enum_variant_names");

@@ -11,10 +11,17 @@ pub use crate::content::ContentBlock;
 pub use crate::model::formats;
 pub use crate::spec::{Definition, Definitions, ErrorDefinition, OperationKind, OperationSpec, Schema};
 pub use crate::{
-    __json_schemas as json_schemas, __names as names, __newtype as newtype, __record as record, __table as table,
-    __tagged as tagged, __untagged as untagged, __values as values,
+    __errors as errors, __json_schemas as json_schemas, __methods as methods, __names as names, __newtype as newtype,
+    __record as record, __table as table, __tagged as tagged, __untagged as untagged, __values as values,
 };
-pub use crate::{Body, Call, Operation, ResponseEnvelope, Subscribe, record};
+pub use crate::{
+    Body, Call, DeclaredError, DeclaresErrors, ErrorResponse, Operation, ResponseEnvelope, Subscribe, record,
+};
+#[cfg(feature = "registry")]
+pub use crate::{
+    Caller,
+    registry::{Execute, Open},
+};
 pub use serde_json::Value;
 
 /// Gives types of generated code the JSON Schemas of their definitions, for local operations that take or return them.
@@ -42,4 +49,71 @@ macro_rules! __json_schemas {
 #[macro_export]
 macro_rules! __json_schemas {
     ($namespace:literal, $definitions:path { $($type:ty = $name:literal,)* }) => {};
+}
+
+/// Reads error responses as an enum of those that an operation declares.
+///
+/// ```
+/// use ops_runtime::{DeclaredError, ErrorResponse};
+///
+/// enum ShowPetError {
+///     NotFound(String),
+///     Unauthorized,
+///     Undeclared(ErrorResponse),
+/// }
+/// ops_runtime::__generated::errors!(ShowPetError, Undeclared { 404 => NotFound(_), 401 => Unauthorized });
+/// ```
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __errors {
+    ($t:ty, $rest:ident { $($status:pat => $variant:ident $(($body:tt))?),* $(,)? }) => {
+        impl $crate::DeclaredError for $t {
+            fn of(response: $crate::ErrorResponse) -> Self {
+                let read = match response.status {
+                    $($status => $crate::__variant!(response, Self::$variant $(, $body)?),)*
+                    #[allow(unreachable_patterns, reason = "a default takes every status")]
+                    _ => ::std::option::Option::None,
+                };
+                match read {
+                    ::std::option::Option::Some(error) => error,
+                    ::std::option::Option::None => Self::$rest(response),
+                }
+            }
+        }
+    };
+}
+
+/// The variant for an error response, if its body is as described.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __variant {
+    ($response:ident, $variant:path) => {
+        ::std::option::Option::Some($variant)
+    };
+    ($response:ident, $variant:path, $body:tt) => {
+        $crate::__generated::read_body(&$response).map($variant)
+    };
+}
+
+/// The body of an error response as a type, if it is of that type.
+pub fn read_body<T: serde_core::de::DeserializeOwned>(response: &ErrorResponse) -> Option<T> {
+    <T as serde_core::Deserialize>::deserialize(&response.body).ok()
+}
+
+/// Declares the trait whose methods run a module's operations.
+///
+/// Declares nothing without the feature `registry`, which runs operations.
+#[cfg(feature = "registry")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __methods {
+    ($($item:tt)*) => { $($item)* };
+}
+
+/// Declares nothing without the feature `registry`.
+#[cfg(not(feature = "registry"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __methods {
+    ($($item:tt)*) => {};
 }

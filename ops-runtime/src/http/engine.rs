@@ -294,7 +294,8 @@ where
         Box::pin(async move {
             let failed = |error: S::Error| {
                 let error = error.into();
-                SendError { transient: is_transient(&*error), error: failure("the request failed", &*error) }
+                let (transient, failure) = (is_transient(&*error), failure("the request failed", &*error));
+                SendError { transient, error: if transient { failure.transient() } else { failure } }
             };
             poll_fn(|cx| service.poll_ready(cx)).await.map_err(failed)?;
             let response = service.call(request).await.map_err(failed)?;

@@ -292,7 +292,9 @@ impl Source {
                 // Data before an error is returned first.
                 Some(Ok(Ok(data))) => self.error = self.parser.push(&data).err().map(Into::into),
                 Some(Ok(Err(_trailers))) => {}
-                Some(Err(error)) => self.reopened(Some(failure("the event stream broke off", &*error))).await,
+                Some(Err(error)) => {
+                    self.reopened(Some(failure("the event stream broke off", &*error).transient())).await
+                }
             }
         }
     }

@@ -134,7 +134,7 @@ impl Source {
                 }
                 Some(Ok(Ok(data))) => self.error = self.splitter.push(&data).err(),
                 Some(Ok(Err(_trailers))) => {}
-                Some(Err(error)) => self.error = Some(failure("the stream broke off", &*error)),
+                Some(Err(error)) => self.error = Some(failure("the stream broke off", &*error).transient()),
             }
         }
     }

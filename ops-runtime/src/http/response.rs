@@ -13,7 +13,7 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, SET_COOKIE};
 use http::response::Parts;
 use http_body::Body;
 use http_body_util::BodyExt;
-use serde_core::de::{DeserializeOwned, IgnoredAny};
+use serde_core::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::engine::{EngineResponse, failure};
@@ -166,7 +166,7 @@ where
         let data = match frame.map(http_body::Frame::into_data) {
             Ok(Ok(data)) => data,
             Ok(Err(_trailers)) => continue,
-            Err(error) => return Collected::Broken(failure("the response broke off", &*error)),
+            Err(error) => return Collected::Broken(failure("the response broke off", &*error).transient()),
         };
         if first.is_empty() && rest.is_empty() {
             first = data;
@@ -302,38 +302,4 @@ fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {
         }
     }
     Value::String(decode(meta, bytes))
-}
-
-/// Reads the body of an HTTP error as a type: what the document describes for its status.
-///
-/// ```
-/// use ops_runtime::CallError;
-/// use ops_runtime::http::error_body;
-/// use serde_json::{Value, json};
-///
-/// let error = CallError::execution("HTTP 409: Conflict").with_details(json!({ "statusCode": 409, "body": { "by": 7 } }));
-/// let body: Value = error_body(&error)?;
-/// assert_eq!(body["by"], 7);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-///
-/// # Errors
-/// If the body is not of that type, or if the error is not that of an HTTP response.
-pub fn error_body<E: DeserializeOwned>(error: &CallError) -> Result<E, serde_json::Error> {
-    E::deserialize(error.details().get("body").unwrap_or(&Value::Null))
-}
-
-/// The status of the HTTP response that an error stands for.
-///
-/// ```
-/// use ops_runtime::CallError;
-/// use ops_runtime::http::error_status;
-/// use serde_json::json;
-///
-/// let error = CallError::execution("HTTP 409: Conflict").with_details(json!({ "statusCode": 409 }));
-/// assert_eq!(error_status(&error), Some(409));
-/// assert_eq!(error_status(&CallError::execution("no connection")), None);
-/// ```
-pub fn error_status(error: &CallError) -> Option<u16> {
-    error.details().get("statusCode")?.as_u64()?.try_into().ok()
 }

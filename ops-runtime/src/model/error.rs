@@ -29,6 +29,7 @@
 //! ```
 
 mod json;
+mod response;
 #[cfg(feature = "registry")]
 mod status;
 mod words;
@@ -41,6 +42,8 @@ use serde_json::Value;
 
 use crate::model::text::readable;
 use crate::{McpMeta, Text};
+
+pub use response::{DeclaredError, DeclaresErrors, ErrorResponse};
 
 /// The maximum number of characters of an operation's id in an error.
 const MAX_ID: usize = 200;
@@ -129,6 +132,8 @@ struct Inner {
     details: Value,
     mcp: Option<Box<McpMeta>>,
     operation: Option<Text>,
+    /// True for a failure of the connection. Not part of the JSON.
+    transient: bool,
 }
 
 impl CallError {
@@ -140,6 +145,7 @@ impl CallError {
             details: Value::Null,
             mcp: None,
             operation: None,
+            transient: false,
         }))
     }
 
@@ -337,7 +343,7 @@ impl CallError {
 #[non_exhaustive]
 pub struct ErrorDefinition {
     /// The code of the [`CallError`]. Errors of HTTP endpoints are declared as `HTTP_404` and the like, but come as
-    /// `EXECUTION_ERROR` with the status in their details; see `http::error_status` and `http::error_body`.
+    /// `EXECUTION_ERROR` with the status in their details; see [`CallError::declared`].
     pub code: Text,
     /// Its meaning.
     pub description: Text,

@@ -28,14 +28,14 @@ pub trait Caller: Send + Sync {
     /// Runs a query or a mutation by its type, with options.
     fn execute_with<Op: Call>(
         &self,
-        input: Op::Input,
+        input: impl Into<Op::Input> + Send,
         options: CallOptions,
     ) -> impl Future<Output = Result<ResponseEnvelope<Op::Output>, CallError>> + Send;
 
     /// Starts a subscription by its type, with options.
     fn subscribe_with<Op: Subscribe>(
         &self,
-        input: Op::Input,
+        input: impl Into<Op::Input> + Send,
         options: CallOptions,
     ) -> impl Future<Output = Result<EnvelopeStream<Op::Output>, CallError>> + Send;
 
@@ -58,7 +58,7 @@ pub trait Caller: Send + Sync {
     /// Runs a query or a mutation by its type.
     fn execute<Op: Call>(
         &self,
-        input: Op::Input,
+        input: impl Into<Op::Input> + Send,
     ) -> impl Future<Output = Result<ResponseEnvelope<Op::Output>, CallError>> + Send {
         self.execute_with::<Op>(input, CallOptions::default())
     }
@@ -66,7 +66,7 @@ pub trait Caller: Send + Sync {
     /// Starts a subscription by its type.
     fn subscribe<Op: Subscribe>(
         &self,
-        input: Op::Input,
+        input: impl Into<Op::Input> + Send,
     ) -> impl Future<Output = Result<EnvelopeStream<Op::Output>, CallError>> + Send {
         self.subscribe_with::<Op>(input, CallOptions::default())
     }
@@ -115,14 +115,10 @@ macro_rules! impl_caller {
             /// # Errors
             /// If there is no such operation or handler, if the call is denied, if input or output do not match their
             /// schema, if the handler fails, or if the call ends early.
-            pub fn execute<Op: $crate::Call>(
-                &self,
-                input: Op::Input,
-            ) -> impl Future<Output = Result<$crate::ResponseEnvelope<Op::Output>, $crate::CallError>> + Send + use<Op>
-            {
+            pub fn execute<Op: $crate::Call>(&self, input: impl Into<Op::Input>) -> $crate::registry::Execution<Op> {
                 $crate::run::pipeline::execute::<Op>(
                     $invoke(self, None, $crate::run::caller::Target::of::<Op>()),
-                    input,
+                    input.into(),
                 )
             }
 
@@ -132,13 +128,12 @@ macro_rules! impl_caller {
             /// Those of [`execute`](Self::execute).
             pub fn execute_with<Op: $crate::Call>(
                 &self,
-                input: Op::Input,
+                input: impl Into<Op::Input>,
                 options: $crate::CallOptions,
-            ) -> impl Future<Output = Result<$crate::ResponseEnvelope<Op::Output>, $crate::CallError>> + Send + use<Op>
-            {
+            ) -> $crate::registry::Execution<Op> {
                 $crate::run::pipeline::execute::<Op>(
                     $invoke(self, Some(options), $crate::run::caller::Target::of::<Op>()),
-                    input,
+                    input.into(),
                 )
             }
 
@@ -148,13 +143,12 @@ macro_rules! impl_caller {
             /// Those of [`execute`](Self::execute); later ones are items of the stream.
             pub fn subscribe<Op: $crate::Subscribe>(
                 &self,
-                input: Op::Input,
-            ) -> impl Future<Output = Result<$crate::EnvelopeStream<Op::Output>, $crate::CallError>> + Send + use<Op>
-            {
-                $crate::run::pipeline::subscribe::<Op>(
+                input: impl Into<Op::Input>,
+            ) -> $crate::registry::Opening<Op> {
+                Box::pin($crate::run::pipeline::subscribe::<Op>(
                     $invoke(self, None, $crate::run::caller::Target::of::<Op>()),
-                    input,
-                )
+                    input.into(),
+                ))
             }
 
             /// Starts a subscription by its type, with options.
@@ -163,14 +157,13 @@ macro_rules! impl_caller {
             /// Those of [`subscribe`](Self::subscribe).
             pub fn subscribe_with<Op: $crate::Subscribe>(
                 &self,
-                input: Op::Input,
+                input: impl Into<Op::Input>,
                 options: $crate::CallOptions,
-            ) -> impl Future<Output = Result<$crate::EnvelopeStream<Op::Output>, $crate::CallError>> + Send + use<Op>
-            {
-                $crate::run::pipeline::subscribe::<Op>(
+            ) -> $crate::registry::Opening<Op> {
+                Box::pin($crate::run::pipeline::subscribe::<Op>(
                     $invoke(self, Some(options), $crate::run::caller::Target::of::<Op>()),
-                    input,
-                )
+                    input.into(),
+                ))
             }
 
             /// Runs a query or a mutation by its id.
@@ -235,7 +228,7 @@ macro_rules! impl_caller {
         impl $crate::Caller for $caller {
             fn execute_with<Op: $crate::Call>(
                 &self,
-                input: Op::Input,
+                input: impl Into<Op::Input> + Send,
                 options: $crate::CallOptions,
             ) -> impl Future<Output = Result<$crate::ResponseEnvelope<Op::Output>, $crate::CallError>> + Send {
                 <$caller>::execute_with::<Op>(self, input, options)
@@ -243,7 +236,7 @@ macro_rules! impl_caller {
 
             fn subscribe_with<Op: $crate::Subscribe>(
                 &self,
-                input: Op::Input,
+                input: impl Into<Op::Input> + Send,
                 options: $crate::CallOptions,
             ) -> impl Future<Output = Result<$crate::EnvelopeStream<Op::Output>, $crate::CallError>> + Send {
                 <$caller>::subscribe_with::<Op>(self, input, options)

@@ -16,7 +16,7 @@
 //!
 //! /// The code under test, which takes any caller.
 //! async fn greeting(caller: &impl Caller) -> Result<String, CallError> {
-//!     Ok(format!("hi {}", caller.execute::<ShowPet>(7).await?.data))
+//!     Ok(format!("hi {}", caller.execute::<ShowPet>(7_u64).await?.data))
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), CallError> {
@@ -194,17 +194,17 @@ mod tests {
             .on::<Double>(|n| n.checked_mul(2).ok_or_else(|| "too much".into()))
             .on_stream::<Count>(|n| Ok((0..n).map(Ok).chain([Err("over".into())]).collect()))
             .on_id("any.thing", Ok);
-        assert_eq!(mock.execute::<Double>(21).now_or_never().unwrap().unwrap().data, 42);
+        assert_eq!(mock.execute::<Double>(21_u64).now_or_never().unwrap().unwrap().data, 42);
         assert_eq!(mock.call("math.double", json!(4)).now_or_never().unwrap().unwrap().data, 8);
         assert_eq!(mock.execute::<Double>(u64::MAX).now_or_never().unwrap().unwrap_err().message(), "too much");
         assert_eq!(mock.call("any.thing", json!("x")).now_or_never().unwrap().unwrap().data, "x");
-        let items = mock.subscribe::<Count>(2).now_or_never().unwrap().unwrap().collect::<Vec<_>>();
+        let items = mock.subscribe::<Count>(2_u64).now_or_never().unwrap().unwrap().collect::<Vec<_>>();
         assert_eq!(items.now_or_never().unwrap().len(), 3);
         assert_eq!(mock.calls_of("math.double"), [json!(21), json!(4), json!(u64::MAX)]);
         assert_eq!(mock.calls().len(), 5);
         // The last answer counts.
         let mock = mock.on::<Double>(|_| Ok(0));
-        assert_eq!(mock.execute::<Double>(21).now_or_never().unwrap().unwrap().data, 0);
+        assert_eq!(mock.execute::<Double>(21_u64).now_or_never().unwrap().unwrap().data, 0);
     }
 
     #[test]
@@ -222,13 +222,13 @@ mod tests {
         assert!(error.message().contains("Double`") && error.message().contains("Text`"), "{error}");
         // By its id, any type is answered.
         let mock = MockCaller::new().on_id("math.double", Ok);
-        assert_eq!(mock.execute::<Double>(2).now_or_never().unwrap().unwrap().data, 2);
+        assert_eq!(mock.execute::<Double>(2_u64).now_or_never().unwrap().unwrap().data, 2);
         assert_eq!(mock.execute::<Text>("a".to_owned()).now_or_never().unwrap().unwrap().data, "a");
     }
 
     #[test]
     fn what_was_not_expected() {
-        let error = MockCaller::new().execute::<Double>(1).now_or_never().unwrap().unwrap_err();
+        let error = MockCaller::new().execute::<Double>(1_u64).now_or_never().unwrap().unwrap_err();
         assert!(error.message().contains("the mock answers nothing"), "{error}");
         let mock = MockCaller::new().on_id("a.b", Ok).on_id("a.c", Ok);
         let error = mock.call("a.d", json!(1)).now_or_never().unwrap().unwrap_err();

@@ -16,7 +16,7 @@ use serde_core::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::model::body::handover::{self, Bodies};
-use crate::model::futures::BoxStream;
+use crate::model::futures::{BoxFuture, BoxStream};
 use crate::model::nearest::{nearest, question};
 use crate::run::handler::{InputForm, Typed, TypedCall, TypedStream};
 use crate::run::payload::{Payload, PayloadStream, input_value, to_text, to_value};
@@ -29,6 +29,9 @@ use guard::{Guard, Limits, StreamGuard};
 
 /// The items of a subscription.
 pub type EnvelopeStream<T> = BoxStream<'static, Result<ResponseEnvelope<T>, CallError>>;
+
+/// A subscription that is being opened: the future of its stream.
+pub type Opening<Op> = BoxFuture<'static, Result<EnvelopeStream<<Op as Operation>::Output>, CallError>>;
 
 /// A call on its way: everything but the operation and its input.
 pub(crate) struct Invocation {
@@ -159,10 +162,12 @@ fn named(error: CallError, spec: &OperationSpec) -> CallError {
     error.with_operation(spec.id.clone())
 }
 
-/// A query or a mutation on its way: in the operation's own types, or as JSON.
-///
-/// A future of its own and not an async fn, which would move all of it once more.
-pub(crate) enum Execution<Op: Operation> {
+/// A query or a mutation on its way: the future of its result. Dropping it cancels the call.
+// In the operation's own types, or as JSON. A future of its own and not an async fn, which would move all of it once more.
+#[must_use = "a call ends when its future is dropped"]
+pub struct Execution<Op: Operation>(State<Op>);
+
+enum State<Op: Operation> {
     Refused(Option<CallError>),
     // With the schemas, if the policy does not rely on types.
     Typed(Guard<Reply<Op::Output>>, Option<Arc<Entry>>),
@@ -173,16 +178,16 @@ impl<Op: Operation> Future for Execution<Op> {
     type Output = Result<ResponseEnvelope<Op::Output>, CallError>;
 
     fn poll(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Self::Output> {
-        let envelope = match self.get_mut() {
-            Self::Typed(guard, strict) => match ready!(Pin::new(guard).poll(task)) {
+        let envelope = match &mut self.get_mut().0 {
+            State::Typed(guard, strict) => match ready!(Pin::new(guard).poll(task)) {
                 Ok(reply) => wrap::<Op>(reply, strict.as_deref()),
                 Err(error) => Err(failed(error, Op::SPEC)),
             },
-            Self::Erased(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
+            State::Erased(guard, entry, policy) => match ready!(Pin::new(guard).poll(task)) {
                 Ok(envelope) => output::typed(entry, *policy, envelope).map_err(|error| named(error, &entry.spec)),
                 Err(error) => Err(failed(error, &entry.spec)),
             },
-            Self::Refused(error) => {
+            State::Refused(error) => {
                 let over = || CallError::execution("the call is over");
                 Err(named(error.take().unwrap_or_else(over), Op::SPEC))
             }
@@ -196,18 +201,18 @@ impl<Op: Operation> Future for Execution<Op> {
 /// the call to memory only for it to be read at once.
 #[inline(always)]
 pub(crate) fn execute<Op: Call>(call: Result<Invocation, CallError>, input: Op::Input) -> Execution<Op> {
-    call.and_then(|call| start::<Op>(call, input)).unwrap_or_else(|error| Execution::Refused(Some(error)))
+    Execution(call.and_then(|call| start::<Op>(call, input)).unwrap_or_else(|error| State::Refused(Some(error))))
 }
 
 #[inline(always)]
-fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<Op>, CallError> {
+fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<State<Op>, CallError> {
     let table = call.context.registry.table();
     if let Some(entry) = table.get_type(TypeId::of::<Op>()) {
         let (entry, handler) = call.admit(&Op::SPEC.id, Some(entry))?;
         if let Some(typed) = (&*handler.erased as &dyn Any).downcast_ref::<TypedCall<Op>>() {
             check_typed_input::<Op>(entry, handler, &input)?;
             let (limits, strict) = (call.limits(), call.strict(entry));
-            return Ok(Execution::Typed(Guard::start(limits, || (typed.0)(input, call.context))?, strict));
+            return Ok(State::Typed(Guard::start(limits, || (typed.0)(input, call.context))?, strict));
         }
     }
     let (entry, handler) = call.admit(&Op::SPEC.id, table.get_own(&Typed::of::<Op>()))?;
@@ -217,14 +222,14 @@ fn start<Op: Call>(mut call: Invocation, input: Op::Input) -> Result<Execution<O
     if handler.erased.input_form() != InputForm::Value {
         let (text, limits) = (to_text(&input)?, call.limits());
         let start = || handler.erased.call_payload(&entry.spec, Payload::Raw(text), call.context);
-        return Ok(Execution::Erased(Guard::start(limits, start)?, entry.clone(), policy));
+        return Ok(State::Erased(Guard::start(limits, start)?, entry.clone(), policy));
     }
     let (input, bodies) = hand_over(handler, &input)?;
     if handler.erased.streams_bodies() {
         let wants_output = TypeId::of::<Op::Output>() == TypeId::of::<Body>();
         call.context = call.context.with_bodies(bodies.with_output(wants_output));
     }
-    Ok(Execution::Erased(start_erased(call, entry, input)?, entry.clone(), policy))
+    Ok(State::Erased(start_erased(call, entry, input)?, entry.clone(), policy))
 }
 
 /// Checks what the type does not: the schema's constraints, if it has any.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ops_runtime::http::{Auth, HttpClient, HttpConfig, error_body, error_status};
+use ops_runtime::http::{Auth, HttpClient, HttpConfig};
 use ops_runtime::spec::OperationKind;
 use ops_runtime::{CallError, CallOptions};
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ async fn a_status_that_is_no_success() {
     let config = HttpConfig::new().with_base_url(server.url());
     let error = call(config.clone(), "conflict").await.unwrap_err();
     assert_eq!(error.to_string(), "t.conflict: HTTP 409: Conflict");
-    assert_eq!((error_status(&error), &error.details()["contentType"]), (Some(409), &json!("application/json")));
-    assert_eq!(error_body::<Value>(&error).unwrap(), json!({ "by": "ann" }));
+    assert_eq!((error.status(), &error.details()["contentType"]), (Some(409), &json!("application/json")));
+    assert_eq!(error.body::<Value>().unwrap(), json!({ "by": "ann" }));
 
     let error = call(config, "missing").await.unwrap_err();
     assert_eq!((error.message(), &error.details()["body"]), ("HTTP 404: Not Found", &Value::Null));

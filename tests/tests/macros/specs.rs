@@ -91,11 +91,11 @@ async fn a_spec_whose_handler_is_registered_apart() {
     assert_eq!(format!("{Follow:?}"), "Follow");
     let registry =
         registry(Registration::call::<Adopt, _, _>(|id, _| async move { Ok(Reply::Value(Pet::new(id, "Tom"))) }));
-    assert_eq!(registry.execute::<Adopt>(1).await.unwrap().into_data(), Pet::new(1, "Tom"));
+    assert_eq!(registry.execute::<Adopt>(1_u64).await.unwrap().into_data(), Pet::new(1, "Tom"));
     let apart = ops_runtime::Registry::new();
     apart.register_spec(Adopt::SPEC).unwrap();
     let handler = Handler::typed::<Adopt, _, _>(|id, _| async move { Ok(Reply::Value(Pet::new(id, "Kit"))) });
     apart.register_handler("shop.Adopt", handler).unwrap();
-    assert_eq!(apart.execute::<Adopt>(2).await.unwrap().into_data(), Pet::new(2, "Kit"));
+    assert_eq!(apart.execute::<Adopt>(2_u64).await.unwrap().into_data(), Pet::new(2, "Kit"));
     let _ = Adopt;
 }

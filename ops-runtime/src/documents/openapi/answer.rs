@@ -92,8 +92,11 @@ impl<'a> Reader<'a> {
     }
 
     fn error(&mut self, range: StatusRange, node: &Node<'a>, contents: &[Content<'a>]) -> Option<ErrorDefinition> {
-        let content = contents.iter().find(|content| content.media != Media::Events)?;
-        content.node.get("schema")?;
+        let content = contents.iter().find(|content| content.media != Media::Events);
+        // An error of events alone is none that a call gets.
+        if content.is_none() && !contents.is_empty() {
+            return None;
+        }
         let (code, status) = match range {
             StatusRange::Exact(status) => (format!("HTTP_{status}"), Some(status)),
             StatusRange::Class(class) => (format!("HTTP_{class}XX"), None),
@@ -102,7 +105,8 @@ impl<'a> Reader<'a> {
         let mut error = ErrorDefinition::of(code);
         error.http_status = status;
         error.description = node.text("description").unwrap_or_default().trim().to_owned().into();
-        error.schema = Schema::from(self.content_schema(content, Side::Response));
+        // Without content there is nothing to read.
+        error.schema = Schema::from(content.map_or_else(null, |content| self.content_schema(content, Side::Response)));
         Some(error)
     }
 }

@@ -10,7 +10,7 @@ use http_body::Frame;
 use http_body_util::{Full, StreamBody};
 use serde_json::{Value, json};
 
-use super::{error_body, error_status, read};
+use super::read;
 use crate::http::engine::ResponseBody;
 use crate::http::fake::{Fake, respond};
 use crate::http::media::Described;
@@ -113,9 +113,9 @@ fn errors() {
             "body": { "title": "gone fishing" },
         })
     );
-    assert_eq!(error_body::<BTreeMap<String, String>>(&error).unwrap()["title"], "gone fishing");
-    assert!(error_body::<Vec<u8>>(&error).is_err());
-    assert_eq!(error_status(&error), Some(503));
+    assert_eq!(error.body::<BTreeMap<String, String>>().unwrap()["title"], "gone fishing");
+    assert!(error.body::<Vec<u8>>().is_err());
+    assert_eq!(error.status(), Some(503));
 
     let table: &[(u16, &str, &[u8], &str, Value)] = &[
         (404, "text/plain", b"no such pet", "HTTP 404: Not Found", json!("no such pet")),

@@ -1,0 +1,130 @@
+//! How callers make inputs: `new` with what is required, and conversions from the one thing that a type is about.
+
+use std::collections::HashMap;
+
+use super::Renderer;
+use super::layout::inside;
+use super::record::{construct, is_set};
+use crate::types::{Field, Item, Record, Shape, Type, Variant};
+
+/// Clippy's limit for parameters.
+const MANY: usize = 7;
+
+impl Renderer<'_> {
+    /// `new` of a record that an input reaches, if something is required.
+    pub(super) fn constructor(&mut self, item: &Item, record: &Record) {
+        let required: Vec<&Field> = record.fields.iter().filter(|field| is_set(field)).collect();
+        if !item.sent || required.is_empty() {
+            return;
+        }
+        let parameters = required.iter().map(|field| format!("{}: {}", field.ident, self.parameter(&field.type_)));
+        let parameters = inside(parameters.collect(), "        ");
+        let inits = record.fields.iter().map(|field| match is_set(field) {
+            true => self.taken(&field.ident, &field.type_),
+            false => self.unset(field),
+        });
+        let rest = record.extra.iter().map(|(ident, _)| format!("{ident}: Default::default()"));
+        let body = construct(inits.chain(rest).collect(), "            ");
+        let all = required.len() == record.fields.len();
+        let docs = if all { "Sets every property." } else { "Sets what is required, and nothing else." };
+        let allowed = if required.len() > MANY { "    #[allow(clippy::too_many_arguments)]\n" } else { "" };
+        self.impls(&format!(
+            "impl super::{} {{\n    /// {docs}\n    #[must_use]\n{allowed}    pub fn new({parameters}) -> Self {{\n        \
+             {body}\n    }}\n}}",
+            item.name
+        ));
+    }
+
+    /// The conversion to an operation's input from the one property that it requires.
+    pub(super) fn input_of(&mut self, input: &Type) {
+        let Type::Named(id) = input else { return };
+        let Some(item) = self.module.types.get(*id) else { return };
+        let Shape::Record(record) = &item.shape else { return };
+        let mut required = record.fields.iter().filter(|field| is_set(field));
+        match (required.next(), required.next()) {
+            (None, _) if !record.fields.is_empty() => {
+                self.impls(&format!(
+                    "impl From<()> for super::{} {{\n    fn from((): ()) -> Self {{\n        Self::default()\n    }}\n}}",
+                    item.name
+                ));
+            }
+            (Some(field), None) => {
+                let made = "Self::new(value)";
+                let source = match self.module.types.resolve(&field.type_) {
+                    Type::String => format!(
+                        "impl<T: Into<String>> From<T> for super::{} {{\n    fn from(value: T) -> Self {{\n        {made}\n    }}\n}}",
+                        item.name
+                    ),
+                    Type::Option(_) | Type::Unit => return,
+                    _ => conversion(&self.inner_type(&unboxed(&field.type_)), &item.name, made),
+                };
+                self.impls(&source);
+            }
+            _ => {}
+        }
+    }
+
+    /// The conversions to a union from the types of its variants that no other variant has.
+    pub(super) fn variants_of(&mut self, item: &Item, variants: &[&Variant]) {
+        if !item.sent {
+            return;
+        }
+        let plain = |variant: &Variant| self.module.types.plain(&variant.type_);
+        let mut counts: HashMap<Type, usize> = HashMap::new();
+        for type_ in variants.iter().filter_map(|variant| plain(variant)) {
+            *counts.entry(type_).or_default() += 1;
+        }
+        let mut all = Vec::new();
+        for variant in variants {
+            let Some(plain) = plain(variant).filter(|plain| counts.get(plain) == Some(&1)) else { continue };
+            let itself = matches!(&plain, Type::Named(id) if self.name(*id) == item.name);
+            if itself || matches!(plain, Type::Option(_) | Type::Unit) {
+                continue;
+            }
+            let made = |value: &str| format!("Self::{}({value})", variant.ident);
+            if plain == Type::String {
+                // Not from all that becomes a string: that might be another variant's type.
+                all.push(conversion("&str", &item.name, &made("value.to_owned()")));
+            }
+            let value = if matches!(variant.type_, Type::Boxed(_)) { "Box::new(value)" } else { "value" };
+            all.push(conversion(&self.inner_type(&unboxed(&variant.type_)), &item.name, &made(value)));
+        }
+        all.iter().for_each(|source| self.impls(source));
+    }
+
+    /// The type of a parameter: the property's, or anything that becomes one where there is more than one form.
+    fn parameter(&self, type_: &Type) -> String {
+        let inner = self.inner_type(&unboxed(type_));
+        if self.converts(type_) { format!("impl Into<{inner}>") } else { inner }
+    }
+
+    fn taken(&self, ident: &str, type_: &Type) -> String {
+        let value = self.taken_value(ident, type_);
+        if value == ident { value } else { format!("{ident}: {value}") }
+    }
+
+    fn taken_value(&self, ident: &str, type_: &Type) -> String {
+        let value = if self.converts(type_) { format!("{ident}.into()") } else { ident.to_owned() };
+        if matches!(type_, Type::Boxed(_)) { format!("Box::new({value})") } else { value }
+    }
+
+    fn converts(&self, type_: &Type) -> bool {
+        match self.module.types.resolve(type_) {
+            Type::String | Type::Body | Type::Value => true,
+            Type::Named(id) | Type::Boxed(id) => matches!(
+                self.module.types.get(*id).map(|item| &item.shape),
+                Some(Shape::Names(_) | Shape::Union(_) | Shape::Tagged(_))
+            ),
+            _ => false,
+        }
+    }
+}
+
+fn conversion(from: &str, to: &str, made: &str) -> String {
+    format!("impl From<{from}> for super::{to} {{\n    fn from(value: {from}) -> Self {{\n        {made}\n    }}\n}}")
+}
+
+/// The type without its pointer.
+fn unboxed(type_: &Type) -> Type {
+    if let Type::Boxed(id) = type_ { Type::Named(*id) } else { type_.clone() }
+}

@@ -1,0 +1,171 @@
+//! The response of a server that an error stands for, and its body as one of the types that the operation declares.
+
+use serde_core::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{CallError, ErrorCode};
+use crate::Operation;
+
+/// The headers in which servers name a request, the usual ones first.
+const REQUEST_IDS: [&str; 7] = [
+    "x-request-id",
+    "request-id",
+    "x-amzn-requestid",
+    "x-amz-request-id",
+    "x-ms-request-id",
+    "x-github-request-id",
+    "x-correlation-id",
+];
+
+/// A response that is an error: its status and its body.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ErrorResponse {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body: JSON, any other text as a string, `null` if there is none.
+    pub body: Value,
+}
+
+/// An operation whose declared errors have a type: an enum with a variant for each.
+///
+/// The generator writes it for operations whose document describes error responses.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` declares no errors",
+    label = "its document describes no error response",
+    note = "`CallError::status` and `CallError::body` read any error response"
+)]
+pub trait DeclaresErrors: Operation {
+    /// The errors that the operation declares, and the rest.
+    type Error: DeclaredError;
+}
+
+/// The declared errors of an operation as an enum, with a last variant for responses that are not described.
+pub trait DeclaredError: Sized {
+    /// The variant for a response.
+    fn of(response: ErrorResponse) -> Self;
+}
+
+impl CallError {
+    /// The error response as one of those that the operation declares.
+    ///
+    /// A response of another status, or whose body is not as described, is the enum's last variant. `None` if this is not
+    /// the error of a response: there was no connection, no answer in time, the input was refused.
+    ///
+    /// ```
+    /// use ops_runtime::spec::OperationSpec;
+    /// use ops_runtime::{CallError, Call, Operation};
+    /// use serde_json::json;
+    ///
+    /// // As the generator writes it.
+    /// #[derive(Debug, PartialEq)]
+    /// enum ShowPetError {
+    ///     NotFound(String),
+    ///     ServerError,
+    ///     Undeclared(ops_runtime::ErrorResponse),
+    /// }
+    /// ops_runtime::__generated::errors!(ShowPetError, Undeclared { 404 => NotFound(_), 500..=599 => ServerError });
+    ///
+    /// struct ShowPet;
+    /// impl Operation for ShowPet {
+    ///     type Input = u64;
+    ///     type Output = String;
+    ///     const SPEC: &'static OperationSpec = &OperationSpec::query("pets.show");
+    /// }
+    /// impl ops_runtime::DeclaresErrors for ShowPet {
+    ///     type Error = ShowPetError;
+    /// }
+    ///
+    /// let error = CallError::execution("HTTP 404").with_details(json!({ "statusCode": 404, "body": "gone" }));
+    /// assert_eq!(error.declared::<ShowPet>(), Some(ShowPetError::NotFound("gone".to_owned())));
+    /// let error = CallError::execution("HTTP 404").with_details(json!({ "statusCode": 404, "body": 1 }));
+    /// assert!(matches!(error.declared::<ShowPet>(), Some(ShowPetError::Undeclared(response)) if response.status == 404));
+    /// assert_eq!(CallError::execution("no connection").declared::<ShowPet>(), None);
+    /// ```
+    pub fn declared<Op: DeclaresErrors>(&self) -> Option<Op::Error> {
+        self.response().map(Op::Error::of)
+    }
+
+    /// The error response that this stands for; `None` if it is no error of a response.
+    pub fn response(&self) -> Option<ErrorResponse> {
+        let status = self.status()?;
+        Some(ErrorResponse { status, body: self.details().get("body").cloned().unwrap_or(Value::Null) })
+    }
+
+    /// The HTTP status of the error response that this stands for.
+    ///
+    /// ```
+    /// use ops_runtime::CallError;
+    /// use serde_json::json;
+    ///
+    /// let error = CallError::execution("HTTP 409: Conflict").with_details(json!({ "statusCode": 409 }));
+    /// assert_eq!(error.status(), Some(409));
+    /// assert_eq!(CallError::execution("no connection").status(), None);
+    /// ```
+    pub fn status(&self) -> Option<u16> {
+        // A success that does not fit its type has a status, too.
+        (*self.code() == ErrorCode::ExecutionError)
+            .then(|| self.details().get("statusCode")?.as_u64()?.try_into().ok())?
+    }
+
+    /// Reads the body of the error response as a type.
+    ///
+    /// ```
+    /// use ops_runtime::CallError;
+    /// use serde_json::{Value, json};
+    ///
+    /// let details = json!({ "statusCode": 409, "body": { "by": 7 } });
+    /// let body: Value = CallError::execution("HTTP 409: Conflict").with_details(details).body()?;
+    /// assert_eq!(body["by"], 7);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the body is not of that type, or if this is no error of a response.
+    pub fn body<E: DeserializeOwned>(&self) -> Result<E, serde_json::Error> {
+        E::deserialize(self.details().get("body").unwrap_or(&Value::Null))
+    }
+
+    /// The name that the server gave the request, for its support: from the header `X-Request-Id` or one like it.
+    ///
+    /// ```
+    /// use ops_runtime::CallError;
+    /// use serde_json::json;
+    ///
+    /// let details = json!({ "statusCode": 500, "headers": { "x-request-id": "r-17" } });
+    /// let error = CallError::execution("HTTP 500: Internal Server Error").with_details(details);
+    /// assert_eq!(error.request_id(), Some("r-17"));
+    /// ```
+    pub fn request_id(&self) -> Option<&str> {
+        let headers = self.details().get("headers")?;
+        REQUEST_IDS.iter().find_map(|name| headers.get(name)?.as_str()).filter(|id| !id.is_empty())
+    }
+
+    /// True if the same call may succeed later: nothing answered, or the server is busy or out of order for now.
+    ///
+    /// That is a time-out, a connection that could not be made or broke, and the statuses 408, 425, 429, 500, 502, 503 and
+    /// 504. It does not say that the operation was not carried out: whether to repeat it is another question.
+    ///
+    /// ```
+    /// use ops_runtime::{CallError, ErrorCode};
+    /// use serde_json::json;
+    ///
+    /// let of = |status| CallError::execution("HTTP").with_details(json!({ "statusCode": status }));
+    /// assert!(of(503).is_retryable() && !of(404).is_retryable());
+    /// assert!(CallError::new(ErrorCode::Timeout, "too late").is_retryable());
+    /// assert!(!CallError::new(ErrorCode::ValidationError, "no").is_retryable());
+    /// ```
+    pub fn is_retryable(&self) -> bool {
+        match self.status() {
+            Some(status) => matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504),
+            None => self.0.transient || *self.code() == ErrorCode::Timeout,
+        }
+    }
+
+    /// Marks a failure of the connection.
+    #[cfg(feature = "registry")]
+    pub(crate) fn transient(mut self) -> Self {
+        self.0.transient = true;
+        self
+    }
+}
