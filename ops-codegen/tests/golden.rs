@@ -321,8 +321,9 @@ fn operations_are_small() {
         let specs = source.split("/// All operations").next().unwrap();
         for operation in specs.split("\npub struct ").skip(1) {
             let parameters = operation.matches("ops::HttpParameter::").count();
-            // The words of the document are not counted.
-            let counts = |line: &&str| !line.trim().is_empty() && !line.starts_with("///");
+            // The words of the document are not counted: its descriptions, and further lines of its schemas.
+            let counts =
+                |line: &&str| !line.trim().is_empty() && !line.starts_with("///") && !line.starts_with(['"', '{']);
             let lines = operation.lines().filter(counts).count();
             assert!(lines < 25 + parameters, "{lines} lines:\n{operation}");
         }

@@ -18,13 +18,13 @@ impl Renderer<'_> {
             return;
         }
         let parameters = required.iter().map(|field| format!("{}: {}", field.ident, self.parameter(&field.type_)));
-        let parameters = inside(parameters.collect(), "        ");
+        let parameters = inside(parameters.collect(), "    ");
         let inits = record.fields.iter().map(|field| match is_set(field) {
             true => self.taken(&field.ident, &field.type_),
             false => self.unset(field),
         });
         let rest = record.extra.iter().map(|(ident, _)| format!("{ident}: Default::default()"));
-        let body = construct(inits.chain(rest).collect(), "            ");
+        let body = construct(inits.chain(rest).collect(), "        ");
         let all = required.len() == record.fields.len();
         let docs = if all { "Sets every property." } else { "Sets what is required, and nothing else." };
         let allowed = if required.len() > MANY { "    #[allow(clippy::too_many_arguments)]\n" } else { "" };

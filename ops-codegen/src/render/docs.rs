@@ -16,6 +16,9 @@ const WIDTH: usize = 112;
 /// Documentation of more lines is cut.
 const LONGEST: usize = 48;
 
+/// Lists in lists are indented to this depth.
+const DEEPEST: usize = 3;
+
 /// The documentation of a type; empty if nothing is said of it but its name.
 pub(super) fn of(item: &Item) -> String {
     let fallback = || if item.subject.is_empty() { subject(&item.pointer) } else { subject_of(&item.subject) };
@@ -241,11 +244,12 @@ fn subject(pointer: &str) -> String {
 fn markdown(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut fence: Option<String> = None;
-    let mut indent = 0;
+    // The items of lists that are open: where each begins in the text, and where its text begins here.
+    let mut open: Vec<(usize, usize)> = Vec::new();
     for line in text.lines() {
-        let line: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).collect();
-        let line = shown(&line);
+        let line = shown(&line.replace('\t', "    "));
         let trimmed = line.trim();
+        let column = line.len() - line.trim_start().len();
         if let Some(open) = &fence {
             if trimmed.starts_with(open.as_str()) && trimmed.chars().all(|c| open.starts_with(c)) {
                 lines.push(trimmed.to_owned());
@@ -253,20 +257,28 @@ fn markdown(text: &str) -> Vec<String> {
             } else {
                 lines.push(line.trim_end().to_owned());
             }
-        } else if let Some(open) = fence_of(trimmed) {
-            lines.push(format!("{open}text"));
-            fence = Some(open);
-            indent = 0;
+        } else if let Some(marker) = fence_of(trimmed) {
+            lines.push(format!("{marker}text"));
+            fence = Some(marker);
+            open.clear();
         } else if trimmed.is_empty() {
             if lines.last().is_some_and(|line| !line.is_empty()) {
                 lines.push(String::new());
             }
-            indent = 0;
+        } else if let Some(marker) = marker_of(trimmed) {
+            open.retain(|(begin, _)| *begin < column);
+            // Beyond, a list would look like code.
+            open.truncate(DEEPEST);
+            let own = open.last().map_or(0, |(_, inside)| *inside);
+            open.push((column, own + marker));
+            wrap(&inline(trimmed), own, own + marker, &mut lines);
         } else {
-            let marker = marker_of(trimmed);
-            let own = if marker > 0 { 0 } else { indent };
-            indent = if marker > 0 { marker } else { indent };
-            wrap(&inline(trimmed), own, indent, &mut lines);
+            // Behind an empty line, only what is indented goes on with the item.
+            if lines.last().is_some_and(String::is_empty) {
+                open.retain(|(begin, _)| *begin < column);
+            }
+            let own = open.last().map_or(0, |(_, inside)| *inside);
+            wrap(&inline(trimmed), own, own, &mut lines);
         }
         if lines.len() > LONGEST {
             break;
@@ -294,7 +306,8 @@ fn markdown(text: &str) -> Vec<String> {
 fn shown(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for c in line.chars() {
-        if is_visible(c) || c.is_alphanumeric() {
+        let joins = matches!(c, '\u{200d}' | '\u{fe0f}') && text.chars().last().is_some_and(is_emoji);
+        if is_visible(c) || c.is_alphanumeric() || joins {
             text.push(c);
         } else if c.is_whitespace() || c.is_control() {
             text.push(' ');
@@ -305,6 +318,11 @@ fn shown(line: &str) -> String {
     text
 }
 
+/// True for signs that make one picture with a joiner or a selector behind them, and for these.
+fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{200d}' | '\u{fe0f}' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
+}
+
 /// The marker that opens a block of code, if the line does.
 fn fence_of(line: &str) -> Option<String> {
     let first = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -313,8 +331,8 @@ fn fence_of(line: &str) -> Option<String> {
     (marker.len() >= 3 && !(first == '`' && info.contains('`'))).then_some(marker)
 }
 
-/// The width of the marker and the space that open an item of a list; 0 for any other line.
-fn marker_of(line: &str) -> usize {
+/// The width of the marker and the space that open an item of a list.
+fn marker_of(line: &str) -> Option<usize> {
     let digits = line.chars().take_while(char::is_ascii_digit).count();
     let rest = line.get(digits..).unwrap_or_default();
     let sign = match digits {
@@ -322,7 +340,7 @@ fn marker_of(line: &str) -> usize {
         1..=3 => rest.starts_with(". ") || rest.starts_with(") "),
         _ => false,
     };
-    if sign { digits + 2 } else { 0 }
+    sign.then_some(digits + 2)
 }
 
 /// Adds the line, wrapped; the first part indented by `first`, the others by `rest`.
@@ -457,7 +475,13 @@ mod tests {
             ("[docs](https://a.b/c) [x](y)", &["[docs](https://a.b/c) \\[x\\](y)"]),
             ("at https://a.b/c. Then", &["at <https://a.b/c>. Then"]),
             ("`[code]` and `open", &["`[code]` and \\`open"]),
-            ("- one\ntwo\n  - three\n\nfour", &["- one", "  two", "- three", "", "four"]),
+            ("- one\ntwo\n  - three\n\nfour", &["- one", "  two", "  - three", "", "four"]),
+            ("1. a\n   - b\n\n     c\n2. d", &["1. a", "   - b", "", "     c", "2. d"]),
+            ("* a\n* b\n\n    code?", &["* a", "* b", "", "  code?"]),
+            (
+                "\u{1f468}\u{200d}\u{1f4bb} \u{26a0}\u{fe0f} a\u{200d}b",
+                &["\u{1f468}\u{200d}\u{1f4bb} \u{26a0}\u{fe0f} aU+200Db"],
+            ),
             ("```rust\nfn main() {}\n```\nend", &["```text", "fn main() {}", "```", "end"]),
             ("```\nopen [x]", &["```text", "open [x]", "```"]),
             ("a\u{202e}b\u{0}c", &["aU+202Eb c"]),

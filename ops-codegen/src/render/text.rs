@@ -7,9 +7,9 @@ pub(crate) fn string(text: &str) -> String {
     format!("{text:?}")
 }
 
-/// JSON as a raw string literal, with as many `#` as needed.
+/// JSON as a raw string literal, with as many `#` as needed, in lines that one can read.
 pub(crate) fn json(value: &Value) -> String {
-    let text = visible(&value.to_string());
+    let text = broken(&visible(&value.to_string()));
     let mut hashes = String::new();
     if text.contains('"') || text.contains('\\') {
         hashes.push('#');
@@ -18,6 +18,34 @@ pub(crate) fn json(value: &Value) -> String {
         hashes.push('#');
     }
     if hashes.is_empty() { format!("\"{text}\"") } else { format!("r{hashes}\"{text}\"{hashes}") }
+}
+
+/// The JSON text in lines of a bounded width where its commas allow it; no string is broken.
+fn broken(json: &str) -> String {
+    const WIDTH: usize = 140;
+    if json.len() <= WIDTH {
+        return json.to_owned();
+    }
+    let mut text = String::with_capacity(json.len() + json.len() / 16);
+    // The line so far ends at the last comma at which it may be broken.
+    let (mut line, mut fits) = (0, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for c in json.chars() {
+        text.push(c);
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = in_string,
+            '"' => in_string = !in_string,
+            ',' if !in_string => fits = text.len(),
+            _ => {}
+        }
+        if text.len() - line > WIDTH && fits > line {
+            text.insert(fits, '\n');
+            line = fits + 1;
+            fits = line;
+        }
+    }
+    text
 }
 
 /// The JSON text with every invisible character written as `\uXXXX`; such characters only occur in strings.

@@ -13,7 +13,10 @@ impl ops::Operation for All {
 
 static ALL: ops::OperationSpec = ops::OperationSpec::mutation("all_of.all")
     .with_description("POST /all")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Base":{"$ref":"#/$defs/Base"},"Heir":{"$ref":"#/$defs/Heir"},"Grandchild":{"$ref":"#/$defs/Grandchild"},"Just":{"$ref":"#/$defs/Just"},"Holder":{"$ref":"#/$defs/Holder"},"Clash":{"$ref":"#/$defs/Clash"},"Circle":{"$ref":"#/$defs/Circle"},"Animal":{"$ref":"#/$defs/Animal"},"Bird":{"$ref":"#/$defs/Bird"},"Narrow":{"$ref":"#/$defs/Narrow"}}}},"required":["body"]}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Base":{"$ref":"#/$defs/Base"},"Heir":{"$ref":"#/$defs/Heir"},
+"Grandchild":{"$ref":"#/$defs/Grandchild"},"Just":{"$ref":"#/$defs/Just"},"Holder":{"$ref":"#/$defs/Holder"},
+"Clash":{"$ref":"#/$defs/Clash"},"Circle":{"$ref":"#/$defs/Circle"},"Animal":{"$ref":"#/$defs/Animal"},"Bird":{"$ref":"#/$defs/Bird"},
+"Narrow":{"$ref":"#/$defs/Narrow"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -292,14 +295,17 @@ mod impls {
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
-    ops::Definition::new("Animal", r##"{"type":"object","properties":{"type":{"type":"string"}},"required":["type"],"oneOf":[{"$ref":"#/$defs/Bird"}],"discriminator":{"propertyName":"type"}}"##),
+    ops::Definition::new("Animal", r##"{"type":"object","properties":{"type":{"type":"string"}},"required":["type"],"oneOf":[{"$ref":"#/$defs/Bird"}],
+"discriminator":{"propertyName":"type"}}"##),
     ops::Definition::new("Base", r#"{"type":"object","properties":{"id":{"type":"integer"},"kind":{"type":"string"}},"required":["id"],"description":"What all have."}"#),
     ops::Definition::new("Bird", r##"{"allOf":[{"$ref":"#/$defs/Animal"},{"type":"object","properties":{"wings":{"type":"integer"}}}]}"##),
     ops::Definition::new("Circle", r##"{"allOf":[{"$ref":"#/$defs/Circle"},{"type":"object","properties":{"a":{"type":"string"}}}]}"##),
     ops::Definition::new("Clash", r#"{"allOf":[{"type":"string"},{"type":"integer"}]}"#),
     ops::Definition::new("Grandchild", r##"{"allOf":[{"$ref":"#/$defs/Heir"}],"required":["kind"],"properties":{"toys":{"type":"array","items":{"type":"string"}}}}"##),
-    ops::Definition::new("Heir", r##"{"allOf":[{"$ref":"#/$defs/Base"},{"type":"object","properties":{"name":{"type":"string"},"kind":{"const":"heir"}},"required":["name"]}],"description":"Has more."}"##),
-    ops::Definition::new("Holder", r##"{"type":"object","properties":{"base":{"allOf":[{"$ref":"#/$defs/Base"}],"description":"Documented here."},"maybe":{"allOf":[{"$ref":"#/$defs/Base"},{"description":"odd"}]}}}"##),
+    ops::Definition::new("Heir", r##"{"allOf":[{"$ref":"#/$defs/Base"},{"type":"object","properties":{"name":{"type":"string"},"kind":{"const":"heir"}},"required":["name"]}],
+"description":"Has more."}"##),
+    ops::Definition::new("Holder", r##"{"type":"object","properties":{"base":{"allOf":[{"$ref":"#/$defs/Base"}],"description":"Documented here."},
+"maybe":{"allOf":[{"$ref":"#/$defs/Base"},{"description":"odd"}]}}}"##),
     ops::Definition::new("Just", r##"{"allOf":[{"$ref":"#/$defs/Base"}],"description":"The same type."}"##),
     ops::Definition::new("Narrow", r#"{"allOf":[{"enum":["a","b","c"]},{"enum":["b","c","d"]}]}"#),
 ];

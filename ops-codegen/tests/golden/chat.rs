@@ -293,13 +293,13 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                model: impl Into<super::CreateChatCompletionRequestModel>, messages: Vec<super::Message>,
-            ) -> Self {
+            model: impl Into<super::CreateChatCompletionRequestModel>, messages: Vec<super::Message>,
+        ) -> Self {
             Self {
-                    temperature: None, frequency_penalty: None, presence_penalty: None, service_tier: None,
-                    model: model.into(), messages, store: None, logprobs: None, n: None, parallel_tool_calls: None,
-                    tools: None, stop: None, metadata: None,
-                }
+                temperature: None, frequency_penalty: None, presence_penalty: None, service_tier: None,
+                model: model.into(), messages, store: None, logprobs: None, n: None, parallel_tool_calls: None,
+                tools: None, stop: None, metadata: None,
+            }
         }
     }
 
@@ -486,13 +486,28 @@ mod impls {
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
-    ops::Definition::new("AssistantMessage", r#"{"type":"object","required":["role"],"properties":{"role":{"type":"string","enum":["assistant"]},"content":{"type":["string","null"]},"refusal":{"type":["string","null"]}}}"#),
-    ops::Definition::new("ChatCompletion", r##"{"type":"object","required":["id","choices"],"properties":{"id":{"type":"string"},"object":{"type":"string","enum":["chat.completion"],"default":"chat.completion"},"choices":{"type":"array","items":{"$ref":"#/$defs/Choice"}}}}"##),
+    ops::Definition::new("AssistantMessage", r#"{"type":"object","required":["role"],"properties":{"role":{"type":"string","enum":["assistant"]},"content":{"type":["string","null"]},
+"refusal":{"type":["string","null"]}}}"#),
+    ops::Definition::new("ChatCompletion", r##"{"type":"object","required":["id","choices"],"properties":{"id":{"type":"string"},"object":{"type":"string","enum":["chat.completion"],
+"default":"chat.completion"},"choices":{"type":"array","items":{"$ref":"#/$defs/Choice"}}}}"##),
     ops::Definition::new("ChatCompletionChunk", r#"{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"delta":{"type":"string","default":""}}}"#),
-    ops::Definition::new("Choice", r##"{"type":"object","required":["index","message"],"properties":{"index":{"type":"integer","default":0},"message":{"$ref":"#/$defs/AssistantMessage"},"finish_reason":{"type":["string","null"]}}}"##),
-    ops::Definition::new("CreateChatCompletionRequest", r##"{"allOf":[{"$ref":"#/$defs/SamplingOptions"},{"type":"object","required":["model","messages"],"properties":{"model":{"description":"The model that answers.","anyOf":[{"type":"string"},{"type":"string","enum":["small","large"]}]},"messages":{"description":"The conversation so far.","type":"array","minItems":1,"items":{"$ref":"#/$defs/Message"}},"store":{"type":["boolean","null"],"default":false,"description":"True if the answer is kept."},"logprobs":{"type":["boolean","null"],"default":false},"n":{"type":["integer","null"],"minimum":1,"maximum":128,"default":1},"parallel_tool_calls":{"$ref":"#/$defs/ParallelToolCalls"},"tools":{"type":"array","items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"strict":{"type":["boolean","null"],"default":false}}}},"stop":{"oneOf":[{"type":["string","null"],"default":"<|end|>"},{"type":"array","items":{"type":"string"}}]},"metadata":{"anyOf":[{"type":"object","additionalProperties":{"type":"string"}},{"type":"null"}]}}}]}"##),
-    ops::Definition::new("Message", r##"{"oneOf":[{"$ref":"#/$defs/UserMessage"},{"$ref":"#/$defs/AssistantMessage"}],"discriminator":{"propertyName":"role","mapping":{"user":"#/$defs/UserMessage","assistant":"#/$defs/AssistantMessage"}}}"##),
+    ops::Definition::new("Choice", r##"{"type":"object","required":["index","message"],"properties":{"index":{"type":"integer","default":0},
+"message":{"$ref":"#/$defs/AssistantMessage"},"finish_reason":{"type":["string","null"]}}}"##),
+    ops::Definition::new("CreateChatCompletionRequest", r##"{"allOf":[{"$ref":"#/$defs/SamplingOptions"},{"type":"object","required":["model","messages"],
+"properties":{"model":{"description":"The model that answers.","anyOf":[{"type":"string"},{"type":"string","enum":["small","large"]}]},
+"messages":{"description":"The conversation so far.","type":"array","minItems":1,"items":{"$ref":"#/$defs/Message"}},
+"store":{"type":["boolean","null"],"default":false,"description":"True if the answer is kept."},"logprobs":{"type":["boolean","null"],
+"default":false},"n":{"type":["integer","null"],"minimum":1,"maximum":128,"default":1},
+"parallel_tool_calls":{"$ref":"#/$defs/ParallelToolCalls"},"tools":{"type":"array","items":{"type":"object","required":["name"],
+"properties":{"name":{"type":"string"},"strict":{"type":["boolean","null"],"default":false}}}},"stop":{"oneOf":[{"type":["string","null"],
+"default":"<|end|>"},{"type":"array","items":{"type":"string"}}]},"metadata":{"anyOf":[{"type":"object",
+"additionalProperties":{"type":"string"}},{"type":"null"}]}}}]}"##),
+    ops::Definition::new("Message", r##"{"oneOf":[{"$ref":"#/$defs/UserMessage"},{"$ref":"#/$defs/AssistantMessage"}],"discriminator":{"propertyName":"role",
+"mapping":{"user":"#/$defs/UserMessage","assistant":"#/$defs/AssistantMessage"}}}"##),
     ops::Definition::new("ParallelToolCalls", r#"{"description":"True if several tools may be called at once.","type":"boolean","default":true}"#),
-    ops::Definition::new("SamplingOptions", r#"{"type":"object","properties":{"temperature":{"type":["number","null"],"minimum":0,"maximum":2,"default":1},"frequency_penalty":{"type":["number","null"],"default":0},"presence_penalty":{"type":["number","null"],"default":0},"service_tier":{"anyOf":[{"type":"string","enum":["auto","default"],"default":"auto"},{"type":"null"}]}}}"#),
-    ops::Definition::new("UserMessage", r#"{"type":"object","required":["role","content"],"properties":{"role":{"type":"string","enum":["user"]},"content":{"type":"string"},"name":{"type":"string"}}}"#),
+    ops::Definition::new("SamplingOptions", r#"{"type":"object","properties":{"temperature":{"type":["number","null"],"minimum":0,"maximum":2,"default":1},
+"frequency_penalty":{"type":["number","null"],"default":0},"presence_penalty":{"type":["number","null"],"default":0},
+"service_tier":{"anyOf":[{"type":"string","enum":["auto","default"],"default":"auto"},{"type":"null"}]}}}"#),
+    ops::Definition::new("UserMessage", r#"{"type":"object","required":["role","content"],"properties":{"role":{"type":"string","enum":["user"]},"content":{"type":"string"},
+"name":{"type":"string"}}}"#),
 ];

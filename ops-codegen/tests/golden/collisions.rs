@@ -13,7 +13,18 @@ impl ops::Operation for All {
 
 static ALL: ops::OperationSpec = ops::OperationSpec::mutation("collisions.all")
     .with_description("POST /all")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Option":{"$ref":"#/$defs/Option"},"String":{"$ref":"#/$defs/String"},"Vec":{"$ref":"#/$defs/Vec"},"Box":{"$ref":"#/$defs/Box"},"Result":{"$ref":"#/$defs/Result"},"Self":{"$ref":"#/$defs/Self"},"std":{"$ref":"#/$defs/std"},"Some":{"$ref":"#/$defs/Some"},"None":{"$ref":"#/$defs/None"},"Ok":{"$ref":"#/$defs/Ok"},"Default":{"$ref":"#/$defs/Default"},"Clone":{"$ref":"#/$defs/Clone"},"Debug":{"$ref":"#/$defs/Debug"},"PartialEq":{"$ref":"#/$defs/PartialEq"},"Record":{"$ref":"#/$defs/Record"},"Reader":{"$ref":"#/$defs/Reader"},"MapAccess":{"$ref":"#/$defs/MapAccess"},"SerializeMap":{"$ref":"#/$defs/SerializeMap"},"Value":{"$ref":"#/$defs/Value"},"ops":{"$ref":"#/$defs/ops"},"impls":{"$ref":"#/$defs/impls"},"A":{"$ref":"#/$defs/A"},"M":{"$ref":"#/$defs/M"},"Operation":{"$ref":"#/$defs/Operation"},"core":{"$ref":"#/$defs/core"},"alloc":{"$ref":"#/$defs/alloc"},"u8":{"$ref":"#/$defs/u8"},"str":{"$ref":"#/$defs/str"},"ToString":{"$ref":"#/$defs/ToString"},"From":{"$ref":"#/$defs/From"},"DEFINITIONS":{"$ref":"#/$defs/DEFINITIONS"},"operations":{"$ref":"#/$defs/operations"},"user-id":{"$ref":"#/$defs/user-id"},"user_id":{"$ref":"#/$defs/user_id"},"UserId":{"$ref":"#/$defs/UserId"},"Holder":{"$ref":"#/$defs/Holder"},"HolderInner":{"$ref":"#/$defs/HolderInner"}}}},"required":["body"]}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Option":{"$ref":"#/$defs/Option"},"String":{"$ref":"#/$defs/String"},
+"Vec":{"$ref":"#/$defs/Vec"},"Box":{"$ref":"#/$defs/Box"},"Result":{"$ref":"#/$defs/Result"},"Self":{"$ref":"#/$defs/Self"},
+"std":{"$ref":"#/$defs/std"},"Some":{"$ref":"#/$defs/Some"},"None":{"$ref":"#/$defs/None"},"Ok":{"$ref":"#/$defs/Ok"},
+"Default":{"$ref":"#/$defs/Default"},"Clone":{"$ref":"#/$defs/Clone"},"Debug":{"$ref":"#/$defs/Debug"},
+"PartialEq":{"$ref":"#/$defs/PartialEq"},"Record":{"$ref":"#/$defs/Record"},"Reader":{"$ref":"#/$defs/Reader"},
+"MapAccess":{"$ref":"#/$defs/MapAccess"},"SerializeMap":{"$ref":"#/$defs/SerializeMap"},"Value":{"$ref":"#/$defs/Value"},
+"ops":{"$ref":"#/$defs/ops"},"impls":{"$ref":"#/$defs/impls"},"A":{"$ref":"#/$defs/A"},"M":{"$ref":"#/$defs/M"},
+"Operation":{"$ref":"#/$defs/Operation"},"core":{"$ref":"#/$defs/core"},"alloc":{"$ref":"#/$defs/alloc"},"u8":{"$ref":"#/$defs/u8"},
+"str":{"$ref":"#/$defs/str"},"ToString":{"$ref":"#/$defs/ToString"},"From":{"$ref":"#/$defs/From"},
+"DEFINITIONS":{"$ref":"#/$defs/DEFINITIONS"},"operations":{"$ref":"#/$defs/operations"},"user-id":{"$ref":"#/$defs/user-id"},
+"user_id":{"$ref":"#/$defs/user_id"},"UserId":{"$ref":"#/$defs/UserId"},"Holder":{"$ref":"#/$defs/Holder"},
+"HolderInner":{"$ref":"#/$defs/HolderInner"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -917,9 +928,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -958,9 +969,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -999,9 +1010,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1040,9 +1051,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1081,9 +1092,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1122,9 +1133,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1163,9 +1174,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1204,9 +1215,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1245,9 +1256,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1286,9 +1297,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1327,9 +1338,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1368,9 +1379,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1409,9 +1420,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1450,9 +1461,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1491,9 +1502,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1532,9 +1543,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1573,9 +1584,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1614,9 +1625,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1655,9 +1666,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1696,9 +1707,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1737,9 +1748,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1778,9 +1789,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1819,9 +1830,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1860,9 +1871,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1901,9 +1912,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1942,9 +1953,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -1983,9 +1994,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -2024,9 +2035,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -2065,9 +2076,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -2106,9 +2117,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -2147,9 +2158,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -2188,9 +2199,9 @@ mod impls {
         #[must_use]
         pub fn new(m: i64) -> Self {
             Self {
-                    value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
-                    extra_2: Default::default(),
-                }
+                value: None, type_: None, self_: None, m, s: None, i: None, extra: None, put: None, none: None,
+                extra_2: Default::default(),
+            }
         }
     }
 
@@ -2331,41 +2342,106 @@ mod impls {
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
-    ops::Definition::new("A", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Box", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Clone", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("DEFINITIONS", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Debug", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Default", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("From", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Holder", r#"{"type":"object","properties":{"user-id":{"type":"string"},"user_id":{"type":"string"},"userId":{"type":"string"},"inner":{"type":"object","properties":{"x":{"type":"integer"}}}}}"#),
+    ops::Definition::new("A", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Box", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Clone", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("DEFINITIONS", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Debug", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Default", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("From", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Holder", r#"{"type":"object","properties":{"user-id":{"type":"string"},"user_id":{"type":"string"},"userId":{"type":"string"},"inner":{"type":"object",
+"properties":{"x":{"type":"integer"}}}}}"#),
     ops::Definition::new("HolderInner", r#"{"type":"object","properties":{"y":{"type":"integer"}}}"#),
-    ops::Definition::new("M", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("MapAccess", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("None", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Ok", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Operation", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Option", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("PartialEq", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Reader", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Record", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Result", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Self", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("SerializeMap", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Some", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("String", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("ToString", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("M", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("MapAccess", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("None", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Ok", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Operation", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Option", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("PartialEq", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Reader", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Record", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Result", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Self", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("SerializeMap", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Some", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("String", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("ToString", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
     ops::Definition::new("UserId", r#"{"type":"boolean"}"#),
-    ops::Definition::new("Value", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("Vec", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("alloc", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("core", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("impls", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("operations", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("ops", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("std", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("str", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
-    ops::Definition::new("u8", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Value", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("Vec", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("alloc", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("core", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("impls", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("operations", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("ops", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("std", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("str", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
+    ops::Definition::new("u8", r#"{"type":"object","properties":{"value":{"type":"string","default":"x"},"type":{"type":"string"},"self":{"type":"integer"},
+"m":{"type":"integer"},"s":{"type":"integer"},"i":{"type":"integer"},"extra":{"type":"string"},"put":{"type":"string"},
+"None":{"type":"string"}},"required":["m"],"additionalProperties":true}"#),
     ops::Definition::new("user-id", r#"{"type":"string"}"#),
     ops::Definition::new("user_id", r#"{"type":"integer"}"#),
 ];

@@ -14,7 +14,9 @@ impl ops::Operation for All {
 static ALL: ops::OperationSpec = ops::OperationSpec::query("defaults.all")
     .with_description("GET /all")
     .with_input(ops::Schema::text(r#"{"type":"object","properties":{}}"#))
-    .with_output(ops::Schema::text(r##"{"type":"object","properties":{"Settings":{"$ref":"#/$defs/Settings"},"Inner":{"$ref":"#/$defs/Inner"},"Zero":{"$ref":"#/$defs/Zero"},"Wrong":{"$ref":"#/$defs/Wrong"},"Tagged":{"$ref":"#/$defs/Tagged"},"Odd":{"$ref":"#/$defs/Odd"},"Node":{"$ref":"#/$defs/Node"},"Plain":{"$ref":"#/$defs/Plain"}}}"##))
+    .with_output(ops::Schema::text(r##"{"type":"object","properties":{"Settings":{"$ref":"#/$defs/Settings"},"Inner":{"$ref":"#/$defs/Inner"},"Zero":{"$ref":"#/$defs/Zero"},
+"Wrong":{"$ref":"#/$defs/Wrong"},"Tagged":{"$ref":"#/$defs/Tagged"},"Odd":{"$ref":"#/$defs/Odd"},"Node":{"$ref":"#/$defs/Node"},
+"Plain":{"$ref":"#/$defs/Plain"}}}"##))
     .with_http(ops::HttpBinding::new("GET", "/all")
         .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
     .with_definitions(DEFINITIONS);
@@ -30,7 +32,9 @@ impl ops::Operation for Change {
 
 static CHANGE: ops::OperationSpec = ops::OperationSpec::mutation("defaults.change")
     .with_description("POST /settings")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"page":{"type":"integer","default":1},"X-Mode":{"type":"string","default":"fast"},"body":{"$ref":"#/$defs/Change"},"contentType":{"type":"string","description":"The content type of the body.","enum":["application/json","application/x-www-form-urlencoded"],"default":"application/json"}},"required":["X-Mode","body"]}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"page":{"type":"integer","default":1},"X-Mode":{"type":"string","default":"fast"},
+"body":{"$ref":"#/$defs/Change"},"contentType":{"type":"string","description":"The content type of the body.","enum":["application/json",
+"application/x-www-form-urlencoded"],"default":"application/json"}},"required":["X-Mode","body"]}"##))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Both"}"##))
     .with_http(ops::HttpBinding::new("POST", "/settings")
         .with_parameters(const { &[
@@ -55,7 +59,8 @@ impl ops::Operation for Upload {
 
 static UPLOAD: ops::OperationSpec = ops::OperationSpec::mutation("defaults.upload")
     .with_description("POST /upload")
-    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"body":{"type":"object","required":["file"],"properties":{"file":{"type":"string","format":"binary"},"purpose":{"type":"string","default":"backup"}}}},"required":["body"]}"#))
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"body":{"type":"object","required":["file"],"properties":{"file":{"type":"string","format":"binary"},
+"purpose":{"type":"string","default":"backup"}}}},"required":["body"]}"#))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/upload")
         .with_bodies(const { &[ops::HttpBody::new("multipart/form-data")] })
@@ -603,8 +608,8 @@ mod impls {
         #[must_use]
         pub fn new(x_mode: impl Into<String>, body: super::Change2) -> Self {
             Self {
-                    page: None, x_mode: x_mode.into(), body, content_type: None,
-                }
+                page: None, x_mode: x_mode.into(), body, content_type: None,
+            }
         }
     }
 
@@ -643,9 +648,9 @@ mod impls {
         #[must_use]
         pub fn new(mode: impl Into<String>) -> Self {
             Self {
-                    mode: mode.into(), limit: None, level: None, maybe: None, text: None, long: None, wrong: None,
-                    any: None, both: None,
-                }
+                mode: mode.into(), limit: None, level: None, maybe: None, text: None, long: None, wrong: None, any: None,
+                both: None,
+            }
         }
     }
 
@@ -736,15 +741,39 @@ mod impls {
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
-    ops::Definition::new("Both", r#"{"description":"In requests and in answers.","type":"object","required":["mode"],"properties":{"mode":{"type":"string","default":"fast"},"limit":{"type":"integer","default":20}}}"#),
-    ops::Definition::new("Change", r##"{"description":"What a request holds.","type":"object","required":["mode"],"properties":{"mode":{"type":"string","default":"fast","description":"It has a default and is required all the same."},"limit":{"type":"integer","default":20,"description":"How many."},"level":{"type":["string","null"],"enum":["low","high",null],"default":null},"maybe":{"type":["integer","null"],"default":3},"text":{"type":"string","default":"`a` */ \u202e"},"long":{"type":"string","default":"long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long "},"wrong":{"type":"integer","default":"many"},"any":{"default":{}},"both":{"$ref":"#/$defs/Both"}}}"##),
+    ops::Definition::new("Both", r#"{"description":"In requests and in answers.","type":"object","required":["mode"],"properties":{"mode":{"type":"string","default":"fast"},
+"limit":{"type":"integer","default":20}}}"#),
+    ops::Definition::new("Change", r##"{"description":"What a request holds.","type":"object","required":["mode"],"properties":{"mode":{"type":"string","default":"fast",
+"description":"It has a default and is required all the same."},"limit":{"type":"integer","default":20,"description":"How many."},
+"level":{"type":["string","null"],"enum":["low","high",null],"default":null},"maybe":{"type":["integer","null"],"default":3},
+"text":{"type":"string","default":"`a` */ \u202e"},"long":{"type":"string",
+"default":"long long long long long long long long long long long long long long long long long long long long long long long long long long long long long long "},
+"wrong":{"type":"integer","default":"many"},"any":{"default":{}},"both":{"$ref":"#/$defs/Both"}}}"##),
     ops::Definition::new("Holder", r##"{"type":"object","properties":{"plain":{"$ref":"#/$defs/Plain","default":{}}}}"##),
     ops::Definition::new("Inner", r#"{"type":"object","properties":{"a":{"type":"string"}}}"#),
-    ops::Definition::new("Node", r##"{"description":"Would be a part of its own default.","type":"object","properties":{"child":{"$ref":"#/$defs/Node","default":{}},"value":{"type":"integer"}}}"##),
-    ops::Definition::new("Odd", r##"{"description":"Defaults that are easily printed wrong.","type":"object","properties":{"object":{"default":{}},"list":{"default":[]},"nested":{"default":{"a":{},"b":[[],{}],"c":null}},"max":{"type":"integer","format":"uint64","default":18446744073709551615},"any_max":{"default":18446744073709551615},"any_min":{"default":-9223372036854775808},"min":{"type":"integer","default":-9223372036854775808},"minus":{"type":"number","default":-0.0},"any_minus":{"default":-0.0},"huge":{"type":"number","default":1e+300},"whole":{"type":"integer","default":20.0},"nan":{"type":"number","default":"NaN"},"counts":{"type":"object","additionalProperties":{"type":"integer"},"default":{"a":1,"b \"c\"":-2}},"lists":{"type":"object","additionalProperties":{"type":"array","items":{"type":"number"}},"default":{"a":[],"b":[1]}},"empty":{"type":"object","additionalProperties":{"type":"integer"},"default":{}},"rows":{"type":"array","items":{"type":"array","items":{"type":"integer"}},"default":[[],[1]]},"maybes":{"type":"array","items":{"type":["string","null"]},"default":[null,"a"]},"pair":{"type":"array","prefixItems":[{"type":["integer","null"]},{}],"default":[null,{}]},"one":{"enum":["only"],"default":"only"},"number":{"enum":[1,"auto"],"default":1},"node":{"$ref":"#/$defs/Node","default":{}},"plain":{"$ref":"#/$defs/Plain","default":{}},"misfit":{"type":["integer","null"],"default":"many"}}}"##),
-    ops::Definition::new("Plain", r##"{"description":"Holds itself, and has no default inside.","type":"object","properties":{"next":{"$ref":"#/$defs/Plain"},"holder":{"$ref":"#/$defs/Holder"}}}"##),
-    ops::Definition::new("Settings", r##"{"type":"object","properties":{"limit":{"type":"integer","default":20},"ratio":{"type":"number","default":0.5},"name":{"type":"string","default":"no \"name\""},"on":{"type":"boolean","default":true},"off":{"type":"boolean","default":false},"tags":{"type":"array","items":{"type":"string"},"default":["a","b"]},"none":{"type":"array","items":{"type":"string"},"default":[]},"level":{"enum":["low","high"],"default":"high"},"nothing":{"type":["string","null"],"default":null},"maybe":{"type":["integer","null"],"default":3},"any":{"default":{"a":[1,2.5,null,"x"]}},"pair":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"default":["x",1]},"inner":{"$ref":"#/$defs/Inner","default":{}}}}"##),
+    ops::Definition::new("Node", r##"{"description":"Would be a part of its own default.","type":"object","properties":{"child":{"$ref":"#/$defs/Node","default":{}},
+"value":{"type":"integer"}}}"##),
+    ops::Definition::new("Odd", r##"{"description":"Defaults that are easily printed wrong.","type":"object","properties":{"object":{"default":{}},"list":{"default":[]},
+"nested":{"default":{"a":{},"b":[[],{}],"c":null}},"max":{"type":"integer","format":"uint64","default":18446744073709551615},
+"any_max":{"default":18446744073709551615},"any_min":{"default":-9223372036854775808},"min":{"type":"integer",
+"default":-9223372036854775808},"minus":{"type":"number","default":-0.0},"any_minus":{"default":-0.0},"huge":{"type":"number",
+"default":1e+300},"whole":{"type":"integer","default":20.0},"nan":{"type":"number","default":"NaN"},"counts":{"type":"object",
+"additionalProperties":{"type":"integer"},"default":{"a":1,"b \"c\"":-2}},"lists":{"type":"object","additionalProperties":{"type":"array",
+"items":{"type":"number"}},"default":{"a":[],"b":[1]}},"empty":{"type":"object","additionalProperties":{"type":"integer"},"default":{}},
+"rows":{"type":"array","items":{"type":"array","items":{"type":"integer"}},"default":[[],[1]]},"maybes":{"type":"array",
+"items":{"type":["string","null"]},"default":[null,"a"]},"pair":{"type":"array","prefixItems":[{"type":["integer","null"]},{}],
+"default":[null,{}]},"one":{"enum":["only"],"default":"only"},"number":{"enum":[1,"auto"],"default":1},"node":{"$ref":"#/$defs/Node",
+"default":{}},"plain":{"$ref":"#/$defs/Plain","default":{}},"misfit":{"type":["integer","null"],"default":"many"}}}"##),
+    ops::Definition::new("Plain", r##"{"description":"Holds itself, and has no default inside.","type":"object","properties":{"next":{"$ref":"#/$defs/Plain"},
+"holder":{"$ref":"#/$defs/Holder"}}}"##),
+    ops::Definition::new("Settings", r##"{"type":"object","properties":{"limit":{"type":"integer","default":20},"ratio":{"type":"number","default":0.5},"name":{"type":"string",
+"default":"no \"name\""},"on":{"type":"boolean","default":true},"off":{"type":"boolean","default":false},"tags":{"type":"array",
+"items":{"type":"string"},"default":["a","b"]},"none":{"type":"array","items":{"type":"string"},"default":[]},"level":{"enum":["low","high"],
+"default":"high"},"nothing":{"type":["string","null"],"default":null},"maybe":{"type":["integer","null"],"default":3},
+"any":{"default":{"a":[1,2.5,null,"x"]}},"pair":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"default":["x",1]},
+"inner":{"$ref":"#/$defs/Inner","default":{}}}}"##),
     ops::Definition::new("Tagged", r#"{"type":"object","properties":{"kind":{"const":"tagged"},"note":{"type":"string"}},"required":["kind"]}"#),
-    ops::Definition::new("Wrong", r#"{"type":"object","properties":{"limit":{"type":"integer","default":"many"},"level":{"enum":["low"],"default":"high"},"big":{"type":"integer","format":"int32","default":5000000000}}}"#),
+    ops::Definition::new("Wrong", r#"{"type":"object","properties":{"limit":{"type":"integer","default":"many"},"level":{"enum":["low"],"default":"high"},"big":{"type":"integer",
+"format":"int32","default":5000000000}}}"#),
     ops::Definition::new("Zero", r#"{"type":"object","properties":{"count":{"type":"integer","default":0},"word":{"type":"string"}}}"#),
 ];

@@ -13,7 +13,10 @@ impl ops::Operation for All {
 
 static ALL: ops::OperationSpec = ops::OperationSpec::mutation("enums.all")
     .with_description("POST /all")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Status":{"$ref":"#/$defs/Status"},"Signs":{"$ref":"#/$defs/Signs"},"Case":{"$ref":"#/$defs/Case"},"Mixed":{"$ref":"#/$defs/Mixed"},"Nullable":{"$ref":"#/$defs/Nullable"},"Titles":{"$ref":"#/$defs/Titles"},"Described":{"$ref":"#/$defs/Described"},"Open":{"$ref":"#/$defs/Open"},"Yes":{"$ref":"#/$defs/Yes"},"Single":{"$ref":"#/$defs/Single"}}}},"required":["body"]}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Status":{"$ref":"#/$defs/Status"},"Signs":{"$ref":"#/$defs/Signs"},
+"Case":{"$ref":"#/$defs/Case"},"Mixed":{"$ref":"#/$defs/Mixed"},"Nullable":{"$ref":"#/$defs/Nullable"},"Titles":{"$ref":"#/$defs/Titles"},
+"Described":{"$ref":"#/$defs/Described"},"Open":{"$ref":"#/$defs/Open"},"Yes":{"$ref":"#/$defs/Yes"},"Single":{"$ref":"#/$defs/Single"}}}},
+"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })

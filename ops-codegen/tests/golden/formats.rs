@@ -126,5 +126,7 @@ mod impls {
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
-    ops::Definition::new("Visit", r#"{"type":"object","required":["id","at"],"properties":{"id":{"type":"string","format":"uuid"},"at":{"type":"string","format":"date-time"},"on":{"type":"string","format":"date"},"page":{"type":"string","format":"uri"},"by":{"oneOf":[{"type":"string","format":"uuid"},{"type":"integer"}]},"note":{"type":"string","format":"of-our-own"}}}"#),
+    ops::Definition::new("Visit", r#"{"type":"object","required":["id","at"],"properties":{"id":{"type":"string","format":"uuid"},"at":{"type":"string","format":"date-time"},
+"on":{"type":"string","format":"date"},"page":{"type":"string","format":"uri"},"by":{"oneOf":[{"type":"string","format":"uuid"},
+{"type":"integer"}]},"note":{"type":"string","format":"of-our-own"}}}"#),
 ];

@@ -49,9 +49,11 @@ static COMPILE_ERROR_X: ops::OperationSpec = ops::OperationSpec::query("hostile.
     .with_title("\"; compile_error!(\"x\"); \"")
     .with_description("\"; compile_error!(\"x\"); \"")
     .with_tags(&["\"; compile_error!(\"x\"); \""])
-    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string","default":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \""}}}"#))
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string","default":"\"; compile_error!(\"x\"); \"",
+"description":"\"; compile_error!(\"x\"); \""}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
-    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"; compile_error!(\"x\"); \"").with_schema(ops::Schema::text(r#"{"type":"object","title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string"}}}"#)).with_http_status(404)] })
+    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"; compile_error!(\"x\"); \"").with_schema(ops::Schema::text(r#"{"type":"object","title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"",
+"properties":{"\"; compile_error!(\"x\"); \"":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p1/\"; compile_error!(\"x\"); \"")
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\"; compile_error!(\"x\"); \"")] })
@@ -78,9 +80,11 @@ static FN_XR: ops::OperationSpec = ops::OperationSpec::query("hostile.\"##; fn x
     .with_title("\"##; fn x() {} r##\"")
     .with_description("\"##; fn x() {} r##\"")
     .with_tags(&["\"##; fn x() {} r##\""])
-    .with_input(ops::Schema::text(r###"{"type":"object","properties":{"\"##; fn x() {} r##\"":{"type":"string","default":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\""}}}"###))
+    .with_input(ops::Schema::text(r###"{"type":"object","properties":{"\"##; fn x() {} r##\"":{"type":"string","default":"\"##; fn x() {} r##\"",
+"description":"\"##; fn x() {} r##\""}}}"###))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
-    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"string"}}}"###)).with_http_status(404)] })
+    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"",
+"properties":{"\"##; fn x() {} r##\"":{"type":"string"}}}"###)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p2/\"")
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("\"##; fn x() {} r##\"")] })
@@ -367,9 +371,13 @@ static CODE_LINK_PET_CRATE_PET_SCRIPT_ALERT1_SCRIPT: ops::OperationSpec = ops::O
     .with_title("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")
     .with_description("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")
     .with_tags(&["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"])
-    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}}}"#))
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string",
+"default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
-    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_schema(ops::Schema::text(r#"{"type":"object","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"}}}"#)).with_http_status(404)] })
+    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>").with_schema(ops::Schema::text(r#"{"type":"object","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p12/`code` [link] [Pet](crate::Pet) <script>alert(1)<script>")
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")] })
@@ -397,9 +405,11 @@ static INDENTED_CODE: ops::OperationSpec = ops::OperationSpec::query("hostile.  
     .with_title("indented\n    code")
     .with_description("indented\n    code")
     .with_tags(&["    indented\n    code\n"])
-    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"    indented\n    code\n":{"type":"string","default":"    indented\n    code\n","description":"    indented\n    code\n"}}}"#))
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"    indented\n    code\n":{"type":"string","default":"    indented\n    code\n",
+"description":"    indented\n    code\n"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
-    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("indented\n    code").with_schema(ops::Schema::text(r#"{"type":"object","title":"    indented\n    code\n","description":"    indented\n    code\n","properties":{"    indented\n    code\n":{"type":"string"}}}"#)).with_http_status(404)] })
+    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("indented\n    code").with_schema(ops::Schema::text(r#"{"type":"object","title":"    indented\n    code\n","description":"    indented\n    code\n",
+"properties":{"    indented\n    code\n":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p13/    indented\n    code\n")
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("    indented\n    code\n")] })
@@ -460,9 +470,11 @@ static A_LAZY1B_LAZY: ops::OperationSpec = ops::OperationSpec::query("hostile.- 
     .with_title("- a\nlazy\n1. b\nlazy")
     .with_description("- a\nlazy\n1. b\nlazy")
     .with_tags(&["- a\nlazy\n1. b\nlazy"])
-    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","default":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy"}}}"#))
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","default":"- a\nlazy\n1. b\nlazy",
+"description":"- a\nlazy\n1. b\nlazy"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
-    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("- a\nlazy\n1. b\nlazy").with_schema(ops::Schema::text(r#"{"type":"object","title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string"}}}"#)).with_http_status(404)] })
+    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("- a\nlazy\n1. b\nlazy").with_schema(ops::Schema::text(r#"{"type":"object","title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy",
+"properties":{"- a\nlazy\n1. b\nlazy":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p15/- a\nlazy\n1. b\nlazy")
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("- a\nlazy\n1. b\nlazy")] })
@@ -661,9 +673,15 @@ static AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
     .with_title("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
     .with_description("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
     .with_tags(&["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"])
-    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}}"#))
+    .with_input(ops::Schema::text(r#"{"type":"object",
+"properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string",
+"default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}}"#))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Evil"}"##))
-    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_schema(ops::Schema::text(r#"{"type":"object","title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"}}}"#)).with_http_status(404)] })
+    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_404").with_description("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").with_schema(ops::Schema::text(r#"{"type":"object",
+"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"}}}"#)).with_http_status(404)] })
     .with_http(ops::HttpBinding::new("GET", "/p22/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_parameters(const { &[ops::HttpParameter::query("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")] })
@@ -989,9 +1007,60 @@ impl ops::Operation for EveryPlace {
 static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile.every\u{202e} \"place\"")
     .with_version("\"##; fn x() {} r##\"")
     .with_description("POST /every/{\"*/}/{a\u{202e}b}/#[x]")
-    .with_input(ops::Schema::text(r####"{"type":"object","properties":{"*/ fn main() {} /*":{"type":"string"},"\"; compile_error!(\"x\"); \"":{"type":"string"},"\"##; fn x() {} r##\"":{"type":"string"},"]] } }":{"type":"string"},"\\":{"type":"string"},"\\\"":{"type":"string"},"\n#![allow(x)]\n":{"type":"string"},"\r":{"type":"string"},"\u202e\u2066evil":{"type":"string"},"{}{0}{x:?}":{"type":"string"},"'static":{"type":"string"},"//! x":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"},"    indented\n    code\n":{"type":"string"},"```\nunclosed":{"type":"string"},"- a\nlazy\n1. b\nlazy":{"type":"string"},"$crate::x!()":{"type":"string"},"\u0000\u0007":{"type":"string"},"\ufeff":{"type":"string"},"🦀":{"type":"string"},"r#type":{"type":"string"},"..":{"type":"string"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"},"\"]":{"type":"string"},"#[derive(X)]":{"type":"string"},"\"#":{"type":"string"},"\"###; x!(); r###\"":{"type":"string"},"../../src/main":{"type":"string"},"/etc/passwd":{"type":"string"},"C:\\dir\\..\\file":{"type":"string"},"\u2069\u202d\u200fevil\u2028":{"type":"string"},"${env}":{"type":"string"},"%00%0a":{"type":"string"},"b'\\":{"type":"string"},"--><x>":{"type":"string"},"\u001b[31m":{"type":"string"},"*/ fn main() {} /*_cookie":{"type":"string"},"\"; compile_error!(\"x\"); \"_cookie":{"type":"string"},"\"##; fn x() {} r##\"_cookie":{"type":"string"},"]] } }_cookie":{"type":"string"},"\\_cookie":{"type":"string"},"\\\"_cookie":{"type":"string"},"\n#![allow(x)]\n_cookie":{"type":"string"},"\r_cookie":{"type":"string"},"\u202e\u2066evil_cookie":{"type":"string"},"{}{0}{x:?}_cookie":{"type":"string"},"'static_cookie":{"type":"string"},"//! x_cookie":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie":{"type":"string"},"    indented\n    code\n_cookie":{"type":"string"},"```\nunclosed_cookie":{"type":"string"},"- a\nlazy\n1. b\nlazy_cookie":{"type":"string"},"$crate::x!()_cookie":{"type":"string"},"\u0000\u0007_cookie":{"type":"string"},"\ufeff_cookie":{"type":"string"},"🦀_cookie":{"type":"string"},"r#type_cookie":{"type":"string"},".._cookie":{"type":"string"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie":{"type":"string"},"\"]_cookie":{"type":"string"},"#[derive(X)]_cookie":{"type":"string"},"\"#_cookie":{"type":"string"},"\"###; x!(); r###\"_cookie":{"type":"string"},"../../src/main_cookie":{"type":"string"},"/etc/passwd_cookie":{"type":"string"},"C:\\dir\\..\\file_cookie":{"type":"string"},"\u2069\u202d\u200fevil\u2028_cookie":{"type":"string"},"${env}_cookie":{"type":"string"},"%00%0a_cookie":{"type":"string"},"b'\\_cookie":{"type":"string"},"--><x>_cookie":{"type":"string"},"\u001b[31m_cookie":{"type":"string"},"deep":{"type":"object"},"\"*/":{"type":"string"},"a\u202eb":{"type":"string"},"body":{"oneOf":[{"title":"Json","$ref":"#/$defs/Evil"},{"title":"Multipart","type":"object","properties":{"*/ fn main() {} /*":{"type":"string","format":"binary"},"\"; compile_error!(\"x\"); \"":{"type":"string","format":"binary"},"\"##; fn x() {} r##\"":{"type":"string","format":"binary"},"]] } }":{"type":"string","format":"binary"},"\\":{"type":"string","format":"binary"},"\\\"":{"type":"string","format":"binary"},"\n#![allow(x)]\n":{"type":"string","format":"binary"},"\r":{"type":"string","format":"binary"},"\u202e\u2066evil":{"type":"string","format":"binary"},"{}{0}{x:?}":{"type":"string","format":"binary"},"'static":{"type":"string","format":"binary"},"//! x":{"type":"string","format":"binary"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","format":"binary"},"    indented\n    code\n":{"type":"string","format":"binary"},"```\nunclosed":{"type":"string","format":"binary"},"- a\nlazy\n1. b\nlazy":{"type":"string","format":"binary"},"$crate::x!()":{"type":"string","format":"binary"},"\u0000\u0007":{"type":"string","format":"binary"},"\ufeff":{"type":"string","format":"binary"},"🦀":{"type":"string","format":"binary"},"r#type":{"type":"string","format":"binary"},"..":{"type":"string","format":"binary"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","format":"binary"},"\"]":{"type":"string","format":"binary"},"#[derive(X)]":{"type":"string","format":"binary"},"\"#":{"type":"string","format":"binary"},"\"###; x!(); r###\"":{"type":"string","format":"binary"},"../../src/main":{"type":"string","format":"binary"},"/etc/passwd":{"type":"string","format":"binary"},"C:\\dir\\..\\file":{"type":"string","format":"binary"},"\u2069\u202d\u200fevil\u2028":{"type":"string","format":"binary"},"${env}":{"type":"string","format":"binary"},"%00%0a":{"type":"string","format":"binary"},"b'\\":{"type":"string","format":"binary"},"--><x>":{"type":"string","format":"binary"},"\u001b[31m":{"type":"string","format":"binary"}}},{"title":"Text","type":"string"},{"title":"Bytes","type":"string","format":"binary"}],"description":"*/ fn main() {} /*"},"contentType":{"type":"string","description":"The content type of the body.","enum":["application/json","multipart/form-data","text/\"; compile_error!(\"x\"); \"","text/\"##; fn x() {} r##\"","text/]] } }","text/\\","text/\\\"","text/\n#![allow(x)]\n","text/\u202e\u2066evil","text/{}{0}{x:?}","text/'static","text///! x","text/`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","text/    indented\n    code\n","text/```\nunclosed","text/- a\nlazy\n1. b\nlazy","text/$crate::x!()","text/\u0000\u0007","text/\ufeff","text/🦀","text/r#type","text/..","text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","text/\"]","text/#[derive(X)]","text/\"#","text/\"###; x!(); r###\"","text/../../src/main","text//etc/passwd","text/C:\\dir\\..\\file","text/\u2069\u202d\u200fevil\u2028","text/${env}","text/%00%0a","text/b'\\","text/--><x>","text/\u001b[31m","text/\r"],"default":"application/json"}},"required":["\"*/","a\u202eb"]}"####))
+    .with_input(ops::Schema::text(r####"{"type":"object","properties":{"*/ fn main() {} /*":{"type":"string"},"\"; compile_error!(\"x\"); \"":{"type":"string"},
+"\"##; fn x() {} r##\"":{"type":"string"},"]] } }":{"type":"string"},"\\":{"type":"string"},"\\\"":{"type":"string"},
+"\n#![allow(x)]\n":{"type":"string"},"\r":{"type":"string"},"\u202e\u2066evil":{"type":"string"},"{}{0}{x:?}":{"type":"string"},
+"'static":{"type":"string"},"//! x":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string"},
+"    indented\n    code\n":{"type":"string"},"```\nunclosed":{"type":"string"},"- a\nlazy\n1. b\nlazy":{"type":"string"},
+"$crate::x!()":{"type":"string"},"\u0000\u0007":{"type":"string"},"\ufeff":{"type":"string"},"🦀":{"type":"string"},
+"r#type":{"type":"string"},"..":{"type":"string"},
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string"},
+"\"]":{"type":"string"},"#[derive(X)]":{"type":"string"},"\"#":{"type":"string"},"\"###; x!(); r###\"":{"type":"string"},
+"../../src/main":{"type":"string"},"/etc/passwd":{"type":"string"},"C:\\dir\\..\\file":{"type":"string"},
+"\u2069\u202d\u200fevil\u2028":{"type":"string"},"${env}":{"type":"string"},"%00%0a":{"type":"string"},"b'\\":{"type":"string"},
+"--><x>":{"type":"string"},"\u001b[31m":{"type":"string"},"*/ fn main() {} /*_cookie":{"type":"string"},
+"\"; compile_error!(\"x\"); \"_cookie":{"type":"string"},"\"##; fn x() {} r##\"_cookie":{"type":"string"},"]] } }_cookie":{"type":"string"},
+"\\_cookie":{"type":"string"},"\\\"_cookie":{"type":"string"},"\n#![allow(x)]\n_cookie":{"type":"string"},"\r_cookie":{"type":"string"},
+"\u202e\u2066evil_cookie":{"type":"string"},"{}{0}{x:?}_cookie":{"type":"string"},"'static_cookie":{"type":"string"},
+"//! x_cookie":{"type":"string"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>_cookie":{"type":"string"},
+"    indented\n    code\n_cookie":{"type":"string"},"```\nunclosed_cookie":{"type":"string"},
+"- a\nlazy\n1. b\nlazy_cookie":{"type":"string"},"$crate::x!()_cookie":{"type":"string"},"\u0000\u0007_cookie":{"type":"string"},
+"\ufeff_cookie":{"type":"string"},"🦀_cookie":{"type":"string"},"r#type_cookie":{"type":"string"},".._cookie":{"type":"string"},
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_cookie":{"type":"string"},
+"\"]_cookie":{"type":"string"},"#[derive(X)]_cookie":{"type":"string"},"\"#_cookie":{"type":"string"},
+"\"###; x!(); r###\"_cookie":{"type":"string"},"../../src/main_cookie":{"type":"string"},"/etc/passwd_cookie":{"type":"string"},
+"C:\\dir\\..\\file_cookie":{"type":"string"},"\u2069\u202d\u200fevil\u2028_cookie":{"type":"string"},"${env}_cookie":{"type":"string"},
+"%00%0a_cookie":{"type":"string"},"b'\\_cookie":{"type":"string"},"--><x>_cookie":{"type":"string"},"\u001b[31m_cookie":{"type":"string"},
+"deep":{"type":"object"},"\"*/":{"type":"string"},"a\u202eb":{"type":"string"},"body":{"oneOf":[{"title":"Json","$ref":"#/$defs/Evil"},
+{"title":"Multipart","type":"object","properties":{"*/ fn main() {} /*":{"type":"string","format":"binary"},
+"\"; compile_error!(\"x\"); \"":{"type":"string","format":"binary"},"\"##; fn x() {} r##\"":{"type":"string","format":"binary"},
+"]] } }":{"type":"string","format":"binary"},"\\":{"type":"string","format":"binary"},"\\\"":{"type":"string","format":"binary"},
+"\n#![allow(x)]\n":{"type":"string","format":"binary"},"\r":{"type":"string","format":"binary"},"\u202e\u2066evil":{"type":"string",
+"format":"binary"},"{}{0}{x:?}":{"type":"string","format":"binary"},"'static":{"type":"string","format":"binary"},"//! x":{"type":"string",
+"format":"binary"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","format":"binary"},
+"    indented\n    code\n":{"type":"string","format":"binary"},"```\nunclosed":{"type":"string","format":"binary"},
+"- a\nlazy\n1. b\nlazy":{"type":"string","format":"binary"},"$crate::x!()":{"type":"string","format":"binary"},
+"\u0000\u0007":{"type":"string","format":"binary"},"\ufeff":{"type":"string","format":"binary"},"🦀":{"type":"string","format":"binary"},
+"r#type":{"type":"string","format":"binary"},"..":{"type":"string","format":"binary"},
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string",
+"format":"binary"},"\"]":{"type":"string","format":"binary"},"#[derive(X)]":{"type":"string","format":"binary"},"\"#":{"type":"string",
+"format":"binary"},"\"###; x!(); r###\"":{"type":"string","format":"binary"},"../../src/main":{"type":"string","format":"binary"},
+"/etc/passwd":{"type":"string","format":"binary"},"C:\\dir\\..\\file":{"type":"string","format":"binary"},
+"\u2069\u202d\u200fevil\u2028":{"type":"string","format":"binary"},"${env}":{"type":"string","format":"binary"},"%00%0a":{"type":"string",
+"format":"binary"},"b'\\":{"type":"string","format":"binary"},"--><x>":{"type":"string","format":"binary"},"\u001b[31m":{"type":"string",
+"format":"binary"}}},{"title":"Text","type":"string"},{"title":"Bytes","type":"string","format":"binary"}],
+"description":"*/ fn main() {} /*"},"contentType":{"type":"string","description":"The content type of the body.","enum":["application/json",
+"multipart/form-data","text/\"; compile_error!(\"x\"); \"","text/\"##; fn x() {} r##\"","text/]] } }","text/\\","text/\\\"",
+"text/\n#![allow(x)]\n","text/\u202e\u2066evil","text/{}{0}{x:?}","text/'static","text///! x",
+"text/`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","text/    indented\n    code\n","text/```\nunclosed",
+"text/- a\nlazy\n1. b\nlazy","text/$crate::x!()","text/\u0000\u0007","text/\ufeff","text/🦀","text/r#type","text/..",
+"text/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"text/\"]","text/#[derive(X)]","text/\"#","text/\"###; x!(); r###\"","text/../../src/main","text//etc/passwd","text/C:\\dir\\..\\file",
+"text/\u2069\u202d\u200fevil\u2028","text/${env}","text/%00%0a","text/b'\\","text/--><x>","text/\u001b[31m","text/\r"],
+"default":"application/json"}},"required":["\"*/","a\u202eb"]}"####))
     .with_output(ops::Schema::text(r##"{"$ref":"#/$defs/Names"}"##))
-    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_4XX").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"integer","default":"\"##; fn x() {} r##\""}}}"###))] })
+    .with_errors(const { &[ops::ErrorDefinition::new("HTTP_4XX").with_description("\"##; fn x() {} r##\"").with_schema(ops::Schema::text(r###"{"type":"object","title":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"integer",
+"default":"\"##; fn x() {} r##\""}}}"###))] })
     .with_http(ops::HttpBinding::new("POST", "/every/{\"*/}/{a\u{202e}b}/")
         .with_server("https://x/\"\\/{\"; compile_error!(\"x\"); \"}/{v}/*/").with_server_variables(impls::VARIABLES_1)
         .with_security(impls::SECURITY_1)
@@ -3920,17 +3989,16 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                fn_main: super::EvilFnMain, compile_error_x: super::EvilCompileErrorX, fn_x_r: super::EvilFnXr,
-            ) -> Self {
+            fn_main: super::EvilFnMain, compile_error_x: super::EvilCompileErrorX, fn_x_r: super::EvilFnXr,
+        ) -> Self {
             Self {
-                    fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d: None, backslash: None,
-                    backslash_quotes: None, allow_x: None, ud: None, evil: None, n0_x: None, static_: None, x: None,
-                    code_link_pet_crate_pet_script_alert_1_script: None, indented_code: None, unclosed: None,
-                    a_lazy_1_b_lazy: None, crate_x: None, u0_u7: None, ufeff: None, u1f980: None, r_type: None,
-                    dot_dot: None,
-                    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: None,
-                    bad: None, worse: None,
-                }
+                fn_main, compile_error_x, fn_x_r, right_right_space_u7d_space_u7d: None, backslash: None,
+                backslash_quotes: None, allow_x: None, ud: None, evil: None, n0_x: None, static_: None, x: None,
+                code_link_pet_crate_pet_script_alert_1_script: None, indented_code: None, unclosed: None,
+                a_lazy_1_b_lazy: None, crate_x: None, u0_u7: None, ufeff: None, u1f980: None, r_type: None, dot_dot: None,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: None,
+                bad: None, worse: None,
+            }
         }
     }
 
@@ -5341,28 +5409,27 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                quotes_star_slash: impl Into<String>, a_b: impl Into<String>,
-            ) -> Self {
+            quotes_star_slash: impl Into<String>, a_b: impl Into<String>,
+        ) -> Self {
             Self {
-                    fn_main: None, compile_error_x: None, fn_x_r: None, right_right_space_u7d_space_u7d: None,
-                    backslash: None, backslash_quotes: None, allow_x: None, ud: None, evil: None, n0_x: None,
-                    static_: None, x: None, code_link_pet_crate_pet_script_alert_1_script: None, indented_code: None,
-                    unclosed: None, a_lazy_1_b_lazy: None, crate_x: None, u0_u7: None, ufeff: None, u1f980: None,
-                    r_type: None, dot_dot: None,
-                    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: None,
-                    quotes_right: None, derive_x: None, quotes_hash: None, x_r: None, src_main: None, etc_passwd: None,
-                    c_dir_file: None, evil_2: None, env: None, n00_0a: None, b: None, x_2: None, n31m: None,
-                    fn_main_cookie: None, compile_error_x_cookie: None, fn_x_r_cookie: None, cookie: None, cookie_2: None,
-                    cookie_3: None, allow_x_cookie: None, cookie_4: None, evil_cookie: None, n0_x_cookie: None,
-                    static_cookie: None, x_cookie: None, code_link_pet_crate_pet_script_alert_1_script_cookie: None,
-                    indented_code_cookie: None, unclosed_cookie: None, a_lazy_1_b_lazy_cookie: None, crate_x_cookie: None,
-                    cookie_5: None, cookie_6: None, cookie_7: None, r_type_cookie: None, cookie_8: None,
-                    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2: None,
-                    cookie_9: None, derive_x_cookie: None, cookie_10: None, x_r_cookie: None, src_main_cookie: None,
-                    etc_passwd_cookie: None, c_dir_file_cookie: None, evil_cookie_2: None, env_cookie: None,
-                    n00_0a_cookie: None, b_cookie: None, x_cookie_2: None, n31m_cookie: None, deep: None,
-                    quotes_star_slash: quotes_star_slash.into(), a_b: a_b.into(), body: None, content_type: None,
-                }
+                fn_main: None, compile_error_x: None, fn_x_r: None, right_right_space_u7d_space_u7d: None, backslash: None,
+                backslash_quotes: None, allow_x: None, ud: None, evil: None, n0_x: None, static_: None, x: None,
+                code_link_pet_crate_pet_script_alert_1_script: None, indented_code: None, unclosed: None,
+                a_lazy_1_b_lazy: None, crate_x: None, u0_u7: None, ufeff: None, u1f980: None, r_type: None, dot_dot: None,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: None,
+                quotes_right: None, derive_x: None, quotes_hash: None, x_r: None, src_main: None, etc_passwd: None,
+                c_dir_file: None, evil_2: None, env: None, n00_0a: None, b: None, x_2: None, n31m: None,
+                fn_main_cookie: None, compile_error_x_cookie: None, fn_x_r_cookie: None, cookie: None, cookie_2: None,
+                cookie_3: None, allow_x_cookie: None, cookie_4: None, evil_cookie: None, n0_x_cookie: None,
+                static_cookie: None, x_cookie: None, code_link_pet_crate_pet_script_alert_1_script_cookie: None,
+                indented_code_cookie: None, unclosed_cookie: None, a_lazy_1_b_lazy_cookie: None, crate_x_cookie: None,
+                cookie_5: None, cookie_6: None, cookie_7: None, r_type_cookie: None, cookie_8: None,
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_2: None,
+                cookie_9: None, derive_x_cookie: None, cookie_10: None, x_r_cookie: None, src_main_cookie: None,
+                etc_passwd_cookie: None, c_dir_file_cookie: None, evil_cookie_2: None, env_cookie: None,
+                n00_0a_cookie: None, b_cookie: None, x_cookie_2: None, n31m_cookie: None, deep: None,
+                quotes_star_slash: quotes_star_slash.into(), a_b: a_b.into(), body: None, content_type: None,
+            }
         }
     }
 
@@ -6212,44 +6279,151 @@ mod impls {
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
-    ops::Definition::new("\0\u{7}", r##"{"oneOf":[{"type":"object","properties":{"\u0000\u0007":{"const":"\u0000\u0007"}},"required":["\u0000\u0007"]},{"type":"object","properties":{"\u0000\u0007":{"const":"\u0000\u0007x"}},"required":["\u0000\u0007"]}],"discriminator":{"propertyName":"\u0000\u0007","mapping":{"\u0000\u0007":"#/$defs/\u0000\u0007"}}}"##),
+    ops::Definition::new("\0\u{7}", r##"{"oneOf":[{"type":"object","properties":{"\u0000\u0007":{"const":"\u0000\u0007"}},"required":["\u0000\u0007"]},{"type":"object",
+"properties":{"\u0000\u0007":{"const":"\u0000\u0007x"}},"required":["\u0000\u0007"]}],"discriminator":{"propertyName":"\u0000\u0007",
+"mapping":{"\u0000\u0007":"#/$defs/\u0000\u0007"}}}"##),
     ops::Definition::new("\n#![allow(x)]\n", r#"{"enum":["\n#![allow(x)]\n","\r","\u202e\u2066evil","\n#![allow(x)]\n"],"description":"\n#![allow(x)]\n","title":"\n#![allow(x)]\n"}"#),
-    ops::Definition::new("\r", r##"{"oneOf":[{"type":"object","properties":{"\r":{"const":"\r"}},"required":["\r"]},{"type":"object","properties":{"\r":{"const":"\rx"}},"required":["\r"]}],"discriminator":{"propertyName":"\r","mapping":{"\r":"#/$defs/\r"}}}"##),
-    ops::Definition::new("\u{1b}[31m", r#"{"type":"object","description":"\u001b[31m","properties":{"\u001b[31m":{"type":"string","description":"\u001b[31m","format":"\u001b[31m"}},"required":["\u001b[31m"]}"#),
-    ops::Definition::new("    indented\n    code\n", r#"{"type":"array","items":{"type":"object","title":"    indented\n    code\n","properties":{"d":{"type":"object","default":{"    indented\n    code\n":["    indented\n    code\n"]}},"e":{"const":"    indented\n    code\n"}}}}"#),
+    ops::Definition::new("\r", r##"{"oneOf":[{"type":"object","properties":{"\r":{"const":"\r"}},"required":["\r"]},{"type":"object","properties":{"\r":{"const":"\rx"}},
+"required":["\r"]}],"discriminator":{"propertyName":"\r","mapping":{"\r":"#/$defs/\r"}}}"##),
+    ops::Definition::new("\u{1b}[31m", r#"{"type":"object","description":"\u001b[31m","properties":{"\u001b[31m":{"type":"string","description":"\u001b[31m","format":"\u001b[31m"}},
+"required":["\u001b[31m"]}"#),
+    ops::Definition::new("    indented\n    code\n", r#"{"type":"array","items":{"type":"object","title":"    indented\n    code\n","properties":{"d":{"type":"object",
+"default":{"    indented\n    code\n":["    indented\n    code\n"]}},"e":{"const":"    indented\n    code\n"}}}}"#),
     ops::Definition::new("\"#", r##"{"type":"object","description":"\"#","properties":{"\"#":{"type":"string","description":"\"#","format":"\"#"}},"required":["\"#"]}"##),
-    ops::Definition::new("\"###; x!(); r###\"", r####"{"enum":["\"###; x!(); r###\"","../../src/main","/etc/passwd","\"###; x!(); r###\""],"description":"\"###; x!(); r###\"","title":"\"###; x!(); r###\""}"####),
-    ops::Definition::new("\"##; fn x() {} r##\"", r###"{"oneOf":[{"type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""}},"required":["\"##; fn x() {} r##\""]},{"type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\"x"}},"required":["\"##; fn x() {} r##\""]}],"discriminator":{"propertyName":"\"##; fn x() {} r##\"","mapping":{"\"##; fn x() {} r##\"":"#/$defs/\"##; fn x() {} r##\""}}}"###),
-    ops::Definition::new("\"; compile_error!(\"x\"); \"", r###"{"enum":["\"; compile_error!(\"x\"); \"","\"##; fn x() {} r##\"","]] } }","\"; compile_error!(\"x\"); \""],"description":"\"; compile_error!(\"x\"); \"","title":"\"; compile_error!(\"x\"); \""}"###),
+    ops::Definition::new("\"###; x!(); r###\"", r####"{"enum":["\"###; x!(); r###\"","../../src/main","/etc/passwd","\"###; x!(); r###\""],"description":"\"###; x!(); r###\"",
+"title":"\"###; x!(); r###\""}"####),
+    ops::Definition::new("\"##; fn x() {} r##\"", r###"{"oneOf":[{"type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""}},"required":["\"##; fn x() {} r##\""]},
+{"type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\"x"}},"required":["\"##; fn x() {} r##\""]}],
+"discriminator":{"propertyName":"\"##; fn x() {} r##\"","mapping":{"\"##; fn x() {} r##\"":"#/$defs/\"##; fn x() {} r##\""}}}"###),
+    ops::Definition::new("\"; compile_error!(\"x\"); \"", r###"{"enum":["\"; compile_error!(\"x\"); \"","\"##; fn x() {} r##\"","]] } }","\"; compile_error!(\"x\"); \""],
+"description":"\"; compile_error!(\"x\"); \"","title":"\"; compile_error!(\"x\"); \""}"###),
     ops::Definition::new("\"]", r#"{"type":"array","items":{"type":"object","title":"\"]","properties":{"d":{"type":"object","default":{"\"]":["\"]"]}},"e":{"const":"\"]"}}}}"#),
     ops::Definition::new("#[derive(X)]", r##"{"type":"object","additionalProperties":{"type":"string","format":"#[derive(X)]"},"patternProperties":{"#[derive(X)]":{}}}"##),
     ops::Definition::new("$crate::x!()", r#"{"enum":["$crate::x!()","\u0000\u0007","\ufeff","$crate::x!()"],"description":"$crate::x!()","title":"$crate::x!()"}"#),
     ops::Definition::new("${env}", r#"{"enum":["${env}","%00%0a","b'\\","${env}"],"description":"${env}","title":"${env}"}"#),
-    ops::Definition::new("%00%0a", r##"{"oneOf":[{"type":"object","properties":{"%00%0a":{"const":"%00%0a"}},"required":["%00%0a"]},{"type":"object","properties":{"%00%0a":{"const":"%00%0ax"}},"required":["%00%0a"]}],"discriminator":{"propertyName":"%00%0a","mapping":{"%00%0a":"#/$defs/%00%0a"}}}"##),
-    ops::Definition::new("'static", r#"{"type":"object","description":"'static","properties":{"'static":{"type":"string","description":"'static","format":"'static"}},"required":["'static"]}"#),
-    ops::Definition::new("*/ fn main() {} /*", r#"{"type":"object","description":"*/ fn main() {} /*","properties":{"*/ fn main() {} /*":{"type":"string","description":"*/ fn main() {} /*","format":"*/ fn main() {} /*"}},"required":["*/ fn main() {} /*"]}"#),
-    ops::Definition::new("- a\nlazy\n1. b\nlazy", r#"{"type":"object","description":"- a\nlazy\n1. b\nlazy","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","description":"- a\nlazy\n1. b\nlazy","format":"- a\nlazy\n1. b\nlazy"}},"required":["- a\nlazy\n1. b\nlazy"]}"#),
+    ops::Definition::new("%00%0a", r##"{"oneOf":[{"type":"object","properties":{"%00%0a":{"const":"%00%0a"}},"required":["%00%0a"]},{"type":"object",
+"properties":{"%00%0a":{"const":"%00%0ax"}},"required":["%00%0a"]}],"discriminator":{"propertyName":"%00%0a",
+"mapping":{"%00%0a":"#/$defs/%00%0a"}}}"##),
+    ops::Definition::new("'static", r#"{"type":"object","description":"'static","properties":{"'static":{"type":"string","description":"'static","format":"'static"}},
+"required":["'static"]}"#),
+    ops::Definition::new("*/ fn main() {} /*", r#"{"type":"object","description":"*/ fn main() {} /*","properties":{"*/ fn main() {} /*":{"type":"string","description":"*/ fn main() {} /*",
+"format":"*/ fn main() {} /*"}},"required":["*/ fn main() {} /*"]}"#),
+    ops::Definition::new("- a\nlazy\n1. b\nlazy", r#"{"type":"object","description":"- a\nlazy\n1. b\nlazy","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string",
+"description":"- a\nlazy\n1. b\nlazy","format":"- a\nlazy\n1. b\nlazy"}},"required":["- a\nlazy\n1. b\nlazy"]}"#),
     ops::Definition::new("--><x>", r#"{"type":"object","additionalProperties":{"type":"string","format":"--><x>"},"patternProperties":{"--><x>":{}}}"#),
-    ops::Definition::new("..", r#"{"enum":["..","aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","\"]",".."],"description":"..","title":".."}"#),
-    ops::Definition::new("../../src/main", r##"{"oneOf":[{"type":"object","properties":{"../../src/main":{"const":"../../src/main"}},"required":["../../src/main"]},{"type":"object","properties":{"../../src/main":{"const":"../../src/mainx"}},"required":["../../src/main"]}],"discriminator":{"propertyName":"../../src/main","mapping":{"../../src/main":"#/$defs/..~1..~1src~1main"}}}"##),
-    ops::Definition::new("//! x", r#"{"enum":["//! x","`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","    indented\n    code\n","//! x"],"description":"//! x","title":"//! x"}"#),
-    ops::Definition::new("/etc/passwd", r#"{"type":"array","items":{"type":"object","title":"/etc/passwd","properties":{"d":{"type":"object","default":{"/etc/passwd":["/etc/passwd"]}},"e":{"const":"/etc/passwd"}}}}"#),
+    ops::Definition::new("..", r#"{"enum":["..",
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"\"]",".."],"description":"..","title":".."}"#),
+    ops::Definition::new("../../src/main", r##"{"oneOf":[{"type":"object","properties":{"../../src/main":{"const":"../../src/main"}},"required":["../../src/main"]},{"type":"object",
+"properties":{"../../src/main":{"const":"../../src/mainx"}},"required":["../../src/main"]}],"discriminator":{"propertyName":"../../src/main",
+"mapping":{"../../src/main":"#/$defs/..~1..~1src~1main"}}}"##),
+    ops::Definition::new("//! x", r#"{"enum":["//! x","`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","    indented\n    code\n","//! x"],"description":"//! x",
+"title":"//! x"}"#),
+    ops::Definition::new("/etc/passwd", r#"{"type":"array","items":{"type":"object","title":"/etc/passwd","properties":{"d":{"type":"object","default":{"/etc/passwd":["/etc/passwd"]}},
+"e":{"const":"/etc/passwd"}}}}"#),
     ops::Definition::new("Bad", "{}"),
     ops::Definition::new("C:\\dir\\..\\file", r#"{"type":"object","additionalProperties":{"type":"string","format":"C:\\dir\\..\\file"},"patternProperties":{"C:\\dir\\..\\file":{}}}"#),
-    ops::Definition::new("Evil", r###"{"type":"object","description":"*/ fn main() {} /*\n\"; compile_error!(\"x\"); \"\n\"##; fn x() {} r##\"\n]] } }\n\\\n\\\"\n\n#![allow(x)]\n\n\r\n\u202e\u2066evil\n{}{0}{x:?}\n'static\n//! x\n`code` [link] [Pet](crate::Pet) <script>alert(1)</script>\n    indented\n    code\n\n```\nunclosed\n- a\nlazy\n1. b\nlazy\n$crate::x!()\n\u0000\u0007\n\ufeff\n🦀\nr#type\n..\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","properties":{"*/ fn main() {} /*":{"description":"*/ fn main() {} /*","title":"*/ fn main() {} /*","type":"object","properties":{"x":{"enum":["*/ fn main() {} /*","y"],"default":"*/ fn main() {} /*"},"*/ fn main() {} /*":{"const":"*/ fn main() {} /*"}},"required":["*/ fn main() {} /*"]},"\"; compile_error!(\"x\"); \"":{"description":"\"; compile_error!(\"x\"); \"","title":"\"; compile_error!(\"x\"); \"","type":"object","properties":{"x":{"enum":["\"; compile_error!(\"x\"); \"","y"],"default":"\"; compile_error!(\"x\"); \""},"\"; compile_error!(\"x\"); \"":{"const":"\"; compile_error!(\"x\"); \""}},"required":["\"; compile_error!(\"x\"); \""]},"\"##; fn x() {} r##\"":{"description":"\"##; fn x() {} r##\"","title":"\"##; fn x() {} r##\"","type":"object","properties":{"x":{"enum":["\"##; fn x() {} r##\"","y"],"default":"\"##; fn x() {} r##\""},"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""}},"required":["\"##; fn x() {} r##\""]},"]] } }":{"description":"]] } }","title":"]] } }","type":"object","properties":{"x":{"enum":["]] } }","y"],"default":"]] } }"},"]] } }":{"const":"]] } }"}},"required":["]] } }"]},"\\":{"description":"\\","title":"\\","type":"object","properties":{"x":{"enum":["\\","y"],"default":"\\"},"\\":{"const":"\\"}},"required":["\\"]},"\\\"":{"description":"\\\"","title":"\\\"","type":"object","properties":{"x":{"enum":["\\\"","y"],"default":"\\\""},"\\\"":{"const":"\\\""}},"required":["\\\""]},"\n#![allow(x)]\n":{"description":"\n#![allow(x)]\n","title":"\n#![allow(x)]\n","type":"object","properties":{"x":{"enum":["\n#![allow(x)]\n","y"],"default":"\n#![allow(x)]\n"},"\n#![allow(x)]\n":{"const":"\n#![allow(x)]\n"}},"required":["\n#![allow(x)]\n"]},"\r":{"description":"\r","title":"\r","type":"object","properties":{"x":{"enum":["\r","y"],"default":"\r"},"\r":{"const":"\r"}},"required":["\r"]},"\u202e\u2066evil":{"description":"\u202e\u2066evil","title":"\u202e\u2066evil","type":"object","properties":{"x":{"enum":["\u202e\u2066evil","y"],"default":"\u202e\u2066evil"},"\u202e\u2066evil":{"const":"\u202e\u2066evil"}},"required":["\u202e\u2066evil"]},"{}{0}{x:?}":{"description":"{}{0}{x:?}","title":"{}{0}{x:?}","type":"object","properties":{"x":{"enum":["{}{0}{x:?}","y"],"default":"{}{0}{x:?}"},"{}{0}{x:?}":{"const":"{}{0}{x:?}"}},"required":["{}{0}{x:?}"]},"'static":{"description":"'static","title":"'static","type":"object","properties":{"x":{"enum":["'static","y"],"default":"'static"},"'static":{"const":"'static"}},"required":["'static"]},"//! x":{"description":"//! x","title":"//! x","type":"object","properties":{"x":{"enum":["//! x","y"],"default":"//! x"},"//! x":{"const":"//! x"}},"required":["//! x"]},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object","properties":{"x":{"enum":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","y"],"default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"},"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},"    indented\n    code\n":{"description":"    indented\n    code\n","title":"    indented\n    code\n","type":"object","properties":{"x":{"enum":["    indented\n    code\n","y"],"default":"    indented\n    code\n"},"    indented\n    code\n":{"const":"    indented\n    code\n"}},"required":["    indented\n    code\n"]},"```\nunclosed":{"description":"```\nunclosed","title":"```\nunclosed","type":"object","properties":{"x":{"enum":["```\nunclosed","y"],"default":"```\nunclosed"},"```\nunclosed":{"const":"```\nunclosed"}},"required":["```\nunclosed"]},"- a\nlazy\n1. b\nlazy":{"description":"- a\nlazy\n1. b\nlazy","title":"- a\nlazy\n1. b\nlazy","type":"object","properties":{"x":{"enum":["- a\nlazy\n1. b\nlazy","y"],"default":"- a\nlazy\n1. b\nlazy"},"- a\nlazy\n1. b\nlazy":{"const":"- a\nlazy\n1. b\nlazy"}},"required":["- a\nlazy\n1. b\nlazy"]},"$crate::x!()":{"description":"$crate::x!()","title":"$crate::x!()","type":"object","properties":{"x":{"enum":["$crate::x!()","y"],"default":"$crate::x!()"},"$crate::x!()":{"const":"$crate::x!()"}},"required":["$crate::x!()"]},"\u0000\u0007":{"description":"\u0000\u0007","title":"\u0000\u0007","type":"object","properties":{"x":{"enum":["\u0000\u0007","y"],"default":"\u0000\u0007"},"\u0000\u0007":{"const":"\u0000\u0007"}},"required":["\u0000\u0007"]},"\ufeff":{"description":"\ufeff","title":"\ufeff","type":"object","properties":{"x":{"enum":["\ufeff","y"],"default":"\ufeff"},"\ufeff":{"const":"\ufeff"}},"required":["\ufeff"]},"🦀":{"description":"🦀","title":"🦀","type":"object","properties":{"x":{"enum":["🦀","y"],"default":"🦀"},"🦀":{"const":"🦀"}},"required":["🦀"]},"r#type":{"description":"r#type","title":"r#type","type":"object","properties":{"x":{"enum":["r#type","y"],"default":"r#type"},"r#type":{"const":"r#type"}},"required":["r#type"]},"..":{"description":"..","title":"..","type":"object","properties":{"x":{"enum":["..","y"],"default":".."},"..":{"const":".."}},"required":[".."]},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","type":"object","properties":{"x":{"enum":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","y"],"default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},"bad":{"$ref":"#/$defs/Bad"},"worse":{"$ref":"#/$defs/Worse"}},"required":["*/ fn main() {} /*","\"; compile_error!(\"x\"); \"","\"##; fn x() {} r##\""]}"###),
-    ops::Definition::new("Names", r####"{"type":"object","properties":{"n0":{"$ref":"#/$defs/*~1 fn main() {} ~1*"},"n1":{"$ref":"#/$defs/\"; compile_error!(\"x\"); \""},"n2":{"$ref":"#/$defs/\"##; fn x() {} r##\""},"n3":{"$ref":"#/$defs/]] } }"},"n4":{"$ref":"#/$defs/\\"},"n5":{"$ref":"#/$defs/\\\""},"n6":{"$ref":"#/$defs/\n#![allow(x)]\n"},"n7":{"$ref":"#/$defs/\r"},"n8":{"$ref":"#/$defs/\u202e\u2066evil"},"n9":{"$ref":"#/$defs/{}{0}{x:?}"},"n10":{"$ref":"#/$defs/'static"},"n11":{"$ref":"#/$defs/~1~1! x"},"n12":{"$ref":"#/$defs/`code` [link] [Pet](crate::Pet) <script>alert(1)<~1script>"},"n13":{"$ref":"#/$defs/    indented\n    code\n"},"n14":{"$ref":"#/$defs/```\nunclosed"},"n15":{"$ref":"#/$defs/- a\nlazy\n1. b\nlazy"},"n16":{"$ref":"#/$defs/$crate::x!()"},"n17":{"$ref":"#/$defs/\u0000\u0007"},"n18":{"$ref":"#/$defs/\ufeff"},"n19":{"$ref":"#/$defs/🦀"},"n20":{"$ref":"#/$defs/r#type"},"n21":{"$ref":"#/$defs/.."},"n22":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},"n23":{"$ref":"#/$defs/\"]"},"n24":{"$ref":"#/$defs/#[derive(X)]"},"n25":{"$ref":"#/$defs/\"#"},"n26":{"$ref":"#/$defs/\"###; x!(); r###\""},"n27":{"$ref":"#/$defs/..~1..~1src~1main"},"n28":{"$ref":"#/$defs/~1etc~1passwd"},"n29":{"$ref":"#/$defs/C:\\dir\\..\\file"},"n30":{"$ref":"#/$defs/\u2069\u202d\u200fevil\u2028"},"n31":{"$ref":"#/$defs/${env}"},"n32":{"$ref":"#/$defs/%00%0a"},"n33":{"$ref":"#/$defs/b'\\"},"n34":{"$ref":"#/$defs/--><x>"},"n35":{"$ref":"#/$defs/\u001b[31m"}}}"####),
+    ops::Definition::new("Evil", r###"{"type":"object",
+"description":"*/ fn main() {} /*\n\"; compile_error!(\"x\"); \"\n\"##; fn x() {} r##\"\n]] } }\n\\\n\\\"\n\n#![allow(x)]\n\n\r\n\u202e\u2066evil\n{}{0}{x:?}\n'static\n//! x\n`code` [link] [Pet](crate::Pet) <script>alert(1)</script>\n    indented\n    code\n\n```\nunclosed\n- a\nlazy\n1. b\nlazy\n$crate::x!()\n\u0000\u0007\n\ufeff\n🦀\nr#type\n..\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"properties":{"*/ fn main() {} /*":{"description":"*/ fn main() {} /*","title":"*/ fn main() {} /*","type":"object",
+"properties":{"x":{"enum":["*/ fn main() {} /*","y"],"default":"*/ fn main() {} /*"},"*/ fn main() {} /*":{"const":"*/ fn main() {} /*"}},
+"required":["*/ fn main() {} /*"]},"\"; compile_error!(\"x\"); \"":{"description":"\"; compile_error!(\"x\"); \"",
+"title":"\"; compile_error!(\"x\"); \"","type":"object","properties":{"x":{"enum":["\"; compile_error!(\"x\"); \"","y"],
+"default":"\"; compile_error!(\"x\"); \""},"\"; compile_error!(\"x\"); \"":{"const":"\"; compile_error!(\"x\"); \""}},
+"required":["\"; compile_error!(\"x\"); \""]},"\"##; fn x() {} r##\"":{"description":"\"##; fn x() {} r##\"","title":"\"##; fn x() {} r##\"",
+"type":"object","properties":{"x":{"enum":["\"##; fn x() {} r##\"","y"],"default":"\"##; fn x() {} r##\""},
+"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""}},"required":["\"##; fn x() {} r##\""]},"]] } }":{"description":"]] } }",
+"title":"]] } }","type":"object","properties":{"x":{"enum":["]] } }","y"],"default":"]] } }"},"]] } }":{"const":"]] } }"}},
+"required":["]] } }"]},"\\":{"description":"\\","title":"\\","type":"object","properties":{"x":{"enum":["\\","y"],"default":"\\"},
+"\\":{"const":"\\"}},"required":["\\"]},"\\\"":{"description":"\\\"","title":"\\\"","type":"object","properties":{"x":{"enum":["\\\"","y"],
+"default":"\\\""},"\\\"":{"const":"\\\""}},"required":["\\\""]},"\n#![allow(x)]\n":{"description":"\n#![allow(x)]\n",
+"title":"\n#![allow(x)]\n","type":"object","properties":{"x":{"enum":["\n#![allow(x)]\n","y"],"default":"\n#![allow(x)]\n"},
+"\n#![allow(x)]\n":{"const":"\n#![allow(x)]\n"}},"required":["\n#![allow(x)]\n"]},"\r":{"description":"\r","title":"\r","type":"object",
+"properties":{"x":{"enum":["\r","y"],"default":"\r"},"\r":{"const":"\r"}},"required":["\r"]},
+"\u202e\u2066evil":{"description":"\u202e\u2066evil","title":"\u202e\u2066evil","type":"object",
+"properties":{"x":{"enum":["\u202e\u2066evil","y"],"default":"\u202e\u2066evil"},"\u202e\u2066evil":{"const":"\u202e\u2066evil"}},
+"required":["\u202e\u2066evil"]},"{}{0}{x:?}":{"description":"{}{0}{x:?}","title":"{}{0}{x:?}","type":"object",
+"properties":{"x":{"enum":["{}{0}{x:?}","y"],"default":"{}{0}{x:?}"},"{}{0}{x:?}":{"const":"{}{0}{x:?}"}},"required":["{}{0}{x:?}"]},
+"'static":{"description":"'static","title":"'static","type":"object","properties":{"x":{"enum":["'static","y"],"default":"'static"},
+"'static":{"const":"'static"}},"required":["'static"]},"//! x":{"description":"//! x","title":"//! x","type":"object",
+"properties":{"x":{"enum":["//! x","y"],"default":"//! x"},"//! x":{"const":"//! x"}},"required":["//! x"]},
+"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object",
+"properties":{"x":{"enum":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","y"],
+"default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"},
+"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}},
+"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},
+"    indented\n    code\n":{"description":"    indented\n    code\n","title":"    indented\n    code\n","type":"object",
+"properties":{"x":{"enum":["    indented\n    code\n","y"],"default":"    indented\n    code\n"},
+"    indented\n    code\n":{"const":"    indented\n    code\n"}},"required":["    indented\n    code\n"]},
+"```\nunclosed":{"description":"```\nunclosed","title":"```\nunclosed","type":"object","properties":{"x":{"enum":["```\nunclosed","y"],
+"default":"```\nunclosed"},"```\nunclosed":{"const":"```\nunclosed"}},"required":["```\nunclosed"]},
+"- a\nlazy\n1. b\nlazy":{"description":"- a\nlazy\n1. b\nlazy","title":"- a\nlazy\n1. b\nlazy","type":"object",
+"properties":{"x":{"enum":["- a\nlazy\n1. b\nlazy","y"],"default":"- a\nlazy\n1. b\nlazy"},
+"- a\nlazy\n1. b\nlazy":{"const":"- a\nlazy\n1. b\nlazy"}},"required":["- a\nlazy\n1. b\nlazy"]},
+"$crate::x!()":{"description":"$crate::x!()","title":"$crate::x!()","type":"object","properties":{"x":{"enum":["$crate::x!()","y"],
+"default":"$crate::x!()"},"$crate::x!()":{"const":"$crate::x!()"}},"required":["$crate::x!()"]},"\u0000\u0007":{"description":"\u0000\u0007",
+"title":"\u0000\u0007","type":"object","properties":{"x":{"enum":["\u0000\u0007","y"],"default":"\u0000\u0007"},
+"\u0000\u0007":{"const":"\u0000\u0007"}},"required":["\u0000\u0007"]},"\ufeff":{"description":"\ufeff","title":"\ufeff","type":"object",
+"properties":{"x":{"enum":["\ufeff","y"],"default":"\ufeff"},"\ufeff":{"const":"\ufeff"}},"required":["\ufeff"]},
+"🦀":{"description":"🦀","title":"🦀","type":"object","properties":{"x":{"enum":["🦀","y"],"default":"🦀"},
+"🦀":{"const":"🦀"}},"required":["🦀"]},"r#type":{"description":"r#type","title":"r#type","type":"object",
+"properties":{"x":{"enum":["r#type","y"],"default":"r#type"},"r#type":{"const":"r#type"}},"required":["r#type"]},"..":{"description":"..",
+"title":"..","type":"object","properties":{"x":{"enum":["..","y"],"default":".."},"..":{"const":".."}},"required":[".."]},
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"type":"object",
+"properties":{"x":{"enum":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"y"],
+"default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},
+"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},
+"bad":{"$ref":"#/$defs/Bad"},"worse":{"$ref":"#/$defs/Worse"}},"required":["*/ fn main() {} /*","\"; compile_error!(\"x\"); \"",
+"\"##; fn x() {} r##\""]}"###),
+    ops::Definition::new("Names", r####"{"type":"object","properties":{"n0":{"$ref":"#/$defs/*~1 fn main() {} ~1*"},"n1":{"$ref":"#/$defs/\"; compile_error!(\"x\"); \""},
+"n2":{"$ref":"#/$defs/\"##; fn x() {} r##\""},"n3":{"$ref":"#/$defs/]] } }"},"n4":{"$ref":"#/$defs/\\"},"n5":{"$ref":"#/$defs/\\\""},
+"n6":{"$ref":"#/$defs/\n#![allow(x)]\n"},"n7":{"$ref":"#/$defs/\r"},"n8":{"$ref":"#/$defs/\u202e\u2066evil"},
+"n9":{"$ref":"#/$defs/{}{0}{x:?}"},"n10":{"$ref":"#/$defs/'static"},"n11":{"$ref":"#/$defs/~1~1! x"},
+"n12":{"$ref":"#/$defs/`code` [link] [Pet](crate::Pet) <script>alert(1)<~1script>"},"n13":{"$ref":"#/$defs/    indented\n    code\n"},
+"n14":{"$ref":"#/$defs/```\nunclosed"},"n15":{"$ref":"#/$defs/- a\nlazy\n1. b\nlazy"},"n16":{"$ref":"#/$defs/$crate::x!()"},
+"n17":{"$ref":"#/$defs/\u0000\u0007"},"n18":{"$ref":"#/$defs/\ufeff"},"n19":{"$ref":"#/$defs/🦀"},"n20":{"$ref":"#/$defs/r#type"},
+"n21":{"$ref":"#/$defs/.."},
+"n22":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+"n23":{"$ref":"#/$defs/\"]"},"n24":{"$ref":"#/$defs/#[derive(X)]"},"n25":{"$ref":"#/$defs/\"#"},"n26":{"$ref":"#/$defs/\"###; x!(); r###\""},
+"n27":{"$ref":"#/$defs/..~1..~1src~1main"},"n28":{"$ref":"#/$defs/~1etc~1passwd"},"n29":{"$ref":"#/$defs/C:\\dir\\..\\file"},
+"n30":{"$ref":"#/$defs/\u2069\u202d\u200fevil\u2028"},"n31":{"$ref":"#/$defs/${env}"},"n32":{"$ref":"#/$defs/%00%0a"},
+"n33":{"$ref":"#/$defs/b'\\"},"n34":{"$ref":"#/$defs/--><x>"},"n35":{"$ref":"#/$defs/\u001b[31m"}}}"####),
     ops::Definition::new("Worse", r#"{"type":"object","properties":{"x":true,"y":{},"z":{},"w":{"items":true}}}"#),
     ops::Definition::new("\\", r#"{"type":"object","additionalProperties":{"type":"string","format":"\\"},"patternProperties":{"\\":{}}}"#),
     ops::Definition::new("\\\"", r#"{"type":"object","description":"\\\"","properties":{"\\\"":{"type":"string","description":"\\\"","format":"\\\""}},"required":["\\\""]}"#),
-    ops::Definition::new("]] } }", r#"{"type":"array","items":{"type":"object","title":"]] } }","properties":{"d":{"type":"object","default":{"]] } }":["]] } }"]}},"e":{"const":"]] } }"}}}}"#),
+    ops::Definition::new("]] } }", r#"{"type":"array","items":{"type":"object","title":"]] } }","properties":{"d":{"type":"object","default":{"]] } }":["]] } }"]}},
+"e":{"const":"]] } }"}}}}"#),
     ops::Definition::new("```\nunclosed", r#"{"type":"object","additionalProperties":{"type":"string","format":"```\nunclosed"},"patternProperties":{"```\nunclosed":{}}}"#),
-    ops::Definition::new("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", r##"{"oneOf":[{"type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},{"type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>x"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]}],"discriminator":{"propertyName":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","mapping":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":"#/$defs/`code` [link] [Pet](crate::Pet) <script>alert(1)<~1script>"}}}"##),
-    ops::Definition::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", r##"{"oneOf":[{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},{"type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaax"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}],"discriminator":{"propertyName":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","mapping":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}}"##),
-    ops::Definition::new("b'\\", r#"{"type":"array","items":{"type":"object","title":"b'\\","properties":{"d":{"type":"object","default":{"b'\\":["b'\\"]}},"e":{"const":"b'\\"}}}}"#),
-    ops::Definition::new("r#type", r#"{"type":"object","description":"r#type","properties":{"r#type":{"type":"string","description":"r#type","format":"r#type"}},"required":["r#type"]}"#),
+    ops::Definition::new("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", r##"{"oneOf":[{"type":"object",
+"properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"}},
+"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},{"type":"object",
+"properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>x"}},
+"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]}],
+"discriminator":{"propertyName":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"mapping":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":"#/$defs/`code` [link] [Pet](crate::Pet) <script>alert(1)<~1script>"}}}"##),
+    ops::Definition::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", r##"{"oneOf":[{"type":"object",
+"properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},
+"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},
+{"type":"object",
+"properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaax"}},
+"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}],
+"discriminator":{"propertyName":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"mapping":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}}"##),
+    ops::Definition::new("b'\\", r#"{"type":"array","items":{"type":"object","title":"b'\\","properties":{"d":{"type":"object","default":{"b'\\":["b'\\"]}},
+"e":{"const":"b'\\"}}}}"#),
+    ops::Definition::new("r#type", r#"{"type":"object","description":"r#type","properties":{"r#type":{"type":"string","description":"r#type","format":"r#type"}},
+"required":["r#type"]}"#),
     ops::Definition::new("{}{0}{x:?}", r#"{"type":"object","additionalProperties":{"type":"string","format":"{}{0}{x:?}"},"patternProperties":{"{}{0}{x:?}":{}}}"#),
-    ops::Definition::new("\u{202e}\u{2066}evil", r#"{"type":"array","items":{"type":"object","title":"\u202e\u2066evil","properties":{"d":{"type":"object","default":{"\u202e\u2066evil":["\u202e\u2066evil"]}},"e":{"const":"\u202e\u2066evil"}}}}"#),
-    ops::Definition::new("\u{2069}\u{202d}\u{200f}evil\u{2028}", r#"{"type":"object","description":"\u2069\u202d\u200fevil\u2028","properties":{"\u2069\u202d\u200fevil\u2028":{"type":"string","description":"\u2069\u202d\u200fevil\u2028","format":"\u2069\u202d\u200fevil\u2028"}},"required":["\u2069\u202d\u200fevil\u2028"]}"#),
-    ops::Definition::new("\u{feff}", r#"{"type":"array","items":{"type":"object","title":"\ufeff","properties":{"d":{"type":"object","default":{"\ufeff":["\ufeff"]}},"e":{"const":"\ufeff"}}}}"#),
+    ops::Definition::new("\u{202e}\u{2066}evil", r#"{"type":"array","items":{"type":"object","title":"\u202e\u2066evil","properties":{"d":{"type":"object",
+"default":{"\u202e\u2066evil":["\u202e\u2066evil"]}},"e":{"const":"\u202e\u2066evil"}}}}"#),
+    ops::Definition::new("\u{2069}\u{202d}\u{200f}evil\u{2028}", r#"{"type":"object","description":"\u2069\u202d\u200fevil\u2028","properties":{"\u2069\u202d\u200fevil\u2028":{"type":"string",
+"description":"\u2069\u202d\u200fevil\u2028","format":"\u2069\u202d\u200fevil\u2028"}},"required":["\u2069\u202d\u200fevil\u2028"]}"#),
+    ops::Definition::new("\u{feff}", r#"{"type":"array","items":{"type":"object","title":"\ufeff","properties":{"d":{"type":"object","default":{"\ufeff":["\ufeff"]}},
+"e":{"const":"\ufeff"}}}}"#),
     ops::Definition::new("🦀", r#"{"type":"object","additionalProperties":{"type":"string","format":"🦀"},"patternProperties":{"🦀":{}}}"#),
 ];

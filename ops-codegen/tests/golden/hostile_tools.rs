@@ -17,8 +17,11 @@ static FN_MAIN: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools
     .with_version("\"##; fn x() {} r##\"")
     .with_title("*/ fn main() {} /*")
     .with_description("*/ fn main() {} /*")
-    .with_input(ops::Schema::text(r##"{"title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","type":"object","properties":{"*/ fn main() {} /*":{"type":"string","description":"*/ fn main() {} /*","default":"*/ fn main() {} /*","enum":["*/ fn main() {} /*","x"]},"of":{"$ref":"#/$defs/fn_main"}},"required":["*/ fn main() {} /*"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"*/ fn main() {} /*","properties":{"*/ fn main() {} /*":{"type":"integer"}},"required":["*/ fn main() {} /*"]},{"type":"string","const":"*/ fn main() {} /*"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","type":"object","properties":{"*/ fn main() {} /*":{"type":"string",
+"description":"*/ fn main() {} /*","default":"*/ fn main() {} /*","enum":["*/ fn main() {} /*","x"]},"of":{"$ref":"#/$defs/fn_main"}},
+"required":["*/ fn main() {} /*"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"*/ fn main() {} /*","properties":{"*/ fn main() {} /*":{"type":"integer"}},
+"required":["*/ fn main() {} /*"]},{"type":"string","const":"*/ fn main() {} /*"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("*/ fn main() {} /*", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -37,7 +40,10 @@ static COMPILE_ERROR_X: ops::OperationSpec = ops::OperationSpec::query("hostile_
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"; compile_error!(\"x\"); \"")
     .with_description("\"; compile_error!(\"x\"); \"")
-    .with_input(ops::Schema::text(r##"{"title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","type":"object","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string","description":"\"; compile_error!(\"x\"); \"","default":"\"; compile_error!(\"x\"); \"","enum":["\"; compile_error!(\"x\"); \"","x"]},"of":{"$ref":"#/$defs/compile_error_x"}},"required":["\"; compile_error!(\"x\"); \""]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","type":"object",
+"properties":{"\"; compile_error!(\"x\"); \"":{"type":"string","description":"\"; compile_error!(\"x\"); \"",
+"default":"\"; compile_error!(\"x\"); \"","enum":["\"; compile_error!(\"x\"); \"","x"]},"of":{"$ref":"#/$defs/compile_error_x"}},
+"required":["\"; compile_error!(\"x\"); \""]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("\"; compile_error!(\"x\"); \"", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -57,8 +63,11 @@ static FN_XR: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.\
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"##; fn x() {} r##\"")
     .with_description("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r###"{"title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","type":"object","properties":{"\"##; fn x() {} r##\"":{"type":"string","description":"\"##; fn x() {} r##\"","default":"\"##; fn x() {} r##\"","enum":["\"##; fn x() {} r##\"","x"]},"of":{"$ref":"#/$defs/fn_x_r"}},"required":["\"##; fn x() {} r##\""]}"###))
-    .with_output(ops::Schema::text(r###"{"anyOf":[{"type":"object","title":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"integer"}},"required":["\"##; fn x() {} r##\""]},{"type":"string","const":"\"##; fn x() {} r##\""},{"type":"null"}]}"###))
+    .with_input(ops::Schema::text(r###"{"title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","type":"object",
+"properties":{"\"##; fn x() {} r##\"":{"type":"string","description":"\"##; fn x() {} r##\"","default":"\"##; fn x() {} r##\"",
+"enum":["\"##; fn x() {} r##\"","x"]},"of":{"$ref":"#/$defs/fn_x_r"}},"required":["\"##; fn x() {} r##\""]}"###))
+    .with_output(ops::Schema::text(r###"{"anyOf":[{"type":"object","title":"\"##; fn x() {} r##\"","properties":{"\"##; fn x() {} r##\"":{"type":"integer"}},
+"required":["\"##; fn x() {} r##\""]},{"type":"string","const":"\"##; fn x() {} r##\""},{"type":"null"}]}"###))
     .with_mcp(ops::McpBinding::new("\"##; fn x() {} r##\"", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -77,7 +86,8 @@ static RIGHT_RIGHT_SPACE_U7D_SPACE_U7D: ops::OperationSpec = ops::OperationSpec:
     .with_version("\"##; fn x() {} r##\"")
     .with_title("]] } }")
     .with_description("]] } }")
-    .with_input(ops::Schema::text(r##"{"title":"]] } }","description":"]] } }","type":"object","properties":{"]] } }":{"type":"string","description":"]] } }","default":"]] } }","enum":["]] } }","x"]},"of":{"$ref":"#/$defs/schema"}},"required":["]] } }"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"]] } }","description":"]] } }","type":"object","properties":{"]] } }":{"type":"string","description":"]] } }","default":"]] } }",
+"enum":["]] } }","x"]},"of":{"$ref":"#/$defs/schema"}},"required":["]] } }"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("]] } }", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -97,8 +107,10 @@ static BACKSLASH: ops::OperationSpec = ops::OperationSpec::query("hostile_tools.
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\\")
     .with_description("\\")
-    .with_input(ops::Schema::text(r##"{"title":"\\","description":"\\","type":"object","properties":{"\\":{"type":"string","description":"\\","default":"\\","enum":["\\","x"]},"of":{"$ref":"#/$defs/schema_2"}},"required":["\\"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\\","properties":{"\\":{"type":"integer"}},"required":["\\"]},{"type":"string","const":"\\"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"\\","description":"\\","type":"object","properties":{"\\":{"type":"string","description":"\\","default":"\\","enum":["\\","x"]},
+"of":{"$ref":"#/$defs/schema_2"}},"required":["\\"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\\","properties":{"\\":{"type":"integer"}},"required":["\\"]},{"type":"string","const":"\\"},
+{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("\\", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -117,7 +129,8 @@ static BACKSLASH_QUOTES: ops::OperationSpec = ops::OperationSpec::mutation("host
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\\\"")
     .with_description("\\\"")
-    .with_input(ops::Schema::text(r##"{"title":"\\\"","description":"\\\"","type":"object","properties":{"\\\"":{"type":"string","description":"\\\"","default":"\\\"","enum":["\\\"","x"]},"of":{"$ref":"#/$defs/schema_3"}},"required":["\\\""]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"\\\"","description":"\\\"","type":"object","properties":{"\\\"":{"type":"string","description":"\\\"","default":"\\\"",
+"enum":["\\\"","x"]},"of":{"$ref":"#/$defs/schema_3"}},"required":["\\\""]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("\\\"", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -137,8 +150,11 @@ static ALLOW_X: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools
     .with_version("\"##; fn x() {} r##\"")
     .with_title("#![allow(x)]")
     .with_description("#![allow(x)]")
-    .with_input(ops::Schema::text(r##"{"title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","type":"object","properties":{"\n#![allow(x)]\n":{"type":"string","description":"\n#![allow(x)]\n","default":"\n#![allow(x)]\n","enum":["\n#![allow(x)]\n","x"]},"of":{"$ref":"#/$defs/allow_x"}},"required":["\n#![allow(x)]\n"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\n#![allow(x)]\n","properties":{"\n#![allow(x)]\n":{"type":"integer"}},"required":["\n#![allow(x)]\n"]},{"type":"string","const":"\n#![allow(x)]\n"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","type":"object","properties":{"\n#![allow(x)]\n":{"type":"string",
+"description":"\n#![allow(x)]\n","default":"\n#![allow(x)]\n","enum":["\n#![allow(x)]\n","x"]},"of":{"$ref":"#/$defs/allow_x"}},
+"required":["\n#![allow(x)]\n"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\n#![allow(x)]\n","properties":{"\n#![allow(x)]\n":{"type":"integer"}},"required":["\n#![allow(x)]\n"]},
+{"type":"string","const":"\n#![allow(x)]\n"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("\n#![allow(x)]\n", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -153,7 +169,8 @@ impl ops::Operation for Ud {
 
 static UD: ops::OperationSpec = ops::OperationSpec::query("hostile_tools.\r")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"title":"\r","description":"\r","type":"object","properties":{"\r":{"type":"string","description":"\r","default":"\r","enum":["\r","x"]},"of":{"$ref":"#/$defs/schema_4"}},"required":["\r"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"\r","description":"\r","type":"object","properties":{"\r":{"type":"string","description":"\r","default":"\r","enum":["\r","x"]},
+"of":{"$ref":"#/$defs/schema_4"}},"required":["\r"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("\r", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -173,8 +190,11 @@ static EVIL: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.\u
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{202e}\u{2066}evil")
     .with_description("\u{202e}\u{2066}evil")
-    .with_input(ops::Schema::text(r##"{"title":"\u202e\u2066evil","description":"\u202e\u2066evil","type":"object","properties":{"\u202e\u2066evil":{"type":"string","description":"\u202e\u2066evil","default":"\u202e\u2066evil","enum":["\u202e\u2066evil","x"]},"of":{"$ref":"#/$defs/evil"}},"required":["\u202e\u2066evil"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\u202e\u2066evil","properties":{"\u202e\u2066evil":{"type":"integer"}},"required":["\u202e\u2066evil"]},{"type":"string","const":"\u202e\u2066evil"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"\u202e\u2066evil","description":"\u202e\u2066evil","type":"object","properties":{"\u202e\u2066evil":{"type":"string",
+"description":"\u202e\u2066evil","default":"\u202e\u2066evil","enum":["\u202e\u2066evil","x"]},"of":{"$ref":"#/$defs/evil"}},
+"required":["\u202e\u2066evil"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\u202e\u2066evil","properties":{"\u202e\u2066evil":{"type":"integer"}},"required":["\u202e\u2066evil"]},
+{"type":"string","const":"\u202e\u2066evil"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("\u{202e}\u{2066}evil", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -193,7 +213,8 @@ static N0X_2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.{
     .with_version("\"##; fn x() {} r##\"")
     .with_title("{}{0}{x:?}")
     .with_description("{}{0}{x:?}")
-    .with_input(ops::Schema::text(r##"{"title":"{}{0}{x:?}","description":"{}{0}{x:?}","type":"object","properties":{"{}{0}{x:?}":{"type":"string","description":"{}{0}{x:?}","default":"{}{0}{x:?}","enum":["{}{0}{x:?}","x"]},"of":{"$ref":"#/$defs/0_x"}},"required":["{}{0}{x:?}"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"{}{0}{x:?}","description":"{}{0}{x:?}","type":"object","properties":{"{}{0}{x:?}":{"type":"string","description":"{}{0}{x:?}",
+"default":"{}{0}{x:?}","enum":["{}{0}{x:?}","x"]},"of":{"$ref":"#/$defs/0_x"}},"required":["{}{0}{x:?}"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("{}{0}{x:?}", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -213,8 +234,10 @@ static STATIC: ops::OperationSpec = ops::OperationSpec::query("hostile_tools.'st
     .with_version("\"##; fn x() {} r##\"")
     .with_title("'static")
     .with_description("'static")
-    .with_input(ops::Schema::text(r##"{"title":"'static","description":"'static","type":"object","properties":{"'static":{"type":"string","description":"'static","default":"'static","enum":["'static","x"]},"of":{"$ref":"#/$defs/static"}},"required":["'static"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"'static","properties":{"'static":{"type":"integer"}},"required":["'static"]},{"type":"string","const":"'static"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"'static","description":"'static","type":"object","properties":{"'static":{"type":"string","description":"'static",
+"default":"'static","enum":["'static","x"]},"of":{"$ref":"#/$defs/static"}},"required":["'static"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"'static","properties":{"'static":{"type":"integer"}},"required":["'static"]},{"type":"string",
+"const":"'static"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("'static", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -233,7 +256,8 @@ static X_2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.//!
     .with_version("\"##; fn x() {} r##\"")
     .with_title("//! x")
     .with_description("//! x")
-    .with_input(ops::Schema::text(r##"{"title":"//! x","description":"//! x","type":"object","properties":{"//! x":{"type":"string","description":"//! x","default":"//! x","enum":["//! x","x"]},"of":{"$ref":"#/$defs/x"}},"required":["//! x"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"//! x","description":"//! x","type":"object","properties":{"//! x":{"type":"string","description":"//! x","default":"//! x",
+"enum":["//! x","x"]},"of":{"$ref":"#/$defs/x"}},"required":["//! x"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("//! x", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -253,8 +277,17 @@ static CODE_LINK_PET_CRATE_PET_SCRIPT_ALERT1_SCRIPT: ops::OperationSpec = ops::O
     .with_version("\"##; fn x() {} r##\"")
     .with_title("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")
     .with_description("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>")
-    .with_input(ops::Schema::text(r##"{"title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","enum":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","x"]},"of":{"$ref":"#/$defs/code_link_Pet_crate_Pet_script_alert_1_script"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"integer"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},{"type":"string","const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object",
+"properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string",
+"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","enum":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"x"]},"of":{"$ref":"#/$defs/code_link_Pet_crate_Pet_script_alert_1_script"}},
+"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"integer"}},
+"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]},{"type":"string",
+"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("`code` [link] [Pet](crate::Pet) <script>alert(1)</script>", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -274,7 +307,9 @@ static INDENTED_CODE: ops::OperationSpec = ops::OperationSpec::query("hostile_to
     .with_version("\"##; fn x() {} r##\"")
     .with_title("indented\n    code")
     .with_description("indented\n    code")
-    .with_input(ops::Schema::text(r##"{"title":"    indented\n    code\n","description":"    indented\n    code\n","type":"object","properties":{"    indented\n    code\n":{"type":"string","description":"    indented\n    code\n","default":"    indented\n    code\n","enum":["    indented\n    code\n","x"]},"of":{"$ref":"#/$defs/indented_code"}},"required":["    indented\n    code\n"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"    indented\n    code\n","description":"    indented\n    code\n","type":"object",
+"properties":{"    indented\n    code\n":{"type":"string","description":"    indented\n    code\n","default":"    indented\n    code\n",
+"enum":["    indented\n    code\n","x"]},"of":{"$ref":"#/$defs/indented_code"}},"required":["    indented\n    code\n"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("    indented\n    code\n", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -296,8 +331,11 @@ static UNCLOSED: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tool
     .with_version("\"##; fn x() {} r##\"")
     .with_title("```\nunclosed")
     .with_description("```\nunclosed")
-    .with_input(ops::Schema::text(r##"{"title":"```\nunclosed","description":"```\nunclosed","type":"object","properties":{"```\nunclosed":{"type":"string","description":"```\nunclosed","default":"```\nunclosed","enum":["```\nunclosed","x"]},"of":{"$ref":"#/$defs/unclosed"}},"required":["```\nunclosed"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"```\nunclosed","properties":{"```\nunclosed":{"type":"integer"}},"required":["```\nunclosed"]},{"type":"string","const":"```\nunclosed"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"```\nunclosed","description":"```\nunclosed","type":"object","properties":{"```\nunclosed":{"type":"string",
+"description":"```\nunclosed","default":"```\nunclosed","enum":["```\nunclosed","x"]},"of":{"$ref":"#/$defs/unclosed"}},
+"required":["```\nunclosed"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"```\nunclosed","properties":{"```\nunclosed":{"type":"integer"}},"required":["```\nunclosed"]},
+{"type":"string","const":"```\nunclosed"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("```\nunclosed", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -319,7 +357,9 @@ static A_LAZY1B_LAZY: ops::OperationSpec = ops::OperationSpec::mutation("hostile
     .with_version("\"##; fn x() {} r##\"")
     .with_title("- a\nlazy\n1. b\nlazy")
     .with_description("- a\nlazy\n1. b\nlazy")
-    .with_input(ops::Schema::text(r##"{"title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","type":"object","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","description":"- a\nlazy\n1. b\nlazy","default":"- a\nlazy\n1. b\nlazy","enum":["- a\nlazy\n1. b\nlazy","x"]},"of":{"$ref":"#/$defs/a_lazy_1_b_lazy"}},"required":["- a\nlazy\n1. b\nlazy"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","type":"object",
+"properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","description":"- a\nlazy\n1. b\nlazy","default":"- a\nlazy\n1. b\nlazy",
+"enum":["- a\nlazy\n1. b\nlazy","x"]},"of":{"$ref":"#/$defs/a_lazy_1_b_lazy"}},"required":["- a\nlazy\n1. b\nlazy"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("- a\nlazy\n1. b\nlazy", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -339,8 +379,11 @@ static CRATE_X: ops::OperationSpec = ops::OperationSpec::query("hostile_tools.$c
     .with_version("\"##; fn x() {} r##\"")
     .with_title("$crate::x!()")
     .with_description("$crate::x!()")
-    .with_input(ops::Schema::text(r##"{"title":"$crate::x!()","description":"$crate::x!()","type":"object","properties":{"$crate::x!()":{"type":"string","description":"$crate::x!()","default":"$crate::x!()","enum":["$crate::x!()","x"]},"of":{"$ref":"#/$defs/crate_x"}},"required":["$crate::x!()"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"$crate::x!()","properties":{"$crate::x!()":{"type":"integer"}},"required":["$crate::x!()"]},{"type":"string","const":"$crate::x!()"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"$crate::x!()","description":"$crate::x!()","type":"object","properties":{"$crate::x!()":{"type":"string",
+"description":"$crate::x!()","default":"$crate::x!()","enum":["$crate::x!()","x"]},"of":{"$ref":"#/$defs/crate_x"}},
+"required":["$crate::x!()"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"$crate::x!()","properties":{"$crate::x!()":{"type":"integer"}},"required":["$crate::x!()"]},
+{"type":"string","const":"$crate::x!()"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("$crate::x!()", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -357,7 +400,9 @@ static U0U7_2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\0\u{7}")
     .with_description("\0\u{7}")
-    .with_input(ops::Schema::text(r##"{"title":"\u0000\u0007","description":"\u0000\u0007","type":"object","properties":{"\u0000\u0007":{"type":"string","description":"\u0000\u0007","default":"\u0000\u0007","enum":["\u0000\u0007","x"]},"of":{"$ref":"#/$defs/schema_5"}},"required":["\u0000\u0007"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"\u0000\u0007","description":"\u0000\u0007","type":"object","properties":{"\u0000\u0007":{"type":"string",
+"description":"\u0000\u0007","default":"\u0000\u0007","enum":["\u0000\u0007","x"]},"of":{"$ref":"#/$defs/schema_5"}},
+"required":["\u0000\u0007"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("\0\u{7}", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -377,8 +422,10 @@ static UFEFF: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.\
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{feff}")
     .with_description("\u{feff}")
-    .with_input(ops::Schema::text(r##"{"title":"\ufeff","description":"\ufeff","type":"object","properties":{"\ufeff":{"type":"string","description":"\ufeff","default":"\ufeff","enum":["\ufeff","x"]},"of":{"$ref":"#/$defs/schema_6"}},"required":["\ufeff"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\ufeff","properties":{"\ufeff":{"type":"integer"}},"required":["\ufeff"]},{"type":"string","const":"\ufeff"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"\ufeff","description":"\ufeff","type":"object","properties":{"\ufeff":{"type":"string","description":"\ufeff","default":"\ufeff",
+"enum":["\ufeff","x"]},"of":{"$ref":"#/$defs/schema_6"}},"required":["\ufeff"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\ufeff","properties":{"\ufeff":{"type":"integer"}},"required":["\ufeff"]},{"type":"string",
+"const":"\ufeff"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("\u{feff}", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -397,7 +444,8 @@ static U1F980: ops::OperationSpec = ops::OperationSpec::query("hostile_tools.�
     .with_version("\"##; fn x() {} r##\"")
     .with_title("🦀")
     .with_description("🦀")
-    .with_input(ops::Schema::text(r##"{"title":"🦀","description":"🦀","type":"object","properties":{"🦀":{"type":"string","description":"🦀","default":"🦀","enum":["🦀","x"]},"of":{"$ref":"#/$defs/schema_7"}},"required":["🦀"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"🦀","description":"🦀","type":"object","properties":{"🦀":{"type":"string","description":"🦀","default":"🦀",
+"enum":["🦀","x"]},"of":{"$ref":"#/$defs/schema_7"}},"required":["🦀"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("🦀", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -417,8 +465,10 @@ static R_TYPE: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.
     .with_version("\"##; fn x() {} r##\"")
     .with_title("r#type")
     .with_description("r#type")
-    .with_input(ops::Schema::text(r##"{"title":"r#type","description":"r#type","type":"object","properties":{"r#type":{"type":"string","description":"r#type","default":"r#type","enum":["r#type","x"]},"of":{"$ref":"#/$defs/r_type"}},"required":["r#type"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"r#type","properties":{"r#type":{"type":"integer"}},"required":["r#type"]},{"type":"string","const":"r#type"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"r#type","description":"r#type","type":"object","properties":{"r#type":{"type":"string","description":"r#type","default":"r#type",
+"enum":["r#type","x"]},"of":{"$ref":"#/$defs/r_type"}},"required":["r#type"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"r#type","properties":{"r#type":{"type":"integer"}},"required":["r#type"]},{"type":"string",
+"const":"r#type"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("r#type", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -437,7 +487,8 @@ static DOT_DOT: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools
     .with_version("\"##; fn x() {} r##\"")
     .with_title("..")
     .with_description("..")
-    .with_input(ops::Schema::text(r##"{"title":"..","description":"..","type":"object","properties":{"..":{"type":"string","description":"..","default":"..","enum":["..","x"]},"of":{"$ref":"#/$defs/schema_8"}},"required":[".."]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"..","description":"..","type":"object","properties":{"..":{"type":"string","description":"..","default":"..","enum":["..","x"]},
+"of":{"$ref":"#/$defs/schema_8"}},"required":[".."]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("..", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -457,8 +508,23 @@ static AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
     .with_version("\"##; fn x() {} r##\"")
     .with_title("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
     .with_description("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
-    .with_input(ops::Schema::text(r##"{"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","enum":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","x"]},"of":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"integer"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},{"type":"string","const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"type":"object",
+"properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string",
+"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"enum":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"x"]},
+"of":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},
+"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object",
+"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"integer"}},
+"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]},
+{"type":"string",
+"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -477,7 +543,8 @@ static QUOTES_RIGHT: ops::OperationSpec = ops::OperationSpec::mutation("hostile_
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"]")
     .with_description("\"]")
-    .with_input(ops::Schema::text(r##"{"title":"\"]","description":"\"]","type":"object","properties":{"\"]":{"type":"string","description":"\"]","default":"\"]","enum":["\"]","x"]},"of":{"$ref":"#/$defs/schema_9"}},"required":["\"]"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"\"]","description":"\"]","type":"object","properties":{"\"]":{"type":"string","description":"\"]","default":"\"]","enum":["\"]",
+"x"]},"of":{"$ref":"#/$defs/schema_9"}},"required":["\"]"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("\"]", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -497,8 +564,11 @@ static DERIVE_X: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tool
     .with_version("\"##; fn x() {} r##\"")
     .with_title("#[derive(X)]")
     .with_description("#[derive(X)]")
-    .with_input(ops::Schema::text(r##"{"title":"#[derive(X)]","description":"#[derive(X)]","type":"object","properties":{"#[derive(X)]":{"type":"string","description":"#[derive(X)]","default":"#[derive(X)]","enum":["#[derive(X)]","x"]},"of":{"$ref":"#/$defs/derive_X"}},"required":["#[derive(X)]"]}"##))
-    .with_output(ops::Schema::text(r##"{"anyOf":[{"type":"object","title":"#[derive(X)]","properties":{"#[derive(X)]":{"type":"integer"}},"required":["#[derive(X)]"]},{"type":"string","const":"#[derive(X)]"},{"type":"null"}]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"#[derive(X)]","description":"#[derive(X)]","type":"object","properties":{"#[derive(X)]":{"type":"string",
+"description":"#[derive(X)]","default":"#[derive(X)]","enum":["#[derive(X)]","x"]},"of":{"$ref":"#/$defs/derive_X"}},
+"required":["#[derive(X)]"]}"##))
+    .with_output(ops::Schema::text(r##"{"anyOf":[{"type":"object","title":"#[derive(X)]","properties":{"#[derive(X)]":{"type":"integer"}},"required":["#[derive(X)]"]},
+{"type":"string","const":"#[derive(X)]"},{"type":"null"}]}"##))
     .with_mcp(ops::McpBinding::new("#[derive(X)]", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -517,7 +587,8 @@ static QUOTES_HASH: ops::OperationSpec = ops::OperationSpec::query("hostile_tool
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"#")
     .with_description("\"#")
-    .with_input(ops::Schema::text(r##"{"title":"\"#","description":"\"#","type":"object","properties":{"\"#":{"type":"string","description":"\"#","default":"\"#","enum":["\"#","x"]},"of":{"$ref":"#/$defs/schema_10"}},"required":["\"#"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"\"#","description":"\"#","type":"object","properties":{"\"#":{"type":"string","description":"\"#","default":"\"#","enum":["\"#",
+"x"]},"of":{"$ref":"#/$defs/schema_10"}},"required":["\"#"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("\"#", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -537,8 +608,11 @@ static XR_2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.\"
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\"###; x!(); r###\"")
     .with_description("\"###; x!(); r###\"")
-    .with_input(ops::Schema::text(r####"{"title":"\"###; x!(); r###\"","description":"\"###; x!(); r###\"","type":"object","properties":{"\"###; x!(); r###\"":{"type":"string","description":"\"###; x!(); r###\"","default":"\"###; x!(); r###\"","enum":["\"###; x!(); r###\"","x"]},"of":{"$ref":"#/$defs/x_r"}},"required":["\"###; x!(); r###\""]}"####))
-    .with_output(ops::Schema::text(r####"{"anyOf":[{"type":"object","title":"\"###; x!(); r###\"","properties":{"\"###; x!(); r###\"":{"type":"integer"}},"required":["\"###; x!(); r###\""]},{"type":"string","const":"\"###; x!(); r###\""},{"type":"null"}]}"####))
+    .with_input(ops::Schema::text(r####"{"title":"\"###; x!(); r###\"","description":"\"###; x!(); r###\"","type":"object","properties":{"\"###; x!(); r###\"":{"type":"string",
+"description":"\"###; x!(); r###\"","default":"\"###; x!(); r###\"","enum":["\"###; x!(); r###\"","x"]},"of":{"$ref":"#/$defs/x_r"}},
+"required":["\"###; x!(); r###\""]}"####))
+    .with_output(ops::Schema::text(r####"{"anyOf":[{"type":"object","title":"\"###; x!(); r###\"","properties":{"\"###; x!(); r###\"":{"type":"integer"}},
+"required":["\"###; x!(); r###\""]},{"type":"string","const":"\"###; x!(); r###\""},{"type":"null"}]}"####))
     .with_mcp(ops::McpBinding::new("\"###; x!(); r###\"", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -557,7 +631,9 @@ static SRC_MAIN: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tool
     .with_version("\"##; fn x() {} r##\"")
     .with_title("../../src/main")
     .with_description("../../src/main")
-    .with_input(ops::Schema::text(r##"{"title":"../../src/main","description":"../../src/main","type":"object","properties":{"../../src/main":{"type":"string","description":"../../src/main","default":"../../src/main","enum":["../../src/main","x"]},"of":{"$ref":"#/$defs/src_main"}},"required":["../../src/main"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"../../src/main","description":"../../src/main","type":"object","properties":{"../../src/main":{"type":"string",
+"description":"../../src/main","default":"../../src/main","enum":["../../src/main","x"]},"of":{"$ref":"#/$defs/src_main"}},
+"required":["../../src/main"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("../../src/main", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -577,8 +653,10 @@ static ETC_PASSWD: ops::OperationSpec = ops::OperationSpec::query("hostile_tools
     .with_version("\"##; fn x() {} r##\"")
     .with_title("/etc/passwd")
     .with_description("/etc/passwd")
-    .with_input(ops::Schema::text(r##"{"title":"/etc/passwd","description":"/etc/passwd","type":"object","properties":{"/etc/passwd":{"type":"string","description":"/etc/passwd","default":"/etc/passwd","enum":["/etc/passwd","x"]},"of":{"$ref":"#/$defs/etc_passwd"}},"required":["/etc/passwd"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"/etc/passwd","properties":{"/etc/passwd":{"type":"integer"}},"required":["/etc/passwd"]},{"type":"string","const":"/etc/passwd"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"/etc/passwd","description":"/etc/passwd","type":"object","properties":{"/etc/passwd":{"type":"string","description":"/etc/passwd",
+"default":"/etc/passwd","enum":["/etc/passwd","x"]},"of":{"$ref":"#/$defs/etc_passwd"}},"required":["/etc/passwd"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"/etc/passwd","properties":{"/etc/passwd":{"type":"integer"}},"required":["/etc/passwd"]},
+{"type":"string","const":"/etc/passwd"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("/etc/passwd", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -597,7 +675,9 @@ static C_DIR_FILE: ops::OperationSpec = ops::OperationSpec::mutation("hostile_to
     .with_version("\"##; fn x() {} r##\"")
     .with_title("C:\\dir\\..\\file")
     .with_description("C:\\dir\\..\\file")
-    .with_input(ops::Schema::text(r##"{"title":"C:\\dir\\..\\file","description":"C:\\dir\\..\\file","type":"object","properties":{"C:\\dir\\..\\file":{"type":"string","description":"C:\\dir\\..\\file","default":"C:\\dir\\..\\file","enum":["C:\\dir\\..\\file","x"]},"of":{"$ref":"#/$defs/C_dir_file"}},"required":["C:\\dir\\..\\file"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"C:\\dir\\..\\file","description":"C:\\dir\\..\\file","type":"object","properties":{"C:\\dir\\..\\file":{"type":"string",
+"description":"C:\\dir\\..\\file","default":"C:\\dir\\..\\file","enum":["C:\\dir\\..\\file","x"]},"of":{"$ref":"#/$defs/C_dir_file"}},
+"required":["C:\\dir\\..\\file"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("C:\\dir\\..\\file", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -617,8 +697,12 @@ static EVIL3: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.\
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{2069}\u{202d}\u{200f}evil")
     .with_description("\u{2069}\u{202d}\u{200f}evil")
-    .with_input(ops::Schema::text(r##"{"title":"\u2069\u202d\u200fevil\u2028","description":"\u2069\u202d\u200fevil\u2028","type":"object","properties":{"\u2069\u202d\u200fevil\u2028":{"type":"string","description":"\u2069\u202d\u200fevil\u2028","default":"\u2069\u202d\u200fevil\u2028","enum":["\u2069\u202d\u200fevil\u2028","x"]},"of":{"$ref":"#/$defs/evil_evil"}},"required":["\u2069\u202d\u200fevil\u2028"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\u2069\u202d\u200fevil\u2028","properties":{"\u2069\u202d\u200fevil\u2028":{"type":"integer"}},"required":["\u2069\u202d\u200fevil\u2028"]},{"type":"string","const":"\u2069\u202d\u200fevil\u2028"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"\u2069\u202d\u200fevil\u2028","description":"\u2069\u202d\u200fevil\u2028","type":"object",
+"properties":{"\u2069\u202d\u200fevil\u2028":{"type":"string","description":"\u2069\u202d\u200fevil\u2028",
+"default":"\u2069\u202d\u200fevil\u2028","enum":["\u2069\u202d\u200fevil\u2028","x"]},"of":{"$ref":"#/$defs/evil_evil"}},
+"required":["\u2069\u202d\u200fevil\u2028"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"\u2069\u202d\u200fevil\u2028","properties":{"\u2069\u202d\u200fevil\u2028":{"type":"integer"}},
+"required":["\u2069\u202d\u200fevil\u2028"]},{"type":"string","const":"\u2069\u202d\u200fevil\u2028"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("\u{2069}\u{202d}\u{200f}evil\u{2028}", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -637,7 +721,8 @@ static ENV: ops::OperationSpec = ops::OperationSpec::query("hostile_tools.${env}
     .with_version("\"##; fn x() {} r##\"")
     .with_title("${env}")
     .with_description("${env}")
-    .with_input(ops::Schema::text(r##"{"title":"${env}","description":"${env}","type":"object","properties":{"${env}":{"type":"string","description":"${env}","default":"${env}","enum":["${env}","x"]},"of":{"$ref":"#/$defs/env"}},"required":["${env}"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"${env}","description":"${env}","type":"object","properties":{"${env}":{"type":"string","description":"${env}","default":"${env}",
+"enum":["${env}","x"]},"of":{"$ref":"#/$defs/env"}},"required":["${env}"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("${env}", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -657,8 +742,10 @@ static N00_0A: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.
     .with_version("\"##; fn x() {} r##\"")
     .with_title("%00%0a")
     .with_description("%00%0a")
-    .with_input(ops::Schema::text(r##"{"title":"%00%0a","description":"%00%0a","type":"object","properties":{"%00%0a":{"type":"string","description":"%00%0a","default":"%00%0a","enum":["%00%0a","x"]},"of":{"$ref":"#/$defs/00_0a"}},"required":["%00%0a"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"%00%0a","properties":{"%00%0a":{"type":"integer"}},"required":["%00%0a"]},{"type":"string","const":"%00%0a"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"%00%0a","description":"%00%0a","type":"object","properties":{"%00%0a":{"type":"string","description":"%00%0a","default":"%00%0a",
+"enum":["%00%0a","x"]},"of":{"$ref":"#/$defs/00_0a"}},"required":["%00%0a"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"%00%0a","properties":{"%00%0a":{"type":"integer"}},"required":["%00%0a"]},{"type":"string",
+"const":"%00%0a"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("%00%0a", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -677,7 +764,8 @@ static B_2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.b'\
     .with_version("\"##; fn x() {} r##\"")
     .with_title("b'\\")
     .with_description("b'\\")
-    .with_input(ops::Schema::text(r##"{"title":"b'\\","description":"b'\\","type":"object","properties":{"b'\\":{"type":"string","description":"b'\\","default":"b'\\","enum":["b'\\","x"]},"of":{"$ref":"#/$defs/b"}},"required":["b'\\"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"b'\\","description":"b'\\","type":"object","properties":{"b'\\":{"type":"string","description":"b'\\","default":"b'\\",
+"enum":["b'\\","x"]},"of":{"$ref":"#/$defs/b"}},"required":["b'\\"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("b'\\", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -697,8 +785,10 @@ static X3_2: ops::OperationSpec = ops::OperationSpec::query("hostile_tools.--><x
     .with_version("\"##; fn x() {} r##\"")
     .with_title("--><x>")
     .with_description("--><x>")
-    .with_input(ops::Schema::text(r##"{"title":"--><x>","description":"--><x>","type":"object","properties":{"--><x>":{"type":"string","description":"--><x>","default":"--><x>","enum":["--><x>","x"]},"of":{"$ref":"#/$defs/x_x"}},"required":["--><x>"]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"--><x>","properties":{"--><x>":{"type":"integer"}},"required":["--><x>"]},{"type":"string","const":"--><x>"},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"--><x>","description":"--><x>","type":"object","properties":{"--><x>":{"type":"string","description":"--><x>","default":"--><x>",
+"enum":["--><x>","x"]},"of":{"$ref":"#/$defs/x_x"}},"required":["--><x>"]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"--><x>","properties":{"--><x>":{"type":"integer"}},"required":["--><x>"]},{"type":"string",
+"const":"--><x>"},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("--><x>", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -717,7 +807,8 @@ static N31M: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.\u
     .with_version("\"##; fn x() {} r##\"")
     .with_title("\u{1b}[31m")
     .with_description("\u{1b}[31m")
-    .with_input(ops::Schema::text(r##"{"title":"\u001b[31m","description":"\u001b[31m","type":"object","properties":{"\u001b[31m":{"type":"string","description":"\u001b[31m","default":"\u001b[31m","enum":["\u001b[31m","x"]},"of":{"$ref":"#/$defs/31m"}},"required":["\u001b[31m"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"\u001b[31m","description":"\u001b[31m","type":"object","properties":{"\u001b[31m":{"type":"string","description":"\u001b[31m",
+"default":"\u001b[31m","enum":["\u001b[31m","x"]},"of":{"$ref":"#/$defs/31m"}},"required":["\u001b[31m"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("\u{1b}[31m", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -737,8 +828,11 @@ static EVERY_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("hostile_t
     .with_version("\"##; fn x() {} r##\"")
     .with_title("every\u{202e} \"place\"")
     .with_description("every\u{202e} \"place\"")
-    .with_input(ops::Schema::text(r##"{"title":"every\u202e \"place\"","description":"every\u202e \"place\"","type":"object","properties":{"every\u202e \"place\"":{"type":"string","description":"every\u202e \"place\"","default":"every\u202e \"place\"","enum":["every\u202e \"place\"","x"]},"of":{"$ref":"#/$defs/every_place"}},"required":["every\u202e \"place\""]}"##))
-    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"every\u202e \"place\"","properties":{"every\u202e \"place\"":{"type":"integer"}},"required":["every\u202e \"place\""]},{"type":"string","const":"every\u202e \"place\""},{"type":"null"}]}"#))
+    .with_input(ops::Schema::text(r##"{"title":"every\u202e \"place\"","description":"every\u202e \"place\"","type":"object",
+"properties":{"every\u202e \"place\"":{"type":"string","description":"every\u202e \"place\"","default":"every\u202e \"place\"",
+"enum":["every\u202e \"place\"","x"]},"of":{"$ref":"#/$defs/every_place"}},"required":["every\u202e \"place\""]}"##))
+    .with_output(ops::Schema::text(r#"{"anyOf":[{"type":"object","title":"every\u202e \"place\"","properties":{"every\u202e \"place\"":{"type":"integer"}},
+"required":["every\u202e \"place\""]},{"type":"string","const":"every\u202e \"place\""},{"type":"null"}]}"#))
     .with_mcp(ops::McpBinding::new("every\u{202e} \"place\"", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
 
@@ -757,7 +851,8 @@ static REFS: ops::OperationSpec = ops::OperationSpec::query("hostile_tools.refs"
     .with_version("\"##; fn x() {} r##\"")
     .with_title("refs")
     .with_description("refs")
-    .with_input(ops::Schema::text(r##"{"title":"refs","description":"refs","type":"object","properties":{"refs":{"type":"string","description":"refs","default":"refs","enum":["refs","x"]},"of":{"$ref":"#/$defs/refs"}},"required":["refs"]}"##))
+    .with_input(ops::Schema::text(r##"{"title":"refs","description":"refs","type":"object","properties":{"refs":{"type":"string","description":"refs","default":"refs",
+"enum":["refs","x"]},"of":{"$ref":"#/$defs/refs"}},"required":["refs"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("refs", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -885,7 +980,8 @@ impl ops::Operation for Self_ {
 
 static SELF: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.self")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("self", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -901,7 +997,8 @@ impl ops::Operation for Self2 {
 
 static SELF2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.Self")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Self_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Self_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("Self", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -917,7 +1014,8 @@ impl ops::Operation for Crate {
 
 static CRATE: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.crate")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/crate_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/crate_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("crate", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -933,7 +1031,8 @@ impl ops::Operation for Super {
 
 static SUPER: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.super")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/super_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/super_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("super", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -949,7 +1048,8 @@ impl ops::Operation for Operations {
 
 static OPERATIONS: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.operations")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/operations_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/operations_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("operations", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -965,7 +1065,8 @@ impl ops::Operation for Definitions {
 
 static DEFINITIONS_2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.DEFINITIONS")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/DEFINITIONS_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/DEFINITIONS_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("DEFINITIONS", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -981,7 +1082,8 @@ impl ops::Operation for Ops {
 
 static OPS: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.ops")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/ops_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/ops_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("ops", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -997,7 +1099,8 @@ impl ops::Operation for Option2 {
 
 static OPTION2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.Option")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Option_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Option_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("Option", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1013,7 +1116,8 @@ impl ops::Operation for Vec {
 
 static VEC: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.Vec")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Vec_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Vec_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("Vec", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1029,7 +1133,8 @@ impl ops::Operation for String {
 
 static STRING: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.String")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/String_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/String_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("String", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1045,7 +1150,8 @@ impl ops::Operation for Result {
 
 static RESULT: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.Result")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Result_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Result_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("Result", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1061,7 +1167,8 @@ impl ops::Operation for Some_ {
 
 static SOME: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.Some")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Some_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Some_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("Some", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1077,7 +1184,8 @@ impl ops::Operation for None_ {
 
 static NONE: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.None")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/None_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/None_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("None", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1093,7 +1201,8 @@ impl ops::Operation for Ok_ {
 
 static OK: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.Ok")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Ok_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Ok_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("Ok", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1109,7 +1218,8 @@ impl ops::Operation for Box {
 
 static BOX: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.Box")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Box_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Box_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("Box", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1125,7 +1235,8 @@ impl ops::Operation for ContentBlock {
 
 static CONTENT_BLOCK: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.ContentBlock")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/ContentBlock_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/ContentBlock_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("ContentBlock", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1141,7 +1252,8 @@ impl ops::Operation for Value {
 
 static VALUE: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.Value")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Value_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Value_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("Value", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1157,7 +1269,8 @@ impl ops::Operation for X4 {
 
 static X4_2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.../../x")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/x_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/x_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("../../x", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1173,7 +1286,8 @@ impl ops::Operation for Con {
 
 static CON: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.con")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/con_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/con_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("con", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1189,7 +1303,8 @@ impl ops::Operation for Minus {
 
 static MINUS: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.-")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Option_2"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Option_2"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("-", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1205,7 +1320,8 @@ impl ops::Operation for Underscore {
 
 static UNDERSCORE: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools._")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/Option_3"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/Option_3"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("_", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -1221,7 +1337,8 @@ impl ops::Operation for N0 {
 
 static N0_2: ops::OperationSpec = ops::OperationSpec::mutation("hostile_tools.0")
     .with_version("\"##; fn x() {} r##\"")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},"type":{"$ref":"#/$defs/0_Option"}},"additionalProperties":{"type":"string"}}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"},"extra":{},
+"type":{"$ref":"#/$defs/0_Option"}},"additionalProperties":{"type":"string"}}"##))
     .with_output(ops::Schema::text(r#"{"type":"array","items":{"type":"object"}}"#))
     .with_mcp(ops::McpBinding::new("0", ops::McpOutput::Content))
     .with_definitions(DEFINITIONS);
@@ -4892,11 +5009,9 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                compile_error_x: impl Into<super::CompileErrorXInputCompileErrorX>,
-            ) -> Self {
-            Self {
-                    compile_error_x: compile_error_x.into(), of: None,
-                }
+            compile_error_x: impl Into<super::CompileErrorXInputCompileErrorX>,
+        ) -> Self {
+            Self { compile_error_x: compile_error_x.into(), of: None }
         }
     }
 
@@ -4945,11 +5060,9 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                compile_error_x: impl Into<super::CompileErrorXInputCompileErrorX>,
-            ) -> Self {
-            Self {
-                    compile_error_x: compile_error_x.into(), of: None,
-                }
+            compile_error_x: impl Into<super::CompileErrorXInputCompileErrorX>,
+        ) -> Self {
+            Self { compile_error_x: compile_error_x.into(), of: None }
         }
     }
 
@@ -5065,11 +5178,11 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                right_right_space_u7d_space_u7d: impl Into<super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d>,
-            ) -> Self {
+            right_right_space_u7d_space_u7d: impl Into<super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d>,
+        ) -> Self {
             Self {
-                    right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.into(), of: None,
-                }
+                right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.into(), of: None,
+            }
         }
     }
 
@@ -5118,11 +5231,11 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                right_right_space_u7d_space_u7d: impl Into<super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d>,
-            ) -> Self {
+            right_right_space_u7d_space_u7d: impl Into<super::RightRightSpaceU7dSpaceU7dInputRightRightSpaceU7dSpaceU7d>,
+        ) -> Self {
             Self {
-                    right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.into(), of: None,
-                }
+                right_right_space_u7d_space_u7d: right_right_space_u7d_space_u7d.into(), of: None,
+            }
         }
     }
 
@@ -5144,9 +5257,7 @@ mod impls {
     impl super::BackslashInput {
         /// Sets what is required, and nothing else.
         #[must_use]
-        pub fn new(
-                backslash: impl Into<super::BackslashInputBackslash>,
-            ) -> Self {
+        pub fn new(backslash: impl Into<super::BackslashInputBackslash>) -> Self {
             Self { backslash: backslash.into(), of: None }
         }
     }
@@ -5195,9 +5306,7 @@ mod impls {
     impl super::Input2 {
         /// Sets what is required, and nothing else.
         #[must_use]
-        pub fn new(
-                backslash: impl Into<super::BackslashInputBackslash>,
-            ) -> Self {
+        pub fn new(backslash: impl Into<super::BackslashInputBackslash>) -> Self {
             Self { backslash: backslash.into(), of: None }
         }
     }
@@ -5244,11 +5353,9 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                backslash_quotes: impl Into<super::BackslashQuotesInputBackslashQuotes>,
-            ) -> Self {
-            Self {
-                    backslash_quotes: backslash_quotes.into(), of: None,
-                }
+            backslash_quotes: impl Into<super::BackslashQuotesInputBackslashQuotes>,
+        ) -> Self {
+            Self { backslash_quotes: backslash_quotes.into(), of: None }
         }
     }
 
@@ -5297,11 +5404,9 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                backslash_quotes: impl Into<super::BackslashQuotesInputBackslashQuotes>,
-            ) -> Self {
-            Self {
-                    backslash_quotes: backslash_quotes.into(), of: None,
-                }
+            backslash_quotes: impl Into<super::BackslashQuotesInputBackslashQuotes>,
+        ) -> Self {
+            Self { backslash_quotes: backslash_quotes.into(), of: None }
         }
     }
 
@@ -5816,12 +5921,12 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                code_link_pet_crate_pet_script_alert_1_script: impl Into<super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script>,
-            ) -> Self {
+            code_link_pet_crate_pet_script_alert_1_script: impl Into<super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script>,
+        ) -> Self {
             Self {
-                    code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.into(),
-                    of: None,
-                }
+                code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.into(),
+                of: None,
+            }
         }
     }
 
@@ -5882,12 +5987,12 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                code_link_pet_crate_pet_script_alert_1_script: impl Into<super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script>,
-            ) -> Self {
+            code_link_pet_crate_pet_script_alert_1_script: impl Into<super::CodeLinkPetCratePetScriptAlert1ScriptInputCodeLinkPetCratePetScriptAlert1Script>,
+        ) -> Self {
             Self {
-                    code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.into(),
-                    of: None,
-                }
+                code_link_pet_crate_pet_script_alert_1_script: code_link_pet_crate_pet_script_alert_1_script.into(),
+                of: None,
+            }
         }
     }
 
@@ -5935,8 +6040,8 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                indented_code: impl Into<super::IndentedCodeInputIndentedCode>,
-            ) -> Self {
+            indented_code: impl Into<super::IndentedCodeInputIndentedCode>,
+        ) -> Self {
             Self { indented_code: indented_code.into(), of: None }
         }
     }
@@ -5986,8 +6091,8 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                indented_code: impl Into<super::IndentedCodeInputIndentedCode>,
-            ) -> Self {
+            indented_code: impl Into<super::IndentedCodeInputIndentedCode>,
+        ) -> Self {
             Self { indented_code: indented_code.into(), of: None }
         }
     }
@@ -6106,11 +6211,9 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                a_lazy_1_b_lazy: impl Into<super::ALazy1bLazyInputALazy1bLazy>,
-            ) -> Self {
-            Self {
-                    a_lazy_1_b_lazy: a_lazy_1_b_lazy.into(), of: None,
-                }
+            a_lazy_1_b_lazy: impl Into<super::ALazy1bLazyInputALazy1bLazy>,
+        ) -> Self {
+            Self { a_lazy_1_b_lazy: a_lazy_1_b_lazy.into(), of: None }
         }
     }
 
@@ -6159,11 +6262,9 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                a_lazy_1_b_lazy: impl Into<super::ALazy1bLazyInputALazy1bLazy>,
-            ) -> Self {
-            Self {
-                    a_lazy_1_b_lazy: a_lazy_1_b_lazy.into(), of: None,
-                }
+            a_lazy_1_b_lazy: impl Into<super::ALazy1bLazyInputALazy1bLazy>,
+        ) -> Self {
+            Self { a_lazy_1_b_lazy: a_lazy_1_b_lazy.into(), of: None }
         }
     }
 
@@ -6698,12 +6799,12 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: impl Into<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2>,
-            ) -> Self {
+            aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: impl Into<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2>,
+        ) -> Self {
             Self {
-                    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.into(),
-                    of: None,
-                }
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.into(),
+                of: None,
+            }
         }
     }
 
@@ -6774,12 +6875,12 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: impl Into<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2>,
-            ) -> Self {
+            aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: impl Into<super::Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan2>,
+        ) -> Self {
             Self {
-                    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.into(),
-                    of: None,
-                }
+                aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.into(),
+                of: None,
+            }
         }
     }
 
@@ -6829,8 +6930,8 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                quotes_right: impl Into<super::QuotesRightInputQuotesRight>,
-            ) -> Self {
+            quotes_right: impl Into<super::QuotesRightInputQuotesRight>,
+        ) -> Self {
             Self { quotes_right: quotes_right.into(), of: None }
         }
     }
@@ -6880,8 +6981,8 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                quotes_right: impl Into<super::QuotesRightInputQuotesRight>,
-            ) -> Self {
+            quotes_right: impl Into<super::QuotesRightInputQuotesRight>,
+        ) -> Self {
             Self { quotes_right: quotes_right.into(), of: None }
         }
     }
@@ -7000,8 +7101,8 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                quotes_hash: impl Into<super::QuotesHashInputQuotesHash>,
-            ) -> Self {
+            quotes_hash: impl Into<super::QuotesHashInputQuotesHash>,
+        ) -> Self {
             Self { quotes_hash: quotes_hash.into(), of: None }
         }
     }
@@ -7051,8 +7152,8 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                quotes_hash: impl Into<super::QuotesHashInputQuotesHash>,
-            ) -> Self {
+            quotes_hash: impl Into<super::QuotesHashInputQuotesHash>,
+        ) -> Self {
             Self { quotes_hash: quotes_hash.into(), of: None }
         }
     }
@@ -7236,9 +7337,7 @@ mod impls {
     impl super::EtcPasswdInput {
         /// Sets what is required, and nothing else.
         #[must_use]
-        pub fn new(
-                etc_passwd: impl Into<super::EtcPasswdInputEtcPasswd>,
-            ) -> Self {
+        pub fn new(etc_passwd: impl Into<super::EtcPasswdInputEtcPasswd>) -> Self {
             Self { etc_passwd: etc_passwd.into(), of: None }
         }
     }
@@ -7287,9 +7386,7 @@ mod impls {
     impl super::EtcPasswdInput2 {
         /// Sets what is required, and nothing else.
         #[must_use]
-        pub fn new(
-                etc_passwd: impl Into<super::EtcPasswdInputEtcPasswd>,
-            ) -> Self {
+        pub fn new(etc_passwd: impl Into<super::EtcPasswdInputEtcPasswd>) -> Self {
             Self { etc_passwd: etc_passwd.into(), of: None }
         }
     }
@@ -7893,8 +7990,8 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                every_place: impl Into<super::EveryPlaceInputEveryPlace>,
-            ) -> Self {
+            every_place: impl Into<super::EveryPlaceInputEveryPlace>,
+        ) -> Self {
             Self { every_place: every_place.into(), of: None }
         }
     }
@@ -7944,8 +8041,8 @@ mod impls {
         /// Sets what is required, and nothing else.
         #[must_use]
         pub fn new(
-                every_place: impl Into<super::EveryPlaceInputEveryPlace>,
-            ) -> Self {
+            every_place: impl Into<super::EveryPlaceInputEveryPlace>,
+        ) -> Self {
             Self { every_place: every_place.into(), of: None }
         }
     }
@@ -9011,15 +9108,23 @@ mod impls {
 
 static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("00_0a", r##"{"title":"%00%0a","description":"%00%0a","type":"object","properties":{"%00%0a":{"const":"%00%0a"},"again":{"$ref":"#/$defs/00_0a_input"}}}"##),
-    ops::Definition::new("00_0a_input", r##"{"title":"%00%0a","description":"%00%0a","type":"object","properties":{"%00%0a":{"type":"string","description":"%00%0a","default":"%00%0a","enum":["%00%0a","x"]},"of":{"$ref":"#/$defs/00_0a"}},"required":["%00%0a"]}"##),
+    ops::Definition::new("00_0a_input", r##"{"title":"%00%0a","description":"%00%0a","type":"object","properties":{"%00%0a":{"type":"string","description":"%00%0a","default":"%00%0a",
+"enum":["%00%0a","x"]},"of":{"$ref":"#/$defs/00_0a"}},"required":["%00%0a"]}"##),
     ops::Definition::new("0_Option", r##"{"type":"object","properties":{"0":{"$ref":"#/$defs/0_Option"}}}"##),
-    ops::Definition::new("0_x", r##"{"title":"{}{0}{x:?}","description":"{}{0}{x:?}","type":"object","properties":{"{}{0}{x:?}":{"const":"{}{0}{x:?}"},"again":{"$ref":"#/$defs/0_x_input"}}}"##),
-    ops::Definition::new("0_x_input", r##"{"title":"{}{0}{x:?}","description":"{}{0}{x:?}","type":"object","properties":{"{}{0}{x:?}":{"type":"string","description":"{}{0}{x:?}","default":"{}{0}{x:?}","enum":["{}{0}{x:?}","x"]},"of":{"$ref":"#/$defs/0_x"}},"required":["{}{0}{x:?}"]}"##),
-    ops::Definition::new("31m", r##"{"title":"\u001b[31m","description":"\u001b[31m","type":"object","properties":{"\u001b[31m":{"const":"\u001b[31m"},"again":{"$ref":"#/$defs/31m_input"}}}"##),
-    ops::Definition::new("31m_input", r##"{"title":"\u001b[31m","description":"\u001b[31m","type":"object","properties":{"\u001b[31m":{"type":"string","description":"\u001b[31m","default":"\u001b[31m","enum":["\u001b[31m","x"]},"of":{"$ref":"#/$defs/31m"}},"required":["\u001b[31m"]}"##),
+    ops::Definition::new("0_x", r##"{"title":"{}{0}{x:?}","description":"{}{0}{x:?}","type":"object","properties":{"{}{0}{x:?}":{"const":"{}{0}{x:?}"},
+"again":{"$ref":"#/$defs/0_x_input"}}}"##),
+    ops::Definition::new("0_x_input", r##"{"title":"{}{0}{x:?}","description":"{}{0}{x:?}","type":"object","properties":{"{}{0}{x:?}":{"type":"string","description":"{}{0}{x:?}",
+"default":"{}{0}{x:?}","enum":["{}{0}{x:?}","x"]},"of":{"$ref":"#/$defs/0_x"}},"required":["{}{0}{x:?}"]}"##),
+    ops::Definition::new("31m", r##"{"title":"\u001b[31m","description":"\u001b[31m","type":"object","properties":{"\u001b[31m":{"const":"\u001b[31m"},
+"again":{"$ref":"#/$defs/31m_input"}}}"##),
+    ops::Definition::new("31m_input", r##"{"title":"\u001b[31m","description":"\u001b[31m","type":"object","properties":{"\u001b[31m":{"type":"string","description":"\u001b[31m",
+"default":"\u001b[31m","enum":["\u001b[31m","x"]},"of":{"$ref":"#/$defs/31m"}},"required":["\u001b[31m"]}"##),
     ops::Definition::new("Box_Option", r##"{"type":"object","properties":{"Box":{"$ref":"#/$defs/Box_Option"}}}"##),
-    ops::Definition::new("C_dir_file", r##"{"title":"C:\\dir\\..\\file","description":"C:\\dir\\..\\file","type":"object","properties":{"C:\\dir\\..\\file":{"const":"C:\\dir\\..\\file"},"again":{"$ref":"#/$defs/C_dir_file_input"}}}"##),
-    ops::Definition::new("C_dir_file_input", r##"{"title":"C:\\dir\\..\\file","description":"C:\\dir\\..\\file","type":"object","properties":{"C:\\dir\\..\\file":{"type":"string","description":"C:\\dir\\..\\file","default":"C:\\dir\\..\\file","enum":["C:\\dir\\..\\file","x"]},"of":{"$ref":"#/$defs/C_dir_file"}},"required":["C:\\dir\\..\\file"]}"##),
+    ops::Definition::new("C_dir_file", r##"{"title":"C:\\dir\\..\\file","description":"C:\\dir\\..\\file","type":"object",
+"properties":{"C:\\dir\\..\\file":{"const":"C:\\dir\\..\\file"},"again":{"$ref":"#/$defs/C_dir_file_input"}}}"##),
+    ops::Definition::new("C_dir_file_input", r##"{"title":"C:\\dir\\..\\file","description":"C:\\dir\\..\\file","type":"object","properties":{"C:\\dir\\..\\file":{"type":"string",
+"description":"C:\\dir\\..\\file","default":"C:\\dir\\..\\file","enum":["C:\\dir\\..\\file","x"]},"of":{"$ref":"#/$defs/C_dir_file"}},
+"required":["C:\\dir\\..\\file"]}"##),
     ops::Definition::new("ContentBlock_Option", r##"{"type":"object","properties":{"ContentBlock":{"$ref":"#/$defs/ContentBlock_Option"}}}"##),
     ops::Definition::new("DEFINITIONS_Option", r##"{"type":"object","properties":{"DEFINITIONS":{"$ref":"#/$defs/DEFINITIONS_Option"}}}"##),
     ops::Definition::new("None_Option", r##"{"type":"object","properties":{"None":{"$ref":"#/$defs/None_Option"}}}"##),
@@ -9034,78 +9139,166 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("String_Option", r##"{"type":"object","properties":{"String":{"$ref":"#/$defs/String_Option"}}}"##),
     ops::Definition::new("Value_Option", r##"{"type":"object","properties":{"Value":{"$ref":"#/$defs/Value_Option"}}}"##),
     ops::Definition::new("Vec_Option", r##"{"type":"object","properties":{"Vec":{"$ref":"#/$defs/Vec_Option"}}}"##),
-    ops::Definition::new("a_lazy_1_b_lazy", r##"{"title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","type":"object","properties":{"- a\nlazy\n1. b\nlazy":{"const":"- a\nlazy\n1. b\nlazy"},"again":{"$ref":"#/$defs/a_lazy_1_b_lazy_input"}}}"##),
-    ops::Definition::new("a_lazy_1_b_lazy_input", r##"{"title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","type":"object","properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","description":"- a\nlazy\n1. b\nlazy","default":"- a\nlazy\n1. b\nlazy","enum":["- a\nlazy\n1. b\nlazy","x"]},"of":{"$ref":"#/$defs/a_lazy_1_b_lazy"}},"required":["- a\nlazy\n1. b\nlazy"]}"##),
-    ops::Definition::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", r##"{"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},"again":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_input"}}}"##),
-    ops::Definition::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_input", r##"{"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","type":"object","properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string","description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","enum":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","x"]},"of":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}"##),
-    ops::Definition::new("allow_x", r##"{"title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","type":"object","properties":{"\n#![allow(x)]\n":{"const":"\n#![allow(x)]\n"},"again":{"$ref":"#/$defs/allow_x_input"}}}"##),
-    ops::Definition::new("allow_x_input", r##"{"title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","type":"object","properties":{"\n#![allow(x)]\n":{"type":"string","description":"\n#![allow(x)]\n","default":"\n#![allow(x)]\n","enum":["\n#![allow(x)]\n","x"]},"of":{"$ref":"#/$defs/allow_x"}},"required":["\n#![allow(x)]\n"]}"##),
+    ops::Definition::new("a_lazy_1_b_lazy", r##"{"title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","type":"object",
+"properties":{"- a\nlazy\n1. b\nlazy":{"const":"- a\nlazy\n1. b\nlazy"},"again":{"$ref":"#/$defs/a_lazy_1_b_lazy_input"}}}"##),
+    ops::Definition::new("a_lazy_1_b_lazy_input", r##"{"title":"- a\nlazy\n1. b\nlazy","description":"- a\nlazy\n1. b\nlazy","type":"object",
+"properties":{"- a\nlazy\n1. b\nlazy":{"type":"string","description":"- a\nlazy\n1. b\nlazy","default":"- a\nlazy\n1. b\nlazy",
+"enum":["- a\nlazy\n1. b\nlazy","x"]},"of":{"$ref":"#/$defs/a_lazy_1_b_lazy"}},"required":["- a\nlazy\n1. b\nlazy"]}"##),
+    ops::Definition::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", r##"{"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"type":"object",
+"properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"const":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+"again":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_input"}}}"##),
+    ops::Definition::new("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_input", r##"{"title":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"type":"object",
+"properties":{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa":{"type":"string",
+"description":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"default":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"enum":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+"x"]},
+"of":{"$ref":"#/$defs/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}},
+"required":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}"##),
+    ops::Definition::new("allow_x", r##"{"title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","type":"object","properties":{"\n#![allow(x)]\n":{"const":"\n#![allow(x)]\n"},
+"again":{"$ref":"#/$defs/allow_x_input"}}}"##),
+    ops::Definition::new("allow_x_input", r##"{"title":"\n#![allow(x)]\n","description":"\n#![allow(x)]\n","type":"object","properties":{"\n#![allow(x)]\n":{"type":"string",
+"description":"\n#![allow(x)]\n","default":"\n#![allow(x)]\n","enum":["\n#![allow(x)]\n","x"]},"of":{"$ref":"#/$defs/allow_x"}},
+"required":["\n#![allow(x)]\n"]}"##),
     ops::Definition::new("b", r##"{"title":"b'\\","description":"b'\\","type":"object","properties":{"b'\\":{"const":"b'\\"},"again":{"$ref":"#/$defs/b_input"}}}"##),
-    ops::Definition::new("b_input", r##"{"title":"b'\\","description":"b'\\","type":"object","properties":{"b'\\":{"type":"string","description":"b'\\","default":"b'\\","enum":["b'\\","x"]},"of":{"$ref":"#/$defs/b"}},"required":["b'\\"]}"##),
-    ops::Definition::new("code_link_Pet_crate_Pet_script_alert_1_script", r##"{"title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"},"again":{"$ref":"#/$defs/code_link_Pet_crate_Pet_script_alert_1_script_input"}}}"##),
-    ops::Definition::new("code_link_Pet_crate_Pet_script_alert_1_script_input", r##"{"title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object","properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string","description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","enum":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","x"]},"of":{"$ref":"#/$defs/code_link_Pet_crate_Pet_script_alert_1_script"}},"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]}"##),
-    ops::Definition::new("compile_error_x", r##"{"title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","type":"object","properties":{"\"; compile_error!(\"x\"); \"":{"const":"\"; compile_error!(\"x\"); \""},"again":{"$ref":"#/$defs/compile_error_x_input"}}}"##),
-    ops::Definition::new("compile_error_x_input", r##"{"title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","type":"object","properties":{"\"; compile_error!(\"x\"); \"":{"type":"string","description":"\"; compile_error!(\"x\"); \"","default":"\"; compile_error!(\"x\"); \"","enum":["\"; compile_error!(\"x\"); \"","x"]},"of":{"$ref":"#/$defs/compile_error_x"}},"required":["\"; compile_error!(\"x\"); \""]}"##),
+    ops::Definition::new("b_input", r##"{"title":"b'\\","description":"b'\\","type":"object","properties":{"b'\\":{"type":"string","description":"b'\\","default":"b'\\",
+"enum":["b'\\","x"]},"of":{"$ref":"#/$defs/b"}},"required":["b'\\"]}"##),
+    ops::Definition::new("code_link_Pet_crate_Pet_script_alert_1_script", r##"{"title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object",
+"properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"const":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"},
+"again":{"$ref":"#/$defs/code_link_Pet_crate_Pet_script_alert_1_script_input"}}}"##),
+    ops::Definition::new("code_link_Pet_crate_Pet_script_alert_1_script_input", r##"{"title":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","type":"object",
+"properties":{"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>":{"type":"string",
+"description":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"default":"`code` [link] [Pet](crate::Pet) <script>alert(1)</script>","enum":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>",
+"x"]},"of":{"$ref":"#/$defs/code_link_Pet_crate_Pet_script_alert_1_script"}},
+"required":["`code` [link] [Pet](crate::Pet) <script>alert(1)</script>"]}"##),
+    ops::Definition::new("compile_error_x", r##"{"title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","type":"object",
+"properties":{"\"; compile_error!(\"x\"); \"":{"const":"\"; compile_error!(\"x\"); \""},"again":{"$ref":"#/$defs/compile_error_x_input"}}}"##),
+    ops::Definition::new("compile_error_x_input", r##"{"title":"\"; compile_error!(\"x\"); \"","description":"\"; compile_error!(\"x\"); \"","type":"object",
+"properties":{"\"; compile_error!(\"x\"); \"":{"type":"string","description":"\"; compile_error!(\"x\"); \"",
+"default":"\"; compile_error!(\"x\"); \"","enum":["\"; compile_error!(\"x\"); \"","x"]},"of":{"$ref":"#/$defs/compile_error_x"}},
+"required":["\"; compile_error!(\"x\"); \""]}"##),
     ops::Definition::new("con_Option", r##"{"type":"object","properties":{"con":{"$ref":"#/$defs/con_Option"}}}"##),
     ops::Definition::new("crate_Option", r##"{"type":"object","properties":{"crate":{"$ref":"#/$defs/crate_Option"}}}"##),
-    ops::Definition::new("crate_x", r##"{"title":"$crate::x!()","description":"$crate::x!()","type":"object","properties":{"$crate::x!()":{"const":"$crate::x!()"},"again":{"$ref":"#/$defs/crate_x_input"}}}"##),
-    ops::Definition::new("crate_x_input", r##"{"title":"$crate::x!()","description":"$crate::x!()","type":"object","properties":{"$crate::x!()":{"type":"string","description":"$crate::x!()","default":"$crate::x!()","enum":["$crate::x!()","x"]},"of":{"$ref":"#/$defs/crate_x"}},"required":["$crate::x!()"]}"##),
-    ops::Definition::new("derive_X", r##"{"title":"#[derive(X)]","description":"#[derive(X)]","type":"object","properties":{"#[derive(X)]":{"const":"#[derive(X)]"},"again":{"$ref":"#/$defs/derive_X_input"}}}"##),
-    ops::Definition::new("derive_X_input", r##"{"title":"#[derive(X)]","description":"#[derive(X)]","type":"object","properties":{"#[derive(X)]":{"type":"string","description":"#[derive(X)]","default":"#[derive(X)]","enum":["#[derive(X)]","x"]},"of":{"$ref":"#/$defs/derive_X"}},"required":["#[derive(X)]"]}"##),
+    ops::Definition::new("crate_x", r##"{"title":"$crate::x!()","description":"$crate::x!()","type":"object","properties":{"$crate::x!()":{"const":"$crate::x!()"},
+"again":{"$ref":"#/$defs/crate_x_input"}}}"##),
+    ops::Definition::new("crate_x_input", r##"{"title":"$crate::x!()","description":"$crate::x!()","type":"object","properties":{"$crate::x!()":{"type":"string",
+"description":"$crate::x!()","default":"$crate::x!()","enum":["$crate::x!()","x"]},"of":{"$ref":"#/$defs/crate_x"}},
+"required":["$crate::x!()"]}"##),
+    ops::Definition::new("derive_X", r##"{"title":"#[derive(X)]","description":"#[derive(X)]","type":"object","properties":{"#[derive(X)]":{"const":"#[derive(X)]"},
+"again":{"$ref":"#/$defs/derive_X_input"}}}"##),
+    ops::Definition::new("derive_X_input", r##"{"title":"#[derive(X)]","description":"#[derive(X)]","type":"object","properties":{"#[derive(X)]":{"type":"string",
+"description":"#[derive(X)]","default":"#[derive(X)]","enum":["#[derive(X)]","x"]},"of":{"$ref":"#/$defs/derive_X"}},
+"required":["#[derive(X)]"]}"##),
     ops::Definition::new("env", r##"{"title":"${env}","description":"${env}","type":"object","properties":{"${env}":{"const":"${env}"},"again":{"$ref":"#/$defs/env_input"}}}"##),
-    ops::Definition::new("env_input", r##"{"title":"${env}","description":"${env}","type":"object","properties":{"${env}":{"type":"string","description":"${env}","default":"${env}","enum":["${env}","x"]},"of":{"$ref":"#/$defs/env"}},"required":["${env}"]}"##),
-    ops::Definition::new("etc_passwd", r##"{"title":"/etc/passwd","description":"/etc/passwd","type":"object","properties":{"/etc/passwd":{"const":"/etc/passwd"},"again":{"$ref":"#/$defs/etc_passwd_input"}}}"##),
-    ops::Definition::new("etc_passwd_input", r##"{"title":"/etc/passwd","description":"/etc/passwd","type":"object","properties":{"/etc/passwd":{"type":"string","description":"/etc/passwd","default":"/etc/passwd","enum":["/etc/passwd","x"]},"of":{"$ref":"#/$defs/etc_passwd"}},"required":["/etc/passwd"]}"##),
-    ops::Definition::new("every_place", r##"{"title":"every\u202e \"place\"","description":"every\u202e \"place\"","type":"object","properties":{"every\u202e \"place\"":{"const":"every\u202e \"place\""},"again":{"$ref":"#/$defs/every_place_input"}}}"##),
-    ops::Definition::new("every_place_input", r##"{"title":"every\u202e \"place\"","description":"every\u202e \"place\"","type":"object","properties":{"every\u202e \"place\"":{"type":"string","description":"every\u202e \"place\"","default":"every\u202e \"place\"","enum":["every\u202e \"place\"","x"]},"of":{"$ref":"#/$defs/every_place"}},"required":["every\u202e \"place\""]}"##),
-    ops::Definition::new("evil", r##"{"title":"\u202e\u2066evil","description":"\u202e\u2066evil","type":"object","properties":{"\u202e\u2066evil":{"const":"\u202e\u2066evil"},"again":{"$ref":"#/$defs/evil_input"}}}"##),
-    ops::Definition::new("evil_evil", r##"{"title":"\u2069\u202d\u200fevil\u2028","description":"\u2069\u202d\u200fevil\u2028","type":"object","properties":{"\u2069\u202d\u200fevil\u2028":{"const":"\u2069\u202d\u200fevil\u2028"},"again":{"$ref":"#/$defs/evil_evil_input"}}}"##),
-    ops::Definition::new("evil_evil_input", r##"{"title":"\u2069\u202d\u200fevil\u2028","description":"\u2069\u202d\u200fevil\u2028","type":"object","properties":{"\u2069\u202d\u200fevil\u2028":{"type":"string","description":"\u2069\u202d\u200fevil\u2028","default":"\u2069\u202d\u200fevil\u2028","enum":["\u2069\u202d\u200fevil\u2028","x"]},"of":{"$ref":"#/$defs/evil_evil"}},"required":["\u2069\u202d\u200fevil\u2028"]}"##),
-    ops::Definition::new("evil_input", r##"{"title":"\u202e\u2066evil","description":"\u202e\u2066evil","type":"object","properties":{"\u202e\u2066evil":{"type":"string","description":"\u202e\u2066evil","default":"\u202e\u2066evil","enum":["\u202e\u2066evil","x"]},"of":{"$ref":"#/$defs/evil"}},"required":["\u202e\u2066evil"]}"##),
-    ops::Definition::new("fn_main", r##"{"title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","type":"object","properties":{"*/ fn main() {} /*":{"const":"*/ fn main() {} /*"},"again":{"$ref":"#/$defs/fn_main_input"}}}"##),
-    ops::Definition::new("fn_main_input", r##"{"title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","type":"object","properties":{"*/ fn main() {} /*":{"type":"string","description":"*/ fn main() {} /*","default":"*/ fn main() {} /*","enum":["*/ fn main() {} /*","x"]},"of":{"$ref":"#/$defs/fn_main"}},"required":["*/ fn main() {} /*"]}"##),
-    ops::Definition::new("fn_x_r", r###"{"title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","type":"object","properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""},"again":{"$ref":"#/$defs/fn_x_r_input"}}}"###),
-    ops::Definition::new("fn_x_r_input", r###"{"title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","type":"object","properties":{"\"##; fn x() {} r##\"":{"type":"string","description":"\"##; fn x() {} r##\"","default":"\"##; fn x() {} r##\"","enum":["\"##; fn x() {} r##\"","x"]},"of":{"$ref":"#/$defs/fn_x_r"}},"required":["\"##; fn x() {} r##\""]}"###),
-    ops::Definition::new("indented_code", r##"{"title":"    indented\n    code\n","description":"    indented\n    code\n","type":"object","properties":{"    indented\n    code\n":{"const":"    indented\n    code\n"},"again":{"$ref":"#/$defs/indented_code_input"}}}"##),
-    ops::Definition::new("indented_code_input", r##"{"title":"    indented\n    code\n","description":"    indented\n    code\n","type":"object","properties":{"    indented\n    code\n":{"type":"string","description":"    indented\n    code\n","default":"    indented\n    code\n","enum":["    indented\n    code\n","x"]},"of":{"$ref":"#/$defs/indented_code"}},"required":["    indented\n    code\n"]}"##),
-    ops::Definition::new("input", r##"{"title":"]] } }","description":"]] } }","type":"object","properties":{"]] } }":{"type":"string","description":"]] } }","default":"]] } }","enum":["]] } }","x"]},"of":{"$ref":"#/$defs/schema"}},"required":["]] } }"]}"##),
-    ops::Definition::new("input_10", r##"{"title":"\"#","description":"\"#","type":"object","properties":{"\"#":{"type":"string","description":"\"#","default":"\"#","enum":["\"#","x"]},"of":{"$ref":"#/$defs/schema_10"}},"required":["\"#"]}"##),
-    ops::Definition::new("input_2", r##"{"title":"\\","description":"\\","type":"object","properties":{"\\":{"type":"string","description":"\\","default":"\\","enum":["\\","x"]},"of":{"$ref":"#/$defs/schema_2"}},"required":["\\"]}"##),
-    ops::Definition::new("input_3", r##"{"title":"\\\"","description":"\\\"","type":"object","properties":{"\\\"":{"type":"string","description":"\\\"","default":"\\\"","enum":["\\\"","x"]},"of":{"$ref":"#/$defs/schema_3"}},"required":["\\\""]}"##),
-    ops::Definition::new("input_4", r##"{"title":"\r","description":"\r","type":"object","properties":{"\r":{"type":"string","description":"\r","default":"\r","enum":["\r","x"]},"of":{"$ref":"#/$defs/schema_4"}},"required":["\r"]}"##),
-    ops::Definition::new("input_5", r##"{"title":"\u0000\u0007","description":"\u0000\u0007","type":"object","properties":{"\u0000\u0007":{"type":"string","description":"\u0000\u0007","default":"\u0000\u0007","enum":["\u0000\u0007","x"]},"of":{"$ref":"#/$defs/schema_5"}},"required":["\u0000\u0007"]}"##),
-    ops::Definition::new("input_6", r##"{"title":"\ufeff","description":"\ufeff","type":"object","properties":{"\ufeff":{"type":"string","description":"\ufeff","default":"\ufeff","enum":["\ufeff","x"]},"of":{"$ref":"#/$defs/schema_6"}},"required":["\ufeff"]}"##),
-    ops::Definition::new("input_7", r##"{"title":"🦀","description":"🦀","type":"object","properties":{"🦀":{"type":"string","description":"🦀","default":"🦀","enum":["🦀","x"]},"of":{"$ref":"#/$defs/schema_7"}},"required":["🦀"]}"##),
-    ops::Definition::new("input_8", r##"{"title":"..","description":"..","type":"object","properties":{"..":{"type":"string","description":"..","default":"..","enum":["..","x"]},"of":{"$ref":"#/$defs/schema_8"}},"required":[".."]}"##),
-    ops::Definition::new("input_9", r##"{"title":"\"]","description":"\"]","type":"object","properties":{"\"]":{"type":"string","description":"\"]","default":"\"]","enum":["\"]","x"]},"of":{"$ref":"#/$defs/schema_9"}},"required":["\"]"]}"##),
+    ops::Definition::new("env_input", r##"{"title":"${env}","description":"${env}","type":"object","properties":{"${env}":{"type":"string","description":"${env}","default":"${env}",
+"enum":["${env}","x"]},"of":{"$ref":"#/$defs/env"}},"required":["${env}"]}"##),
+    ops::Definition::new("etc_passwd", r##"{"title":"/etc/passwd","description":"/etc/passwd","type":"object","properties":{"/etc/passwd":{"const":"/etc/passwd"},
+"again":{"$ref":"#/$defs/etc_passwd_input"}}}"##),
+    ops::Definition::new("etc_passwd_input", r##"{"title":"/etc/passwd","description":"/etc/passwd","type":"object","properties":{"/etc/passwd":{"type":"string","description":"/etc/passwd",
+"default":"/etc/passwd","enum":["/etc/passwd","x"]},"of":{"$ref":"#/$defs/etc_passwd"}},"required":["/etc/passwd"]}"##),
+    ops::Definition::new("every_place", r##"{"title":"every\u202e \"place\"","description":"every\u202e \"place\"","type":"object",
+"properties":{"every\u202e \"place\"":{"const":"every\u202e \"place\""},"again":{"$ref":"#/$defs/every_place_input"}}}"##),
+    ops::Definition::new("every_place_input", r##"{"title":"every\u202e \"place\"","description":"every\u202e \"place\"","type":"object",
+"properties":{"every\u202e \"place\"":{"type":"string","description":"every\u202e \"place\"","default":"every\u202e \"place\"",
+"enum":["every\u202e \"place\"","x"]},"of":{"$ref":"#/$defs/every_place"}},"required":["every\u202e \"place\""]}"##),
+    ops::Definition::new("evil", r##"{"title":"\u202e\u2066evil","description":"\u202e\u2066evil","type":"object","properties":{"\u202e\u2066evil":{"const":"\u202e\u2066evil"},
+"again":{"$ref":"#/$defs/evil_input"}}}"##),
+    ops::Definition::new("evil_evil", r##"{"title":"\u2069\u202d\u200fevil\u2028","description":"\u2069\u202d\u200fevil\u2028","type":"object",
+"properties":{"\u2069\u202d\u200fevil\u2028":{"const":"\u2069\u202d\u200fevil\u2028"},"again":{"$ref":"#/$defs/evil_evil_input"}}}"##),
+    ops::Definition::new("evil_evil_input", r##"{"title":"\u2069\u202d\u200fevil\u2028","description":"\u2069\u202d\u200fevil\u2028","type":"object",
+"properties":{"\u2069\u202d\u200fevil\u2028":{"type":"string","description":"\u2069\u202d\u200fevil\u2028",
+"default":"\u2069\u202d\u200fevil\u2028","enum":["\u2069\u202d\u200fevil\u2028","x"]},"of":{"$ref":"#/$defs/evil_evil"}},
+"required":["\u2069\u202d\u200fevil\u2028"]}"##),
+    ops::Definition::new("evil_input", r##"{"title":"\u202e\u2066evil","description":"\u202e\u2066evil","type":"object","properties":{"\u202e\u2066evil":{"type":"string",
+"description":"\u202e\u2066evil","default":"\u202e\u2066evil","enum":["\u202e\u2066evil","x"]},"of":{"$ref":"#/$defs/evil"}},
+"required":["\u202e\u2066evil"]}"##),
+    ops::Definition::new("fn_main", r##"{"title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","type":"object",
+"properties":{"*/ fn main() {} /*":{"const":"*/ fn main() {} /*"},"again":{"$ref":"#/$defs/fn_main_input"}}}"##),
+    ops::Definition::new("fn_main_input", r##"{"title":"*/ fn main() {} /*","description":"*/ fn main() {} /*","type":"object","properties":{"*/ fn main() {} /*":{"type":"string",
+"description":"*/ fn main() {} /*","default":"*/ fn main() {} /*","enum":["*/ fn main() {} /*","x"]},"of":{"$ref":"#/$defs/fn_main"}},
+"required":["*/ fn main() {} /*"]}"##),
+    ops::Definition::new("fn_x_r", r###"{"title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","type":"object",
+"properties":{"\"##; fn x() {} r##\"":{"const":"\"##; fn x() {} r##\""},"again":{"$ref":"#/$defs/fn_x_r_input"}}}"###),
+    ops::Definition::new("fn_x_r_input", r###"{"title":"\"##; fn x() {} r##\"","description":"\"##; fn x() {} r##\"","type":"object",
+"properties":{"\"##; fn x() {} r##\"":{"type":"string","description":"\"##; fn x() {} r##\"","default":"\"##; fn x() {} r##\"",
+"enum":["\"##; fn x() {} r##\"","x"]},"of":{"$ref":"#/$defs/fn_x_r"}},"required":["\"##; fn x() {} r##\""]}"###),
+    ops::Definition::new("indented_code", r##"{"title":"    indented\n    code\n","description":"    indented\n    code\n","type":"object",
+"properties":{"    indented\n    code\n":{"const":"    indented\n    code\n"},"again":{"$ref":"#/$defs/indented_code_input"}}}"##),
+    ops::Definition::new("indented_code_input", r##"{"title":"    indented\n    code\n","description":"    indented\n    code\n","type":"object",
+"properties":{"    indented\n    code\n":{"type":"string","description":"    indented\n    code\n","default":"    indented\n    code\n",
+"enum":["    indented\n    code\n","x"]},"of":{"$ref":"#/$defs/indented_code"}},"required":["    indented\n    code\n"]}"##),
+    ops::Definition::new("input", r##"{"title":"]] } }","description":"]] } }","type":"object","properties":{"]] } }":{"type":"string","description":"]] } }","default":"]] } }",
+"enum":["]] } }","x"]},"of":{"$ref":"#/$defs/schema"}},"required":["]] } }"]}"##),
+    ops::Definition::new("input_10", r##"{"title":"\"#","description":"\"#","type":"object","properties":{"\"#":{"type":"string","description":"\"#","default":"\"#","enum":["\"#",
+"x"]},"of":{"$ref":"#/$defs/schema_10"}},"required":["\"#"]}"##),
+    ops::Definition::new("input_2", r##"{"title":"\\","description":"\\","type":"object","properties":{"\\":{"type":"string","description":"\\","default":"\\","enum":["\\","x"]},
+"of":{"$ref":"#/$defs/schema_2"}},"required":["\\"]}"##),
+    ops::Definition::new("input_3", r##"{"title":"\\\"","description":"\\\"","type":"object","properties":{"\\\"":{"type":"string","description":"\\\"","default":"\\\"",
+"enum":["\\\"","x"]},"of":{"$ref":"#/$defs/schema_3"}},"required":["\\\""]}"##),
+    ops::Definition::new("input_4", r##"{"title":"\r","description":"\r","type":"object","properties":{"\r":{"type":"string","description":"\r","default":"\r","enum":["\r","x"]},
+"of":{"$ref":"#/$defs/schema_4"}},"required":["\r"]}"##),
+    ops::Definition::new("input_5", r##"{"title":"\u0000\u0007","description":"\u0000\u0007","type":"object","properties":{"\u0000\u0007":{"type":"string",
+"description":"\u0000\u0007","default":"\u0000\u0007","enum":["\u0000\u0007","x"]},"of":{"$ref":"#/$defs/schema_5"}},
+"required":["\u0000\u0007"]}"##),
+    ops::Definition::new("input_6", r##"{"title":"\ufeff","description":"\ufeff","type":"object","properties":{"\ufeff":{"type":"string","description":"\ufeff","default":"\ufeff",
+"enum":["\ufeff","x"]},"of":{"$ref":"#/$defs/schema_6"}},"required":["\ufeff"]}"##),
+    ops::Definition::new("input_7", r##"{"title":"🦀","description":"🦀","type":"object","properties":{"🦀":{"type":"string","description":"🦀","default":"🦀",
+"enum":["🦀","x"]},"of":{"$ref":"#/$defs/schema_7"}},"required":["🦀"]}"##),
+    ops::Definition::new("input_8", r##"{"title":"..","description":"..","type":"object","properties":{"..":{"type":"string","description":"..","default":"..","enum":["..","x"]},
+"of":{"$ref":"#/$defs/schema_8"}},"required":[".."]}"##),
+    ops::Definition::new("input_9", r##"{"title":"\"]","description":"\"]","type":"object","properties":{"\"]":{"type":"string","description":"\"]","default":"\"]","enum":["\"]",
+"x"]},"of":{"$ref":"#/$defs/schema_9"}},"required":["\"]"]}"##),
     ops::Definition::new("operations_Option", r##"{"type":"object","properties":{"operations":{"$ref":"#/$defs/operations_Option"}}}"##),
     ops::Definition::new("ops_Option", r##"{"type":"object","properties":{"ops":{"$ref":"#/$defs/ops_Option"}}}"##),
     ops::Definition::new("r_type", r##"{"title":"r#type","description":"r#type","type":"object","properties":{"r#type":{"const":"r#type"},"again":{"$ref":"#/$defs/r_type_input"}}}"##),
-    ops::Definition::new("r_type_input", r##"{"title":"r#type","description":"r#type","type":"object","properties":{"r#type":{"type":"string","description":"r#type","default":"r#type","enum":["r#type","x"]},"of":{"$ref":"#/$defs/r_type"}},"required":["r#type"]}"##),
+    ops::Definition::new("r_type_input", r##"{"title":"r#type","description":"r#type","type":"object","properties":{"r#type":{"type":"string","description":"r#type","default":"r#type",
+"enum":["r#type","x"]},"of":{"$ref":"#/$defs/r_type"}},"required":["r#type"]}"##),
     ops::Definition::new("refs", r##"{"title":"refs","description":"refs","type":"object","properties":{"refs":{"const":"refs"},"again":{"$ref":"#/$defs/refs_input"}}}"##),
-    ops::Definition::new("refs_input", r##"{"title":"refs","description":"refs","type":"object","properties":{"refs":{"type":"string","description":"refs","default":"refs","enum":["refs","x"]},"of":{"$ref":"#/$defs/refs"}},"required":["refs"]}"##),
+    ops::Definition::new("refs_input", r##"{"title":"refs","description":"refs","type":"object","properties":{"refs":{"type":"string","description":"refs","default":"refs",
+"enum":["refs","x"]},"of":{"$ref":"#/$defs/refs"}},"required":["refs"]}"##),
     ops::Definition::new("schema", r##"{"title":"]] } }","description":"]] } }","type":"object","properties":{"]] } }":{"const":"]] } }"},"again":{"$ref":"#/$defs/input"}}}"##),
     ops::Definition::new("schema_10", r##"{"title":"\"#","description":"\"#","type":"object","properties":{"\"#":{"const":"\"#"},"again":{"$ref":"#/$defs/input_10"}}}"##),
     ops::Definition::new("schema_2", r##"{"title":"\\","description":"\\","type":"object","properties":{"\\":{"const":"\\"},"again":{"$ref":"#/$defs/input_2"}}}"##),
     ops::Definition::new("schema_3", r##"{"title":"\\\"","description":"\\\"","type":"object","properties":{"\\\"":{"const":"\\\""},"again":{"$ref":"#/$defs/input_3"}}}"##),
     ops::Definition::new("schema_4", r##"{"title":"\r","description":"\r","type":"object","properties":{"\r":{"const":"\r"},"again":{"$ref":"#/$defs/input_4"}}}"##),
-    ops::Definition::new("schema_5", r##"{"title":"\u0000\u0007","description":"\u0000\u0007","type":"object","properties":{"\u0000\u0007":{"const":"\u0000\u0007"},"again":{"$ref":"#/$defs/input_5"}}}"##),
+    ops::Definition::new("schema_5", r##"{"title":"\u0000\u0007","description":"\u0000\u0007","type":"object","properties":{"\u0000\u0007":{"const":"\u0000\u0007"},
+"again":{"$ref":"#/$defs/input_5"}}}"##),
     ops::Definition::new("schema_6", r##"{"title":"\ufeff","description":"\ufeff","type":"object","properties":{"\ufeff":{"const":"\ufeff"},"again":{"$ref":"#/$defs/input_6"}}}"##),
     ops::Definition::new("schema_7", r##"{"title":"🦀","description":"🦀","type":"object","properties":{"🦀":{"const":"🦀"},"again":{"$ref":"#/$defs/input_7"}}}"##),
     ops::Definition::new("schema_8", r##"{"title":"..","description":"..","type":"object","properties":{"..":{"const":".."},"again":{"$ref":"#/$defs/input_8"}}}"##),
     ops::Definition::new("schema_9", r##"{"title":"\"]","description":"\"]","type":"object","properties":{"\"]":{"const":"\"]"},"again":{"$ref":"#/$defs/input_9"}}}"##),
-    ops::Definition::new("src_main", r##"{"title":"../../src/main","description":"../../src/main","type":"object","properties":{"../../src/main":{"const":"../../src/main"},"again":{"$ref":"#/$defs/src_main_input"}}}"##),
-    ops::Definition::new("src_main_input", r##"{"title":"../../src/main","description":"../../src/main","type":"object","properties":{"../../src/main":{"type":"string","description":"../../src/main","default":"../../src/main","enum":["../../src/main","x"]},"of":{"$ref":"#/$defs/src_main"}},"required":["../../src/main"]}"##),
-    ops::Definition::new("static", r##"{"title":"'static","description":"'static","type":"object","properties":{"'static":{"const":"'static"},"again":{"$ref":"#/$defs/static_input"}}}"##),
-    ops::Definition::new("static_input", r##"{"title":"'static","description":"'static","type":"object","properties":{"'static":{"type":"string","description":"'static","default":"'static","enum":["'static","x"]},"of":{"$ref":"#/$defs/static"}},"required":["'static"]}"##),
+    ops::Definition::new("src_main", r##"{"title":"../../src/main","description":"../../src/main","type":"object","properties":{"../../src/main":{"const":"../../src/main"},
+"again":{"$ref":"#/$defs/src_main_input"}}}"##),
+    ops::Definition::new("src_main_input", r##"{"title":"../../src/main","description":"../../src/main","type":"object","properties":{"../../src/main":{"type":"string",
+"description":"../../src/main","default":"../../src/main","enum":["../../src/main","x"]},"of":{"$ref":"#/$defs/src_main"}},
+"required":["../../src/main"]}"##),
+    ops::Definition::new("static", r##"{"title":"'static","description":"'static","type":"object","properties":{"'static":{"const":"'static"},
+"again":{"$ref":"#/$defs/static_input"}}}"##),
+    ops::Definition::new("static_input", r##"{"title":"'static","description":"'static","type":"object","properties":{"'static":{"type":"string","description":"'static",
+"default":"'static","enum":["'static","x"]},"of":{"$ref":"#/$defs/static"}},"required":["'static"]}"##),
     ops::Definition::new("super_Option", r##"{"type":"object","properties":{"super":{"$ref":"#/$defs/super_Option"}}}"##),
-    ops::Definition::new("unclosed", r##"{"title":"```\nunclosed","description":"```\nunclosed","type":"object","properties":{"```\nunclosed":{"const":"```\nunclosed"},"again":{"$ref":"#/$defs/unclosed_input"}}}"##),
-    ops::Definition::new("unclosed_input", r##"{"title":"```\nunclosed","description":"```\nunclosed","type":"object","properties":{"```\nunclosed":{"type":"string","description":"```\nunclosed","default":"```\nunclosed","enum":["```\nunclosed","x"]},"of":{"$ref":"#/$defs/unclosed"}},"required":["```\nunclosed"]}"##),
+    ops::Definition::new("unclosed", r##"{"title":"```\nunclosed","description":"```\nunclosed","type":"object","properties":{"```\nunclosed":{"const":"```\nunclosed"},
+"again":{"$ref":"#/$defs/unclosed_input"}}}"##),
+    ops::Definition::new("unclosed_input", r##"{"title":"```\nunclosed","description":"```\nunclosed","type":"object","properties":{"```\nunclosed":{"type":"string",
+"description":"```\nunclosed","default":"```\nunclosed","enum":["```\nunclosed","x"]},"of":{"$ref":"#/$defs/unclosed"}},
+"required":["```\nunclosed"]}"##),
     ops::Definition::new("x", r##"{"title":"//! x","description":"//! x","type":"object","properties":{"//! x":{"const":"//! x"},"again":{"$ref":"#/$defs/x_input"}}}"##),
     ops::Definition::new("x_Option", r##"{"type":"object","properties":{"../../x":{"$ref":"#/$defs/x_Option"}}}"##),
-    ops::Definition::new("x_input", r##"{"title":"//! x","description":"//! x","type":"object","properties":{"//! x":{"type":"string","description":"//! x","default":"//! x","enum":["//! x","x"]},"of":{"$ref":"#/$defs/x"}},"required":["//! x"]}"##),
-    ops::Definition::new("x_r", r####"{"title":"\"###; x!(); r###\"","description":"\"###; x!(); r###\"","type":"object","properties":{"\"###; x!(); r###\"":{"const":"\"###; x!(); r###\""},"again":{"$ref":"#/$defs/x_r_input"}}}"####),
-    ops::Definition::new("x_r_input", r####"{"title":"\"###; x!(); r###\"","description":"\"###; x!(); r###\"","type":"object","properties":{"\"###; x!(); r###\"":{"type":"string","description":"\"###; x!(); r###\"","default":"\"###; x!(); r###\"","enum":["\"###; x!(); r###\"","x"]},"of":{"$ref":"#/$defs/x_r"}},"required":["\"###; x!(); r###\""]}"####),
+    ops::Definition::new("x_input", r##"{"title":"//! x","description":"//! x","type":"object","properties":{"//! x":{"type":"string","description":"//! x","default":"//! x",
+"enum":["//! x","x"]},"of":{"$ref":"#/$defs/x"}},"required":["//! x"]}"##),
+    ops::Definition::new("x_r", r####"{"title":"\"###; x!(); r###\"","description":"\"###; x!(); r###\"","type":"object",
+"properties":{"\"###; x!(); r###\"":{"const":"\"###; x!(); r###\""},"again":{"$ref":"#/$defs/x_r_input"}}}"####),
+    ops::Definition::new("x_r_input", r####"{"title":"\"###; x!(); r###\"","description":"\"###; x!(); r###\"","type":"object","properties":{"\"###; x!(); r###\"":{"type":"string",
+"description":"\"###; x!(); r###\"","default":"\"###; x!(); r###\"","enum":["\"###; x!(); r###\"","x"]},"of":{"$ref":"#/$defs/x_r"}},
+"required":["\"###; x!(); r###\""]}"####),
     ops::Definition::new("x_x", r##"{"title":"--><x>","description":"--><x>","type":"object","properties":{"--><x>":{"const":"--><x>"},"again":{"$ref":"#/$defs/x_x_input"}}}"##),
-    ops::Definition::new("x_x_input", r##"{"title":"--><x>","description":"--><x>","type":"object","properties":{"--><x>":{"type":"string","description":"--><x>","default":"--><x>","enum":["--><x>","x"]},"of":{"$ref":"#/$defs/x_x"}},"required":["--><x>"]}"##),
+    ops::Definition::new("x_x_input", r##"{"title":"--><x>","description":"--><x>","type":"object","properties":{"--><x>":{"type":"string","description":"--><x>","default":"--><x>",
+"enum":["--><x>","x"]},"of":{"$ref":"#/$defs/x_x"}},"required":["--><x>"]}"##),
 ];

@@ -20,7 +20,8 @@ static LIST_PETS: ops::OperationSpec = ops::OperationSpec::query("operations.lis
     .with_title("List all pets")
     .with_description("List all pets")
     .with_tags(&["pets"])
-    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"limit":{"type":"integer","format":"int32","default":20},"tags":{"type":"array","items":{"type":"string"}},"X-Trace":{"type":"string"},"session":{"type":"string"}}}"#))
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"limit":{"type":"integer","format":"int32","default":20},"tags":{"type":"array","items":{"type":"string"}},
+"X-Trace":{"type":"string"},"session":{"type":"string"}}}"#))
     .with_output(ops::Schema::text(r##"{"type":"array","items":{"$ref":"#/$defs/Pet"}}"##))
     .with_errors(const { &[ops::ErrorDefinition::new("HTTP_ERROR").with_description("Failure").with_schema(ops::Schema::text(r##"{"$ref":"#/$defs/Error"}"##))] })
     .with_http(ops::HttpBinding::new("GET", "/pets")
@@ -434,5 +435,6 @@ mod impls {
 
 static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Error", r#"{"type":"object","properties":{"code":{"type":"integer"},"message":{"type":"string"}},"required":["code","message"]}"#),
-    ops::Definition::new("Pet", r#"{"type":"object","properties":{"id":{"type":"integer","format":"int64"},"name":{"type":"string"},"tag":{"type":["string","null"]}},"required":["id","name"]}"#),
+    ops::Definition::new("Pet", r#"{"type":"object","properties":{"id":{"type":"integer","format":"int64"},"name":{"type":"string"},"tag":{"type":["string","null"]}},
+"required":["id","name"]}"#),
 ];

@@ -13,7 +13,9 @@ impl ops::Operation for All {
 
 static ALL: ops::OperationSpec = ops::OperationSpec::mutation("records.all")
     .with_description("POST /all")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Pet":{"$ref":"#/$defs/Pet"},"Empty":{"$ref":"#/$defs/Empty"},"Open":{"$ref":"#/$defs/Open"},"Labels":{"$ref":"#/$defs/Labels"},"Free":{"$ref":"#/$defs/Free"},"Pair":{"$ref":"#/$defs/Pair"},"Grid":{"$ref":"#/$defs/Grid"},"Wide":{"$ref":"#/$defs/Wide"}}}},"required":["body"]}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Pet":{"$ref":"#/$defs/Pet"},"Empty":{"$ref":"#/$defs/Empty"},
+"Open":{"$ref":"#/$defs/Open"},"Labels":{"$ref":"#/$defs/Labels"},"Free":{"$ref":"#/$defs/Free"},"Pair":{"$ref":"#/$defs/Pair"},
+"Grid":{"$ref":"#/$defs/Grid"},"Wide":{"$ref":"#/$defs/Wide"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -224,13 +226,11 @@ mod impls {
     impl super::Pet {
         /// Sets what is required, and nothing else.
         #[must_use]
-        pub fn new(
-                id: i64, name: impl Into<String>, owner: Option<String>,
-            ) -> Self {
+        pub fn new(id: i64, name: impl Into<String>, owner: Option<String>) -> Self {
             Self {
-                    id, name: name.into(), tag: None, owner, weight: None, small: None, big: None, address: None,
-                    password: None, old: None, anything: None,
-                }
+                id, name: name.into(), tag: None, owner, weight: None, small: None, big: None, address: None,
+                password: None, old: None, anything: None,
+            }
         }
     }
 
@@ -338,10 +338,9 @@ mod impls {
         #[must_use]
         pub fn new(field0: impl Into<String>) -> Self {
             Self {
-                    field0: field0.into(), field1: None, field2: None, field3: None, field4: None, field5: None,
-                    field6: None, field7: None, field8: None, field9: None, field10: None, field11: None, field12: None,
-                    field13: None,
-                }
+                field0: field0.into(), field1: None, field2: None, field3: None, field4: None, field5: None, field6: None,
+                field7: None, field8: None, field9: None, field10: None, field11: None, field12: None, field13: None,
+            }
         }
     }
 
@@ -360,6 +359,13 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Labels", r#"{"type":"object","additionalProperties":{"type":"string"}}"#),
     ops::Definition::new("Open", r#"{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"],"additionalProperties":{"type":"integer"}}"#),
     ops::Definition::new("Pair", r#"{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"items":false}"#),
-    ops::Definition::new("Pet", r#"{"type":"object","properties":{"id":{"type":"integer","format":"int64","description":"Number in the book."},"name":{"type":"string"},"tag":{"type":"string"},"owner":{"type":["string","null"]},"weight":{"type":["number","null"]},"small":{"type":"integer","format":"int32"},"big":{"type":"integer","minimum":0,"maximum":18446744073709551615},"address":{"type":"object","properties":{"street":{"type":"string"},"kind":{"enum":["home","work"]}},"required":["street"]},"password":{"type":"string","writeOnly":true},"created":{"type":"string","format":"date-time","readOnly":true},"old":{"type":"string","deprecated":true},"anything":{}},"required":["id","name","owner","created"]}"#),
-    ops::Definition::new("Wide", r#"{"type":"object","properties":{"field0":{"type":"string"},"field1":{"type":"string"},"field2":{"type":"string"},"field3":{"type":"string"},"field4":{"type":"string"},"field5":{"type":"string"},"field6":{"type":"string"},"field7":{"type":"string"},"field8":{"type":"string"},"field9":{"type":"string"},"field10":{"type":"string"},"field11":{"type":"string"},"field12":{"type":"string"},"field13":{"type":"string"}},"required":["field0"]}"#),
+    ops::Definition::new("Pet", r#"{"type":"object","properties":{"id":{"type":"integer","format":"int64","description":"Number in the book."},"name":{"type":"string"},
+"tag":{"type":"string"},"owner":{"type":["string","null"]},"weight":{"type":["number","null"]},"small":{"type":"integer","format":"int32"},
+"big":{"type":"integer","minimum":0,"maximum":18446744073709551615},"address":{"type":"object","properties":{"street":{"type":"string"},
+"kind":{"enum":["home","work"]}},"required":["street"]},"password":{"type":"string","writeOnly":true},"created":{"type":"string",
+"format":"date-time","readOnly":true},"old":{"type":"string","deprecated":true},"anything":{}},"required":["id","name","owner","created"]}"#),
+    ops::Definition::new("Wide", r#"{"type":"object","properties":{"field0":{"type":"string"},"field1":{"type":"string"},"field2":{"type":"string"},"field3":{"type":"string"},
+"field4":{"type":"string"},"field5":{"type":"string"},"field6":{"type":"string"},"field7":{"type":"string"},"field8":{"type":"string"},
+"field9":{"type":"string"},"field10":{"type":"string"},"field11":{"type":"string"},"field12":{"type":"string"},"field13":{"type":"string"}},
+"required":["field0"]}"#),
 ];

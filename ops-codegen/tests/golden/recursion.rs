@@ -13,7 +13,10 @@ impl ops::Operation for All {
 
 static ALL: ops::OperationSpec = ops::OperationSpec::mutation("recursion.all")
     .with_description("POST /all")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Node":{"$ref":"#/$defs/Node"},"A":{"$ref":"#/$defs/A"},"B":{"$ref":"#/$defs/B"},"MaybeA":{"$ref":"#/$defs/MaybeA"},"Tree":{"$ref":"#/$defs/Tree"},"Json":{"$ref":"#/$defs/Json"},"Expression":{"$ref":"#/$defs/Expression"},"And":{"$ref":"#/$defs/And"},"Literal":{"$ref":"#/$defs/Literal"},"LoopA":{"$ref":"#/$defs/LoopA"},"LoopB":{"$ref":"#/$defs/LoopB"}}}},"required":["body"]}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"Node":{"$ref":"#/$defs/Node"},"A":{"$ref":"#/$defs/A"},
+"B":{"$ref":"#/$defs/B"},"MaybeA":{"$ref":"#/$defs/MaybeA"},"Tree":{"$ref":"#/$defs/Tree"},"Json":{"$ref":"#/$defs/Json"},
+"Expression":{"$ref":"#/$defs/Expression"},"And":{"$ref":"#/$defs/And"},"Literal":{"$ref":"#/$defs/Literal"},
+"LoopA":{"$ref":"#/$defs/LoopA"},"LoopB":{"$ref":"#/$defs/LoopB"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -336,11 +339,11 @@ mod impls {
         /// Sets every property.
         #[must_use]
         pub fn new(
-                left: impl Into<super::Expression>, right: impl Into<super::Expression>,
-            ) -> Self {
+            left: impl Into<super::Expression>, right: impl Into<super::Expression>,
+        ) -> Self {
             Self {
-                    left: Box::new(left.into()), right: Box::new(right.into()),
-                }
+                left: Box::new(left.into()), right: Box::new(right.into()),
+            }
         }
     }
 
@@ -380,14 +383,17 @@ mod impls {
 
 static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("A", r##"{"type":"object","properties":{"b":{"$ref":"#/$defs/B"}}}"##),
-    ops::Definition::new("And", r##"{"type":"object","properties":{"op":{"const":"and"},"left":{"$ref":"#/$defs/Expression"},"right":{"$ref":"#/$defs/Expression"}},"required":["op","left","right"]}"##),
+    ops::Definition::new("And", r##"{"type":"object","properties":{"op":{"const":"and"},"left":{"$ref":"#/$defs/Expression"},"right":{"$ref":"#/$defs/Expression"}},
+"required":["op","left","right"]}"##),
     ops::Definition::new("B", r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/MaybeA"}},"required":["a"]}"##),
     ops::Definition::new("Expression", r##"{"oneOf":[{"$ref":"#/$defs/And"},{"$ref":"#/$defs/Literal"}],"discriminator":{"propertyName":"op"}}"##),
-    ops::Definition::new("Json", r##"{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"null"},{"type":"array","items":{"$ref":"#/$defs/Json"}},{"type":"object","additionalProperties":{"$ref":"#/$defs/Json"}}]}"##),
+    ops::Definition::new("Json", r##"{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"null"},{"type":"array","items":{"$ref":"#/$defs/Json"}},
+{"type":"object","additionalProperties":{"$ref":"#/$defs/Json"}}]}"##),
     ops::Definition::new("Literal", r#"{"type":"object","properties":{"op":{"const":"literal"},"value":{"type":"integer"}},"required":["op","value"]}"#),
     ops::Definition::new("LoopA", "{}"),
     ops::Definition::new("LoopB", "{}"),
     ops::Definition::new("MaybeA", r##"{"anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]}"##),
-    ops::Definition::new("Node", r##"{"type":"object","properties":{"value":{"type":"integer"},"next":{"$ref":"#/$defs/Node"},"children":{"type":"array","items":{"$ref":"#/$defs/Node"}}},"required":["value"]}"##),
+    ops::Definition::new("Node", r##"{"type":"object","properties":{"value":{"type":"integer"},"next":{"$ref":"#/$defs/Node"},"children":{"type":"array",
+"items":{"$ref":"#/$defs/Node"}}},"required":["value"]}"##),
     ops::Definition::new("Tree", r##"{"type":"array","items":{"$ref":"#/$defs/Tree"}}"##),
 ];

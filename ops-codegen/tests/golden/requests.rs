@@ -13,7 +13,8 @@ impl ops::Operation for ListPets {
 
 static LIST_PETS: ops::OperationSpec = ops::OperationSpec::query("requests.listPets")
     .with_description("GET /pets")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"owner":{"type":["string","null"]},"sort":{"$ref":"#/$defs/MaybeText"},"trace":{"type":"string","readOnly":true}},"required":["trace"]}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"owner":{"type":["string","null"]},"sort":{"$ref":"#/$defs/MaybeText"},"trace":{"type":"string",
+"readOnly":true}},"required":["trace"]}"##))
     .with_output(ops::Schema::text(r##"{"type":"array","items":{"$ref":"#/$defs/Pet"}}"##))
     .with_http(ops::HttpBinding::new("GET", "/pets")
         .with_parameters(const { &[
@@ -110,8 +111,10 @@ impl ops::Operation for AddOwner {
 
 static ADD_OWNER: ops::OperationSpec = ops::OperationSpec::mutation("requests.addOwner")
     .with_description("POST /owners")
-    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"body":{"type":"object","properties":{"address":{"type":"object","properties":{"street":{"type":["string","null"]},"no":{"type":"integer","default":1}}},"made":{"type":"string","readOnly":true}}}},"required":["body"]}"#))
-    .with_output(ops::Schema::text(r#"{"type":"object","properties":{"address":{"type":"object","properties":{"street":{"type":["string","null"]},"no":{"type":"integer","default":1}}},"made":{"type":"string","readOnly":true}}}"#))
+    .with_input(ops::Schema::text(r#"{"type":"object","properties":{"body":{"type":"object","properties":{"address":{"type":"object","properties":{"street":{"type":["string",
+"null"]},"no":{"type":"integer","default":1}}},"made":{"type":"string","readOnly":true}}}},"required":["body"]}"#))
+    .with_output(ops::Schema::text(r#"{"type":"object","properties":{"address":{"type":"object","properties":{"street":{"type":["string","null"]},"no":{"type":"integer",
+"default":1}}},"made":{"type":"string","readOnly":true}}}"#))
     .with_http(ops::HttpBinding::new("POST", "/owners")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
         .with_responses(const { &[ops::HttpResponse::new(ops::StatusRange::Exact(200), "application/json")] }))
@@ -512,8 +515,8 @@ mod impls {
         #[must_use]
         pub fn new(name: impl Into<String>, owner: Option<String>) -> Self {
             Self {
-                    name: name.into(), owner, tag: None, nick: None, secret: None, hat: None, ring: None,
-                }
+                name: name.into(), owner, tag: None, nick: None, secret: None, hat: None, ring: None,
+            }
         }
     }
 
@@ -802,18 +805,28 @@ mod impls {
 
 static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Any", "{}"),
-    ops::Definition::new("Born", r#"{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["Born"],"readOnly":true},"at":{"type":["string","null"]}}}"#),
+    ops::Definition::new("Born", r#"{"type":"object","required":["type"],"properties":{"type":{"type":"string","enum":["Born"],"readOnly":true},"at":{"type":["string",
+"null"]}}}"#),
     ops::Definition::new("Event", r##"{"oneOf":[{"$ref":"#/$defs/Born"},{"$ref":"#/$defs/Gone"}],"discriminator":{"propertyName":"type"}}"##),
-    ops::Definition::new("Gone", r#"{"type":"object","required":["type","why"],"properties":{"type":{"const":"Gone"},"why":{"type":"string"},"code":{"type":"integer","readOnly":true}}}"#),
+    ops::Definition::new("Gone", r#"{"type":"object","required":["type","why"],"properties":{"type":{"const":"Gone"},"why":{"type":"string"},"code":{"type":"integer",
+"readOnly":true}}}"#),
     ops::Definition::new("Hat", r#"{"description":"Only in requests, and neither changed nor merged.","type":"object","properties":{"size":{"type":["integer","null"]}}}"#),
     ops::Definition::new("MaybeMaybe", r##"{"anyOf":[{"$ref":"#/$defs/MaybeText"},{"type":"null"}]}"##),
     ops::Definition::new("MaybePlace", r##"{"anyOf":[{"$ref":"#/$defs/Place"},{"type":"null"}]}"##),
     ops::Definition::new("MaybeRing", r##"{"anyOf":[{"$ref":"#/$defs/Ring"},{"type":"null"}]}"##),
     ops::Definition::new("MaybeText", r#"{"type":["string","null"]}"#),
-    ops::Definition::new("NewPet", r##"{"description":"Only in requests.","type":"object","required":["name","id","owner"],"properties":{"id":{"type":"integer","readOnly":true},"kind":{"const":"pet","readOnly":true},"name":{"type":"string"},"owner":{"type":["string","null"]},"tag":{"type":["string","null"]},"nick":{"$ref":"#/$defs/MaybeMaybe"},"secret":{"type":"string","writeOnly":true},"hat":{"$ref":"#/$defs/Hat"},"ring":{"$ref":"#/$defs/MaybeRing"}}}"##),
-    ops::Definition::new("Pet", r##"{"description":"Only in answers.","type":"object","required":["id","alias"],"properties":{"id":{"type":"integer","readOnly":true},"tag":{"type":["string","null"]},"alias":{"$ref":"#/$defs/MaybeMaybe"},"nick":{"$ref":"#/$defs/MaybeMaybe"},"weight":{"type":["number","null"],"default":1.5},"any":{"$ref":"#/$defs/Any"},"maybe_any":{"anyOf":[{"$ref":"#/$defs/Any"},{"type":"null"}]},"place":{"$ref":"#/$defs/MaybePlace"},"parent":{"anyOf":[{"$ref":"#/$defs/Pet"},{"type":"null"}]}}}"##),
-    ops::Definition::new("PetChange", r##"{"type":"object","properties":{"tag":{"type":["string","null"]},"nick":{"$ref":"#/$defs/MaybeMaybe"},"limit":{"type":["integer","null"],"default":5},"place":{"$ref":"#/$defs/MaybePlace"},"rings":{"type":"array","items":{"$ref":"#/$defs/Ring"}},"any":{"$ref":"#/$defs/Any"}}}"##),
+    ops::Definition::new("NewPet", r##"{"description":"Only in requests.","type":"object","required":["name","id","owner"],"properties":{"id":{"type":"integer","readOnly":true},
+"kind":{"const":"pet","readOnly":true},"name":{"type":"string"},"owner":{"type":["string","null"]},"tag":{"type":["string","null"]},
+"nick":{"$ref":"#/$defs/MaybeMaybe"},"secret":{"type":"string","writeOnly":true},"hat":{"$ref":"#/$defs/Hat"},
+"ring":{"$ref":"#/$defs/MaybeRing"}}}"##),
+    ops::Definition::new("Pet", r##"{"description":"Only in answers.","type":"object","required":["id","alias"],"properties":{"id":{"type":"integer","readOnly":true},
+"tag":{"type":["string","null"]},"alias":{"$ref":"#/$defs/MaybeMaybe"},"nick":{"$ref":"#/$defs/MaybeMaybe"},"weight":{"type":["number",
+"null"],"default":1.5},"any":{"$ref":"#/$defs/Any"},"maybe_any":{"anyOf":[{"$ref":"#/$defs/Any"},{"type":"null"}]},
+"place":{"$ref":"#/$defs/MaybePlace"},"parent":{"anyOf":[{"$ref":"#/$defs/Pet"},{"type":"null"}]}}}"##),
+    ops::Definition::new("PetChange", r##"{"type":"object","properties":{"tag":{"type":["string","null"]},"nick":{"$ref":"#/$defs/MaybeMaybe"},"limit":{"type":["integer","null"],
+"default":5},"place":{"$ref":"#/$defs/MaybePlace"},"rings":{"type":"array","items":{"$ref":"#/$defs/Ring"}},"any":{"$ref":"#/$defs/Any"}}}"##),
     ops::Definition::new("PetMerge", r#"{"type":"object","properties":{"tag":{"type":["string","null"]}}}"#),
     ops::Definition::new("Place", r#"{"description":"Reached by a change and by answers.","type":"object","properties":{"room":{"type":["string","null"]}}}"#),
-    ops::Definition::new("Ring", r#"{"description":"Of a request and of a change.","type":"object","required":["made"],"properties":{"text":{"type":["string","null"]},"made":{"type":"string","readOnly":true}}}"#),
+    ops::Definition::new("Ring", r#"{"description":"Of a request and of a change.","type":"object","required":["made"],"properties":{"text":{"type":["string","null"]},
+"made":{"type":"string","readOnly":true}}}"#),
 ];

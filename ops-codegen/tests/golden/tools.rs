@@ -19,7 +19,9 @@ static FIND_ITEMS: ops::OperationSpec = ops::OperationSpec::query("tools.find-it
     .with_version("1.4.0")
     .with_title("Find items")
     .with_description("Finds items by a filter.")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"filter":{"$ref":"#/$defs/Filter"},"limit":{"type":"integer","default":20},"cursor":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null},"self":{"type":"string"},"$meta":{"type":"object"},"x-loc-lat":{"type":"number"}},"required":["filter"],"additionalProperties":false}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"filter":{"$ref":"#/$defs/Filter"},"limit":{"type":"integer","default":20},
+"cursor":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null},"self":{"type":"string"},"$meta":{"type":"object"},
+"x-loc-lat":{"type":"number"}},"required":["filter"],"additionalProperties":false}"##))
     .with_output(ops::Schema::text(r##"{"type":"array","items":{"$ref":"#/$defs/Item"}}"##))
     .with_mcp(ops::McpBinding::new("find-items", ops::McpOutput::Wrapped))
     .with_definitions(DEFINITIONS);
@@ -263,8 +265,8 @@ mod impls {
         #[must_use]
         pub fn new(filter: super::Filter) -> Self {
             Self {
-                    filter, limit: None, cursor: None, self_: None, meta: None, x_loc_lat: None,
-                }
+                filter, limit: None, cursor: None, self_: None, meta: None, x_loc_lat: None,
+            }
         }
     }
 
@@ -413,8 +415,10 @@ mod impls {
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
-    ops::Definition::new("Filter", r##"{"type":"object","properties":{"kind":{"type":"string","enum":["box","crate","pallet"]},"area":{"type":"array","prefixItems":[{"type":"number"},{"type":"number"}]},"any":{"type":"array","items":{"$ref":"#/$defs/Filter"}}}}"##),
-    ops::Definition::new("Item", r#"{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":"string"},"weight":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["id","name"]}"#),
+    ops::Definition::new("Filter", r##"{"type":"object","properties":{"kind":{"type":"string","enum":["box","crate","pallet"]},"area":{"type":"array",
+"prefixItems":[{"type":"number"},{"type":"number"}]},"any":{"type":"array","items":{"$ref":"#/$defs/Filter"}}}}"##),
+    ops::Definition::new("Item", r#"{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":"string"},"weight":{"anyOf":[{"type":"number"},{"type":"null"}]}},
+"required":["id","name"]}"#),
     ops::Definition::new("Place", r#"{"type":"object","properties":{"shelf":{"type":"string"}},"required":["shelf"]}"#),
     ops::Definition::new("move_item_Place", r#"{"type":"object","properties":{"shelf":{"type":"string"},"row":{"type":"integer"}}}"#),
 ];

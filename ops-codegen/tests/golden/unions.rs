@@ -13,7 +13,11 @@ impl ops::Operation for All {
 
 static ALL: ops::OperationSpec = ops::OperationSpec::mutation("unions.all")
     .with_description("POST /all")
-    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"ByConst":{"$ref":"#/$defs/ByConst"},"Push":{"$ref":"#/$defs/Push"},"Issue":{"$ref":"#/$defs/Issue"},"ByMapping":{"$ref":"#/$defs/ByMapping"},"Cat":{"$ref":"#/$defs/Cat"},"Dog":{"$ref":"#/$defs/Dog"},"ByName":{"$ref":"#/$defs/ByName"},"ByShape":{"$ref":"#/$defs/ByShape"},"TypeList":{"$ref":"#/$defs/TypeList"},"MaybeDog":{"$ref":"#/$defs/MaybeDog"},"Same":{"$ref":"#/$defs/Same"},"Nested":{"$ref":"#/$defs/Nested"},"Shared":{"$ref":"#/$defs/Shared"},"Choice":{"$ref":"#/$defs/Choice"},"Itself":{"$ref":"#/$defs/Itself"}}}},"required":["body"]}"##))
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"body":{"type":"object","properties":{"ByConst":{"$ref":"#/$defs/ByConst"},"Push":{"$ref":"#/$defs/Push"},
+"Issue":{"$ref":"#/$defs/Issue"},"ByMapping":{"$ref":"#/$defs/ByMapping"},"Cat":{"$ref":"#/$defs/Cat"},"Dog":{"$ref":"#/$defs/Dog"},
+"ByName":{"$ref":"#/$defs/ByName"},"ByShape":{"$ref":"#/$defs/ByShape"},"TypeList":{"$ref":"#/$defs/TypeList"},
+"MaybeDog":{"$ref":"#/$defs/MaybeDog"},"Same":{"$ref":"#/$defs/Same"},"Nested":{"$ref":"#/$defs/Nested"},"Shared":{"$ref":"#/$defs/Shared"},
+"Choice":{"$ref":"#/$defs/Choice"},"Itself":{"$ref":"#/$defs/Itself"}}}},"required":["body"]}"##))
     .with_output(ops::Schema::text(r#"{"type":"null"}"#))
     .with_http(ops::HttpBinding::new("POST", "/all")
         .with_bodies(const { &[ops::HttpBody::new("application/json")] })
@@ -652,10 +656,13 @@ mod impls {
 }
 
 static DEFINITIONS: &[ops::Definition] = &[
-    ops::Definition::new("ByConst", r##"{"oneOf":[{"$ref":"#/$defs/Push"},{"$ref":"#/$defs/Issue"},{"type":"object","properties":{"kind":{"const":"gone"},"when":{"type":"string"}},"required":["kind"]}]}"##),
-    ops::Definition::new("ByMapping", r##"{"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],"discriminator":{"propertyName":"petType","mapping":{"cat":"#/$defs/Cat","kitten":"#/$defs/Cat","dog":"#/$defs/Dog"}}}"##),
+    ops::Definition::new("ByConst", r##"{"oneOf":[{"$ref":"#/$defs/Push"},{"$ref":"#/$defs/Issue"},{"type":"object","properties":{"kind":{"const":"gone"},"when":{"type":"string"}},
+"required":["kind"]}]}"##),
+    ops::Definition::new("ByMapping", r##"{"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],"discriminator":{"propertyName":"petType","mapping":{"cat":"#/$defs/Cat",
+"kitten":"#/$defs/Cat","dog":"#/$defs/Dog"}}}"##),
     ops::Definition::new("ByName", r##"{"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],"discriminator":{"propertyName":"petType"}}"##),
-    ops::Definition::new("ByShape", r##"{"anyOf":[{"type":"string"},{"type":"integer"},{"type":"array","items":{"type":"string"}},{"$ref":"#/$defs/Dog"},{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]},{"type":"boolean"}]}"##),
+    ops::Definition::new("ByShape", r##"{"anyOf":[{"type":"string"},{"type":"integer"},{"type":"array","items":{"type":"string"}},{"$ref":"#/$defs/Dog"},{"type":"object",
+"properties":{"id":{"type":"integer"}},"required":["id"]},{"type":"boolean"}]}"##),
     ops::Definition::new("Cat", r#"{"type":"object","properties":{"petType":{"type":"string"},"lives":{"type":"integer"}},"required":["petType"]}"#),
     ops::Definition::new("Choice", r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#),
     ops::Definition::new("Dog", r#"{"type":"object","properties":{"bark":{"type":"string"}}}"#),
@@ -665,6 +672,7 @@ static DEFINITIONS: &[ops::Definition] = &[
     ops::Definition::new("Nested", r##"{"oneOf":[{"$ref":"#/$defs/ByConst"},{"type":"object","properties":{"kind":{"const":"other"},"x":{"type":"integer"}},"required":["kind"]}]}"##),
     ops::Definition::new("Push", r#"{"type":"object","properties":{"kind":{"const":"push"},"commits":{"type":"array","items":{"type":"string"}}},"required":["kind"]}"#),
     ops::Definition::new("Same", r#"{"oneOf":[{"type":"string"},{"type":"string","format":"uri"}]}"#),
-    ops::Definition::new("Shared", r#"{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"],"oneOf":[{"required":["a"],"properties":{"a":{"type":"string"}}},{"required":["b"],"properties":{"b":{"type":"string"}}}]}"#),
+    ops::Definition::new("Shared", r#"{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"],"oneOf":[{"required":["a"],"properties":{"a":{"type":"string"}}},
+{"required":["b"],"properties":{"b":{"type":"string"}}}]}"#),
     ops::Definition::new("TypeList", r#"{"type":["string","integer","null"]}"#),
 ];
