@@ -1,12 +1,13 @@
 //! The interface for `build.rs`: documents in, one file for each in `$OUT_DIR`, and the lines that cargo needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use ops_runtime::openapi::FileSource;
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec, Severity};
 
 use self::run::{Run, check_namespace};
+use self::used::{Note, Sources};
 use crate::directory::{Form, stem};
 use crate::output::write_if_changed;
 use crate::select::Selection;
@@ -14,6 +15,7 @@ use crate::{Error, Generated, Generator};
 
 mod place;
 mod run;
+mod used;
 
 /// How many warnings are shown for a document; a line gives the number of the rest.
 const SHOWN: usize = 20;
@@ -33,6 +35,7 @@ pub struct Builder {
     generator: Generator,
     selection: Selection,
     explicit_null: Vec<String>,
+    only_used: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -154,6 +157,29 @@ impl Builder {
         self
     }
 
+    /// Generates only what the crate's own sources name: operations, types, and the types of fields.
+    ///
+    /// The build script reads the identifiers in the files below `src`, `tests`, `examples` and `benches`. An operation is
+    /// there if its type, its method or its errors are named; a type if it is named, or if an operation or another type
+    /// that is there needs it. A field that nothing names holds any JSON. So a large document costs a build what is used
+    /// of it; naming something new costs one more run of the build script. What is generated is called as it is without
+    /// this.
+    ///
+    /// Operations that are left out can be called by id: the module's `other_operations` reads them, for
+    /// `client.bind(..)`.
+    ///
+    /// ```no_run
+    /// // build.rs
+    /// fn main() -> Result<(), ops_codegen::Error> {
+    ///     ops_codegen::Builder::new().openapi("large.json").only_used().build()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn only_used(mut self) -> Self {
+        self.only_used = true;
+        self
+    }
+
     /// Sets the folder to write to, instead of `$OUT_DIR`.
     #[must_use]
     pub fn with_out_dir(mut self, path: impl Into<PathBuf>) -> Self {
@@ -176,7 +202,12 @@ impl Builder {
     /// If a document cannot be read or is of the wrong kind, if two have one namespace, or if a pattern matches
     /// nothing. An invalid file of a directory is no error: see [`dir`](Self::dir).
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
-        let mut run = Run::new(self);
+        let used = if self.only_used { Some(Sources::read()?.names) } else { None };
+        self.generate_for(used)
+    }
+
+    fn generate_for(&self, used: Option<HashSet<String>>) -> Result<Vec<Module>, Error> {
+        let mut run = Run::new(self, used);
         for input in &self.inputs {
             match &input.kind {
                 Kind::Document(location, form) => {
@@ -219,28 +250,66 @@ impl Builder {
                 return Err(Error::Settings("`OUT_DIR` is not set: name a folder with `out_dir`".to_owned()));
             }
         };
-        let modules = self.generate()?;
-        let mut files: BTreeSet<&PathBuf> = modules.iter().flat_map(|module| &module.files).collect();
-        // For a directory, cargo also notices added files.
-        files.extend(self.inputs.iter().filter_map(|input| match &input.kind {
-            Kind::Directory(path) => Some(path),
-            _ => None,
-        }));
-        for file in files.into_iter().filter(|file| file.exists()) {
-            let path = file.display().to_string();
-            // A line break in the name of a referenced document would begin a new line for cargo.
-            if !path.contains(char::is_control) {
-                println!("cargo:rerun-if-changed={path}");
-            }
+        if !self.only_used {
+            let modules = self.generate_for(None)?;
+            rerun(self.read_by(&modules));
+            return self.write(&out_dir, &modules).map(|(_, lines)| warn(&lines));
         }
-        for module in &modules {
-            write_if_changed(&out_dir.join(format!("{}.rs", module.namespace)), &module.generated.source)?;
-            for line in warnings(&module.generated.diagnostics) {
-                println!("cargo:warning={line}");
-            }
+        let sources = Sources::read()?;
+        rerun(sources.folders.iter());
+        // Any edit of the sources leads here; most name nothing new.
+        let note = Note::new(self, &out_dir);
+        if let Some((files, lines)) = note.unchanged(&sources.names) {
+            rerun(files.iter());
+            warn(&lines);
+            return Ok(());
         }
+        let modules = self.generate_for(Some(sources.names.clone()))?;
+        rerun(self.read_by(&modules));
+        let (written, lines) = self.write(&out_dir, &modules)?;
+        note.write(&sources.names, &modules, &written, &lines);
+        warn(&lines);
         Ok(())
     }
+
+    /// The files that the modules were made of, and the directories: in them, cargo also notices added files.
+    fn read_by<'m>(&'m self, modules: &'m [Module]) -> BTreeSet<&'m PathBuf> {
+        let directories = self.inputs.iter().filter_map(|input| match &input.kind {
+            Kind::Directory(path) => Some(path),
+            _ => None,
+        });
+        modules.iter().flat_map(|module| &module.files).chain(directories).collect()
+    }
+
+    /// Writes the modules; returns the files, and the warnings about the documents.
+    fn write(&self, out_dir: &Path, modules: &[Module]) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
+        let (mut written, mut lines) = (Vec::new(), Vec::new());
+        for Module { namespace, generated, .. } in modules {
+            let others = generated.others.as_ref().map(|others| (format!("{namespace}.others.json"), others));
+            for (name, text) in [(format!("{namespace}.rs"), &generated.source)].into_iter().chain(others) {
+                let path = out_dir.join(name);
+                write_if_changed(&path, text)?;
+                written.push(path);
+            }
+            lines.extend(warnings(&generated.diagnostics));
+        }
+        Ok((written, lines))
+    }
+}
+
+/// Tells cargo to run the build script again when one of these changes.
+fn rerun<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) {
+    for path in paths.into_iter().filter(|path| path.exists()) {
+        let path = path.display().to_string();
+        // A line break in the name of a referenced document would begin a new line for cargo.
+        if !path.contains(char::is_control) {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+}
+
+fn warn(lines: &[String]) {
+    lines.iter().for_each(|line| println!("cargo:warning={line}"));
 }
 
 /// A generated module.

@@ -14,6 +14,13 @@ pub(crate) struct Errors {
     pub(crate) same_as: Option<String>,
 }
 
+impl Errors {
+    /// The enum that lists them.
+    pub(crate) fn declared_as(&self) -> &str {
+        self.same_as.as_deref().unwrap_or(&self.name)
+    }
+}
+
 /// The enum of an operation's errors.
 pub(crate) struct ErrorEnum {
     pub(crate) name: String,

@@ -1,6 +1,9 @@
 //! The one engine behind `build.rs` : an API in, source out.
 
-use ops_runtime::spec::{Api, Diagnostic};
+use std::collections::HashSet;
+
+use ops_runtime::spec::{Api, Definitions, Diagnostic, OperationSpec};
+use serde_json::{Map, Value, json};
 
 use crate::Error;
 use crate::module::module;
@@ -22,6 +25,10 @@ pub struct Generated {
     pub source: String,
     /// Diagnostics of what was left out, made less precise, or renamed.
     pub diagnostics: Vec<Diagnostic>,
+    /// The operations that were left out because nothing names them, as JSON: the file that the source includes.
+    pub(crate) others: Option<String>,
+    /// Every identifier by which a crate can name a part of the module; only if something may be left out.
+    pub(crate) names: HashSet<String>,
 }
 
 impl Default for Generator {
@@ -100,13 +107,34 @@ impl Generator {
         &self.settings.explicit_null
     }
 
+    /// Leaves out what these identifiers do not name.
+    pub(crate) fn with_only(mut self, used: HashSet<String>) -> Self {
+        self.settings.only = Some(used);
+        self
+    }
+
     /// Renders an API.
     #[must_use]
     pub fn generate(&self, api: &Api) -> Generated {
         let mut diagnostics = Vec::new();
-        let module = module(api, &self.settings, &mut diagnostics);
+        let mut module = module(api, &self.settings, &mut diagnostics);
         let source = render(&module, &self.runtime);
         Diagnostic::bound(&mut diagnostics);
-        Generated { source, diagnostics }
+        let others = (!module.others.is_empty()).then(|| others(api, std::mem::take(&mut module.others)));
+        Generated { source, diagnostics, others, names: module.names }
     }
+}
+
+/// Operations, and the definitions that they share, as JSON.
+fn others(api: &Api, specs: Vec<OperationSpec>) -> String {
+    let definitions = api.definitions.as_slice().iter();
+    let definitions: Map<String, Value> =
+        definitions.filter_map(|it| Some((it.name.to_string(), it.schema.to_value().ok()?.into_owned()))).collect();
+    // With its definitions, each spec would repeat them.
+    let specs = specs.into_iter().filter_map(|mut spec| {
+        spec.definitions = Definitions::EMPTY;
+        serde_json::to_value(spec).ok()
+    });
+    let specs: Vec<Value> = specs.collect();
+    json!({ "definitions": definitions, "operations": specs }).to_string()
 }

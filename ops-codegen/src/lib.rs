@@ -70,6 +70,7 @@ mod generate;
 mod lower;
 mod module;
 mod names;
+mod only;
 mod output;
 mod render;
 #[doc(hidden)]

@@ -29,6 +29,7 @@ use crate::types::{Format, Item, ItemId, Shape, Type, Types};
 use ops_runtime::spec::pointer::escaped;
 
 pub(crate) use finish::finish;
+pub(crate) use order::reached;
 pub(crate) use roots::{Nulls, Root, Roots};
 pub(crate) use source::{Source, parse, size_of};
 pub(crate) use union::{Kind, kinds};

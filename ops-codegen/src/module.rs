@@ -1,14 +1,16 @@
 //! The module to render: operations, types and definitions, with their names.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
 
 use ops_runtime::binding::{Binding, McpOutput};
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::errors::{ErrorEnum, ErrorEnums, Errors};
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
+use crate::only::{leave_out, names};
 use crate::select::matches;
 use crate::types::{Settings, Shape, Type, Types};
 use ops_runtime::spec::pointer;
@@ -19,6 +21,10 @@ pub(crate) struct Module {
     pub(crate) types: Types,
     /// The definitions that the operations reach, sorted by name.
     pub(crate) definitions: Vec<(String, Value)>,
+    /// The operations that were left out, because nothing names them.
+    pub(crate) others: Vec<OperationSpec>,
+    /// Every identifier by which a crate can name a part of it; only if something may be left out.
+    pub(crate) names: HashSet<String>,
     /// The enums of declared errors.
     pub(crate) errors: Vec<ErrorEnum>,
     /// The trait whose methods run the operations, if there is to be one.
@@ -82,7 +88,24 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
     diagnostics.append(&mut lowering.diagnostics);
     let mut types = lowering.types;
     finish(&mut types, &mut roots, diagnostics);
-    name_all(specs, roots, types, definitions, settings.methods, diagnostics)
+    let mut module = name_all(specs, roots, types, definitions, settings.methods, diagnostics);
+    if let Some(used) = &settings.only {
+        module.names = names(&module);
+        leave_out(&mut module, used);
+        // A schema that is no JSON has been replaced by now.
+        let schemas = module.operations.iter().flat_map(|operation| {
+            let OperationSpec { input, output, errors, .. } = &operation.spec;
+            [input, output].into_iter().chain(errors.iter().map(|error| &error.schema))
+        });
+        let mut schemas: Vec<Value> =
+            schemas.filter_map(|schema| schema.to_value().ok()).map(Cow::into_owned).collect();
+        let kept = module.types.items.iter().filter(|item| !matches!(item.shape, Shape::Pending));
+        let definitions = kept.filter(|item| item.pointer.starts_with("/$defs/"));
+        schemas.extend(definitions.map(|item| json!({ "$ref": format!("#{}", item.pointer) })));
+        let reached = source.reached(&schemas);
+        module.definitions.retain(|(name, _)| reached.contains(name.as_str()));
+    }
+    module
 }
 
 /// The media type of a merge patch (RFC 7396), in which `null` removes a property.
@@ -186,7 +209,7 @@ fn name_all(
     with_methods: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Module {
-    let mut scope = Scope::with(&["DEFINITIONS", "operations", "ops"]);
+    let mut scope = Scope::with(&["DEFINITIONS", "operations", "ops", "other_operations"]);
     let mut named = vec![false; types.items.len()];
     let mut operations = Vec::new();
     let mut bodies = Vec::new();
@@ -217,7 +240,16 @@ fn name_all(
     for item in &mut types.items {
         name_members(&mut item.shape);
     }
-    Module { operations, types, definitions, errors: errors.all, methods, scope }
+    Module {
+        operations,
+        types,
+        definitions,
+        others: Vec::new(),
+        names: HashSet::new(),
+        errors: errors.all,
+        methods,
+        scope,
+    }
 }
 
 fn name_reached(

@@ -1,7 +1,7 @@
 //! The canonical form between JSON Schemas and Rust: schemas are lowered to it, and source is rendered from it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -14,6 +14,8 @@ pub(crate) struct Settings {
     pub(crate) explicit_null: Vec<String>,
     /// True for a trait whose methods run the operations.
     pub(crate) methods: bool,
+    /// The identifiers that are used; `None` if all is to be generated.
+    pub(crate) only: Option<HashSet<String>>,
 }
 
 /// The position of an [`Item`] in [`Types`].

@@ -1,6 +1,6 @@
 //! One run of a builder: from its inputs to modules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use ops_runtime::mcp;
@@ -28,9 +28,13 @@ pub(super) struct Run {
 type Failed = (PathBuf, Vec<Diagnostic>);
 
 impl Run {
-    pub(super) fn new(builder: &Builder) -> Self {
+    pub(super) fn new(builder: &Builder, used: Option<HashSet<String>>) -> Self {
         let add = |generator: Generator, pattern: &String| generator.with_explicit_null(pattern);
         let generator = builder.explicit_null.iter().fold(builder.generator.clone(), add);
+        let generator = match used {
+            Some(names) => generator.with_only(names),
+            None => generator,
+        };
         let mut selection = builder.selection.clone();
         generator.explicit_null().iter().for_each(|pattern| selection.explicit_null(pattern.clone()));
         Self { generator, selection, modules: Vec::new(), sources: Vec::new(), skipped: Vec::new() }

@@ -6,22 +6,24 @@ use crate::types::Type;
 
 impl Renderer<'_> {
     pub(super) fn errors(&mut self) {
-        for at in 0..self.module.operations.len() {
-            let Some(operation) = self.module.operations.get(at) else { return };
-            let Some(Errors { name, same_as }) = &operation.errors else { continue };
-            let source = match same_as {
-                Some(first) => {
-                    let docs = docs::line(&format!("The errors that [`{}`] declares.", operation.name));
-                    format!("{docs}pub type {name} = {first};")
-                }
-                None => match self.module.errors.iter().find(|errors| errors.name == *name) {
-                    Some(errors) => self.error_enum(&operation.name, errors),
-                    None => continue,
-                },
-            };
+        let module = self.module;
+        let declared = |operation: &crate::module::Operation, name: &str| {
+            operation.errors.as_ref().is_some_and(|errors| errors.declared_as() == name)
+        };
+        for errors in &module.errors {
+            let first = module.operations.iter().find(|operation| declared(operation, &errors.name));
+            let operation = first.map_or("an operation", |operation| operation.name.as_str());
+            let source = self.error_enum(operation, errors);
             self.push(&source);
+        }
+        for operation in &module.operations {
+            let Some(Errors { name, same_as }) = &operation.errors else { continue };
+            if let Some(first) = same_as {
+                let docs = docs::line(&format!("The errors that [`{}`] declares.", operation.name));
+                self.push(&format!("{docs}pub type {name} = {first};"));
+            }
             let allowed = if operation.spec.deprecated { "#[allow(deprecated)]\n" } else { "" };
-            self.lines(&format!(
+            self.push(&format!(
                 "{allowed}impl ops::DeclaresErrors for {} {{\n    type Error = {name};\n}}",
                 operation.name
             ));

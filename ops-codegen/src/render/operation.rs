@@ -19,6 +19,14 @@ impl Renderer<'_> {
             self.operation(operation);
             self.input_of(&operation.input);
         }
+        if let Some(other) = self.module.others.first() {
+            let file = string(&format!("{}.others.json", other.namespace()));
+            self.lines("\n/// The operations that this module leaves out because nothing names them, for calls by id.");
+            self.lines("///\n/// They are read at each call; the error is that of a file that was changed.");
+            self.lines("#[allow(dead_code)]");
+            self.lines("pub fn other_operations() -> ::std::result::Result<::std::vec::Vec<ops::OperationSpec>, ops::ReadError> {");
+            self.lines(&format!("    ops::read_operations(::std::include_str!({file}))\n}}"));
+        }
         self.lines("\n/// All operations of this module, in the order of the document.");
         if self.module.operations.iter().any(|operation| operation.spec.deprecated) {
             self.lines("#[allow(deprecated)]");

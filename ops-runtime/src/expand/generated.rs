@@ -117,3 +117,27 @@ macro_rules! __methods {
 macro_rules! __methods {
     ($($item:tt)*) => {};
 }
+
+/// The error of [`read_operations`].
+pub use serde_json::Error as ReadError;
+
+/// Reads operations that generated code left out, and the definitions that they share.
+///
+/// # Errors
+/// If the text is not what the generator wrote.
+pub fn read_operations(json: &str) -> Result<Vec<OperationSpec>, ReadError> {
+    use serde_core::Deserialize;
+    use serde_core::de::Error;
+
+    let mut value: Value = serde_json::from_str(json)?;
+    let mut part =
+        |name: &str| value.get_mut(name).map(Value::take).ok_or_else(|| ReadError::custom("a part is missing"));
+    let definitions = match part("definitions")? {
+        Value::Object(entries) => entries.into_iter().map(|(name, schema)| Definition::from_value(name, schema)),
+        _ => return Err(ReadError::custom("the definitions are no object")),
+    };
+    let definitions = Definitions::new(definitions.collect());
+    let mut specs = Vec::<OperationSpec>::deserialize(part("operations")?)?;
+    specs.iter_mut().for_each(|spec| spec.definitions = definitions.clone());
+    Ok(specs)
+}

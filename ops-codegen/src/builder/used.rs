@@ -1,0 +1,141 @@
+//! The identifiers in a crate's sources, and whether others than at the last time are used.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use super::{Builder, Kind, Module};
+use crate::Error;
+
+/// Where cargo finds a crate's own sources, by default.
+const FOLDERS: [&str; 4] = ["src", "tests", "examples", "benches"];
+
+/// The file beside the modules that says what they were made of.
+const NOTE: &str = "ops-only-used.txt";
+
+/// A crate's sources.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// The folders that there are.
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) names: HashSet<String>,
+}
+
+impl Sources {
+    /// Reads the sources of the package whose build script this is.
+    pub(super) fn read() -> Result<Self, Error> {
+        Self::below(Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into())))
+    }
+
+    pub(super) fn below(root: &Path) -> Result<Self, Error> {
+        let mut sources = Self::default();
+        for folder in FOLDERS.map(|folder| root.join(folder)).into_iter().filter(|folder| folder.is_dir()) {
+            let mut folders = vec![folder.clone()];
+            while let Some(folder) = folders.pop() {
+                for entry in std::fs::read_dir(&folder).map_err(|error| Error::io(&folder, error))? {
+                    let entry = entry.map_err(|error| Error::io(&folder, error))?;
+                    let path = entry.path();
+                    // A link might lead back to a folder above.
+                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                        folders.push(path);
+                    } else if path.extension().is_some_and(|ending| ending == "rs") {
+                        let text = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
+                        identifiers(&String::from_utf8_lossy(&text), &mut sources.names);
+                    }
+                }
+            }
+            sources.folders.push(folder);
+        }
+        Ok(sources)
+    }
+}
+
+/// Adds the identifiers of a source, and the words in its strings; not those of comments on lines of their own.
+fn identifiers(source: &str, names: &mut HashSet<String>) {
+    for line in source.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+        for word in words.filter(|word| !word.starts_with(|c: char| c.is_ascii_digit())) {
+            if !names.contains(word) {
+                names.insert(word.to_owned());
+            }
+        }
+    }
+}
+
+/// What the last build generated from.
+pub(super) struct Note {
+    path: PathBuf,
+    /// Of the builder's settings, without what is read.
+    settings: u64,
+    /// True if the builder's inputs are files, so that their times tell whether they have changed.
+    files_only: bool,
+}
+
+impl Note {
+    pub(super) fn new(builder: &Builder, out_dir: &Path) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (env!("CARGO_PKG_VERSION"), format!("{builder:?}")).hash(&mut hasher);
+        Self {
+            path: out_dir.join(NOTE),
+            settings: hasher.finish(),
+            files_only: builder.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..))),
+        }
+    }
+
+    /// The files that were read and the lines for cargo of the last build, if this one would generate the same.
+    pub(super) fn unchanged(&self, names: &HashSet<String>) -> Option<(Vec<PathBuf>, Vec<String>)> {
+        let text = std::fs::read_to_string(&self.path).ok().filter(|_| self.files_only)?;
+        let part = |kind: &'static str| text.lines().filter_map(move |line| line.strip_prefix(kind));
+        let files: Vec<PathBuf> = part("file ").map(PathBuf::from).collect();
+        let modules_are_there = part("module ").all(|module| Path::new(module).exists());
+        let key = key(self.settings, &files, part("name ").filter(|name| names.contains(*name)))?;
+        (modules_are_there && part("key ").next() == Some(&*key))
+            .then(|| (files, part("line ").map(str::to_owned).collect()))
+    }
+
+    /// Writes down what was generated. A note that cannot be written costs the next build some time, no more.
+    pub(super) fn write(&self, names: &HashSet<String>, modules: &[Module], written: &[PathBuf], lines: &[String]) {
+        let files: BTreeSet<&PathBuf> = modules.iter().flat_map(|module| &module.files).collect();
+        let files: Vec<PathBuf> = files.into_iter().cloned().collect();
+        let known: BTreeSet<&String> = modules.iter().flat_map(|module| &module.generated.names).collect();
+        let used = known.iter().map(|name| name.as_str()).filter(|name| names.contains(*name));
+        let Some(key) = key(self.settings, &files, used) else { return };
+        let mut text = format!("key {key}\n");
+        let mut all = |kind: &str, part: &str| {
+            // A path with a line break would be another path when it is read again.
+            text.push_str(&format!("{kind} {}\n", part.replace(['\n', '\r'], " ")));
+        };
+        files.iter().for_each(|file| all("file", &file.to_string_lossy()));
+        written.iter().for_each(|module| all("module", &module.to_string_lossy()));
+        lines.iter().for_each(|line| all("line", line));
+        known.iter().for_each(|name| all("name", name));
+        _ = std::fs::write(&self.path, text);
+    }
+}
+
+/// What the result depends on; `None` if a file is not there.
+fn key<'n>(settings: u64, files: &[PathBuf], used: impl Iterator<Item = &'n str>) -> Option<String> {
+    let mut hasher = DefaultHasher::new();
+    settings.hash(&mut hasher);
+    for file in files {
+        let about = std::fs::metadata(file).ok()?;
+        (file, about.len(), about.modified().ok()?).hash(&mut hasher);
+    }
+    let used: BTreeSet<&str> = used.collect();
+    used.hash(&mut hasher);
+    Some(format!("{:016x}", hasher.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_of_a_source() {
+        let mut names = HashSet::new();
+        identifiers("// not_this\nlet r#type = shop::ShowPet { pet_id: 7_u64 }; // this_too\n\"in_text\"", &mut names);
+        let mut names: Vec<_> = names.into_iter().collect();
+        names.sort();
+        assert_eq!(names, ["ShowPet", "in_text", "let", "pet_id", "r", "shop", "this_too", "type"]);
+    }
+}

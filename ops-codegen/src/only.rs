@@ -1,0 +1,93 @@
+//! Leaving out what a crate does not name: operations, types, and the types of fields.
+//!
+//! Names are given to the whole document first, so that what is generated is called the same whatever else is used.
+
+use std::collections::HashSet;
+
+use crate::lower::reached;
+use crate::module::{Module, Operation};
+use crate::types::{Default, Shape, Type};
+
+/// True if an operation is named: by its type, its method or its errors.
+fn is_named(used: &HashSet<String>, module: &Module, operation: &Operation) -> bool {
+    used.contains(&operation.name)
+        || module.methods.is_some() && used.contains(&operation.method)
+        || operation.errors.as_ref().is_some_and(|errors| used.contains(&errors.name))
+}
+
+/// Every identifier of a module by which a crate can name a part of it.
+pub(crate) fn names(module: &Module) -> HashSet<String> {
+    let mut names = HashSet::new();
+    for operation in &module.operations {
+        names.extend([operation.name.clone(), operation.method.clone()]);
+        names.extend(operation.errors.iter().map(|errors| errors.name.clone()));
+    }
+    for item in &module.types.items {
+        names.insert(item.name.clone());
+        match &item.shape {
+            Shape::Record(record) => names.extend(record.fields.iter().map(|field| field.ident.clone())),
+            Shape::Tagged(tagged) => names.extend(tagged.variants.iter().map(|tagged| tagged.variant.ident.clone())),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Leaves out of a module what is not used.
+///
+/// A field that nothing names holds any JSON, so that its type need not be there; one that whoever makes the record has to
+/// set keeps its type, and so does one with a default. A variant of a tagged union that nothing names is read as its last
+/// variant, which keeps the object.
+pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
+    let operations = std::mem::take(&mut module.operations);
+    let (kept, others): (Vec<_>, Vec<_>) =
+        operations.into_iter().partition(|operation| is_named(used, module, operation));
+    module.operations = kept;
+    module.others = others.into_iter().map(|operation| operation.spec).collect();
+    let type_names: Vec<String> = module.types.items.iter().map(|item| item.name.clone()).collect();
+    for item in &mut module.types.items {
+        match &mut item.shape {
+            Shape::Record(record) => {
+                for field in &mut record.fields {
+                    let made = item.sent && (field.given || field.required);
+                    let plain = !matches!(field.default, Default::None | Default::Told(_));
+                    if !made && !plain && !used.contains(&field.ident) && has_names(&field.type_) {
+                        field.type_ = Type::Value;
+                    }
+                }
+            }
+            Shape::Tagged(tagged) => tagged.variants.retain(|tagged| {
+                let type_ = match &tagged.variant.type_ {
+                    Type::Named(id) | Type::Boxed(id) => type_names.get(*id),
+                    _ => None,
+                };
+                used.contains(&tagged.variant.ident) || type_.is_some_and(|name| used.contains(name))
+            }),
+            _ => {}
+        }
+    }
+    let errors: HashSet<String> = module
+        .operations
+        .iter()
+        .filter_map(|operation| operation.errors.as_ref())
+        .map(|errors| errors.declared_as().to_owned())
+        .collect();
+    module.errors.retain(|enumeration| errors.contains(&enumeration.name));
+    let named = module.types.items.iter().enumerate().filter(|(_, item)| used.contains(&item.name));
+    let named: Vec<Type> = named.map(|(id, _)| Type::Named(id)).collect();
+    let roots = module.operations.iter().flat_map(|operation| [&operation.input, &operation.output]);
+    let bodies = module.errors.iter().flat_map(|errors| errors.variants.iter().map(|variant| &variant.body));
+    let kept = reached(&module.types, roots.chain(bodies).chain(&named));
+    for (item, kept) in module.types.items.iter_mut().zip(kept) {
+        if !kept {
+            item.shape = Shape::Pending;
+        }
+    }
+}
+
+/// True if a type names another.
+fn has_names(type_: &Type) -> bool {
+    let mut found = Vec::new();
+    type_.named(&mut found);
+    !found.is_empty()
+}
