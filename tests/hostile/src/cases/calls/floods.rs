@@ -85,6 +85,15 @@ fn requests(size: usize) -> Outcome {
     })
 }
 
+/// Waits until the hub has read all that was sent to it: it reads the messages of a connection in turn.
+async fn read_whole(raw: &mut Raw) {
+    let answered = async {
+        raw.request(usize::MAX, "flood.add", r#"{"a":40,"b":2}"#).await?;
+        raw.answer(&usize::MAX.to_string()).await
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(10), answered).await;
+}
+
 /// Announces operations of a megabyte each.
 fn announcements(size: usize) -> Outcome {
     block_on(async {
@@ -100,8 +109,11 @@ fn announcements(size: usize) -> Outcome {
             std::io::Result::Ok(())
         };
         // It is read as slowly as it makes others wait.
-        let _ = tokio::time::timeout(Duration::from_secs(20), sending).await;
+        let all = tokio::time::timeout(Duration::from_secs(20), sending).await;
         let honest = served.honest().await?;
+        if all.is_ok() {
+            read_whole(&mut raw).await;
+        }
         Ok(format!("{honest}; {} operations are known, {:.0} MB", served.hub.remote().list().len(), resident()))
     })
 }
@@ -122,6 +134,9 @@ fn small(size: usize) -> Outcome {
         };
         let all = tokio::time::timeout(Duration::from_secs(10), sending).await;
         let honest = served.honest().await?;
+        if all.is_ok() {
+            read_whole(&mut raw).await;
+        }
         Ok(format!("{honest}; {} operations are known, all sent: {}", served.hub.remote().list().len(), all.is_ok()))
     })
 }

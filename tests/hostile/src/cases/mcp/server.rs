@@ -54,31 +54,57 @@ fn call(id: usize, tool: &str) -> String {
         .to_string()
 }
 
+fn head(headers: &str, length: usize) -> String {
+    format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
+         {headers}connection: close\r\ncontent-length: {length}\r\n\r\n"
+    )
+}
+
 /// Sends the head and the body of a request.
 async fn send(port: u16, headers: &str, body: &str) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    let head = format!(
-        "POST / HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
-         {headers}connection: close\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(head(headers, body.len()).as_bytes()).await?;
     stream.write_all(body.as_bytes()).await?;
     Ok(stream)
 }
 
 /// The answer to a request, as far as it comes in five seconds: the stream of a session's first answer does not end.
+///
+/// It may come before the request was sent as a whole: a server that refuses a body does not read the rest of it.
 async fn post(port: u16, headers: &str, body: &str) -> std::io::Result<String> {
-    let mut stream = send(port, headers, body).await?;
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    let (mut read, mut write) = stream.split();
+    let sending = async {
+        let _ = write.write_all(head(headers, body.len()).as_bytes()).await;
+        let _ = write.write_all(body.as_bytes()).await;
+        std::future::pending::<()>().await;
+    };
     let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
     let until = tokio::time::Instant::now() + Duration::from_secs(5);
-    while let Ok(read) = tokio::time::timeout_at(until, stream.read(&mut buffer)).await {
-        match read? {
-            0 => break,
-            read => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
+    let receiving = async {
+        while let Ok(read) = tokio::time::timeout_at(until, read.read(&mut buffer)).await {
+            match read {
+                Ok(0) => break,
+                Ok(read) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
+                // What it did not read ends the connection with an error, behind its answer.
+                Err(_) if !answer.is_empty() => break,
+                Err(error) => return Err(error),
+            }
         }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    tokio::select! {
+        () = sending => Ok(String::new()),
+        answer = receiving => answer,
     }
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// The status of an answer that refuses a request.
+fn refused(answer: std::io::Result<String>) -> Outcome {
+    let answer = answer.map_err(|error| error.to_string())?;
+    let is_refused = status(&answer).contains(" 4") || answer.is_empty();
+    if is_refused { Ok(status(&answer).to_owned()) } else { Err(answer) }
 }
 
 fn status(answer: &str) -> &str {
@@ -105,10 +131,7 @@ fn of_numbers(size: usize) -> String {
 }
 
 pub(super) fn numbers(size: usize) -> Outcome {
-    attacked(McpServerOptions::default(), |port| async move {
-        let answer = post(port, "", &of_numbers(size)).await.map_err(|error| error.to_string())?;
-        Ok(status(&answer).to_owned())
-    })
+    attacked(McpServerOptions::default(), |port| async move { refused(post(port, "", &of_numbers(size)).await) })
 }
 
 /// Many such bodies at once.
@@ -132,18 +155,14 @@ pub(super) fn batch(size: usize) -> Outcome {
     attacked(McpServerOptions::default(), |port| async move {
         let one = r#"{"jsonrpc":"2.0","method":"x"}"#;
         let batch = format!("[{}{one}]", format!("{one},").repeat(size.saturating_sub(100) / 32));
-        let answer = post(port, "", &batch).await.map_err(|error| error.to_string())?;
-        let refused = status(&answer).contains(" 4") || answer.is_empty();
-        if refused { Ok(status(&answer).to_owned()) } else { Err(answer) }
+        refused(post(port, "", &batch).await)
     })
 }
 
 pub(super) fn bad_json(size: usize) -> Outcome {
     attacked(McpServerOptions::default(), |port| async move {
         let deep = format!("{{\"a\":{}", "[".repeat(size.saturating_sub(200)));
-        let answer = post(port, "", &deep).await.map_err(|error| error.to_string())?;
-        let refused = status(&answer).contains(" 4") || answer.is_empty();
-        if refused { Ok(status(&answer).to_owned()) } else { Err(answer) }
+        refused(post(port, "", &deep).await)
     })
 }
 
