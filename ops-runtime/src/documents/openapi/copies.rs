@@ -22,7 +22,7 @@ const SMALL: usize = 64;
 const COPIED: (usize, usize) = (4 << 20, 8);
 
 /// How many bytes the operations of any description may have, and how many more for each byte that it has.
-const SPECS: (usize, usize) = (16 << 20, 16);
+const SPECS: (usize, usize) = (1 << 20, 16);
 
 /// The copies that were made, and the room for more.
 pub(super) struct Copies {
