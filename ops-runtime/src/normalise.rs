@@ -166,6 +166,12 @@ impl CompiledSchema {
         &self.problems
     }
 
+    /// True if the schema, or a definition that was compiled so far, is nested deeper than it is read: then not all of
+    /// a value is checked.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.problems.iter().any(Problem::is_too_deep) || self.definitions.is_cut()
+    }
+
     fn root(&self) -> At<'_> {
         self.unit.root()
     }

@@ -11,7 +11,7 @@ use ops_runtime::adapter::{BoxFuture, Endpoint, Handler, Payload, PayloadStream,
 use ops_runtime::binding::HttpBinding;
 use ops_runtime::envelope::ResponseMeta;
 use ops_runtime::registry::{CancelToken, OutputPolicy, RegistryError};
-use ops_runtime::spec::{ErrorDefinition, OperationSpec, Schema};
+use ops_runtime::spec::{Definition, Definitions, ErrorDefinition, OperationSpec, Schema};
 use ops_runtime::{Call, CallError, CallOptions, Context, ErrorCode, Operation, Registry, ResponseEnvelope, Subscribe};
 use serde_json::{Value, json};
 
@@ -256,6 +256,49 @@ async fn a_result_that_does_not_match_is_repaired_and_said_so() {
     let strict = CallOptions::new().with_policy(OutputPolicy::Strict);
     let error = registry.call_with("demo.dirty", Value::Null, strict).await.unwrap_err();
     assert_eq!(error.details()["raw"], json!({ "id": "x", "more": true }));
+}
+
+#[tokio::test]
+async fn a_result_is_checked_however_deep_its_schema_is() {
+    // Repairing reads combinations to a depth of 100; what lies deeper is left to the check by the standard.
+    let chain = |length: usize| {
+        let link = |at: usize| {
+            let next = json!({ "$ref": format!("#/$defs/S{}", at + 1) });
+            (format!("S{at}"), json!({ "allOf": [next, next] }))
+        };
+        let last = (format!("S{length}"), json!({ "anyOf": [{ "type": "integer" }, { "const": null }] }));
+        (0..length).map(link).chain([last]).collect::<Vec<_>>()
+    };
+    let own = |chain: Vec<(String, Value)>| {
+        let table: serde_json::Map<String, Value> = chain.into_iter().collect();
+        OperationSpec::query("demo.deep").with_output(Schema::from(json!({ "$ref": "#/$defs/S0", "$defs": table })))
+    };
+    let shared = |chain: Vec<(String, Value)>| {
+        let table = chain.into_iter().map(|(name, schema)| Definition::from_value(name, schema)).collect();
+        let mut spec = OperationSpec::query("demo.deep").with_output(Schema::from(json!({ "$ref": "#/$defs/S0" })));
+        spec.definitions = Definitions::new(table);
+        spec
+    };
+    for spec in [own(chain(10)), own(chain(70)), shared(chain(10)), shared(chain(70))] {
+        let registry = Registry::new();
+        registry.register(Registration::new(spec, Handler::dynamic(|value, _| async { Ok(value) }))).unwrap();
+        for policy in [OutputPolicy::Repair, OutputPolicy::Strict] {
+            let options = CallOptions::new().with_policy(policy);
+            let fits = registry.call_with("demo.deep", json!(7), options.clone()).await.unwrap();
+            assert_eq!((fits.data, fits.warnings.len()), (json!(7), 0), "{policy:?}");
+            // Asked again, too, when everything is compiled.
+            for _ in 0..2 {
+                let told = match registry.call_with("demo.deep", json!("x"), options.clone()).await {
+                    Ok(envelope) => envelope.warnings.iter().map(|warning| warning.found.to_string()).collect(),
+                    Err(error) => vec![error.code().to_string()],
+                };
+                // Repairing tells a value of another kind only where its own reading knows the kind.
+                let is_error = matches!(told.as_slice(), [code] if code == "VALIDATION_ERROR");
+                let is_warning = told.iter().any(|found| found == "string") && policy == OutputPolicy::Repair;
+                assert!(is_error || is_warning, "{policy:?}: {told:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

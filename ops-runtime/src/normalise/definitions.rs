@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
@@ -61,6 +62,8 @@ struct Inner {
     ids: Mutex<HashMap<String, u32>>,
     slots: Pool<Slot>,
     problems: Mutex<Vec<Problem>>,
+    /// True if one of them is nested deeper than it is read.
+    is_cut: AtomicBool,
 }
 
 /// One definition, or a part of one that a reference leads to.
@@ -94,6 +97,7 @@ impl CompiledDefinitions {
             ids: Mutex::default(),
             slots: Pool::new(),
             problems: Mutex::default(),
+            is_cut: AtomicBool::new(false),
         }))
     }
 
@@ -105,6 +109,11 @@ impl CompiledDefinitions {
     /// The problems in the definitions compiled so far.
     pub fn problems(&self) -> Vec<Problem> {
         self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True if a definition compiled so far is nested deeper than it is read.
+    pub(super) fn is_cut(&self) -> bool {
+        self.0.is_cut.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -149,6 +158,7 @@ impl CompiledDefinitions {
             }
         };
         if !problems.is_empty() {
+            self.0.is_cut.fetch_or(problems.iter().any(Problem::is_too_deep), Ordering::Relaxed);
             self.0.problems.lock().unwrap_or_else(PoisonError::into_inner).append(&mut problems);
         }
         unit

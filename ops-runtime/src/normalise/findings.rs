@@ -76,6 +76,16 @@ impl Problem {
     pub(super) fn nowhere(reference: &str) -> Self {
         Problem { subject: reference.to_owned(), message: "is a reference that leads nowhere, so anything conforms" }
     }
+
+    const TOO_DEEP: &'static str = "is nested too deeply, so what lies deeper is not checked";
+
+    pub(super) fn too_deep() -> Self {
+        Problem { subject: String::new(), message: Self::TOO_DEEP }
+    }
+
+    pub(super) fn is_too_deep(&self) -> bool {
+        self.message == Self::TOO_DEEP
+    }
 }
 
 impl fmt::Display for Problem {

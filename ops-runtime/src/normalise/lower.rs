@@ -116,7 +116,7 @@ impl<'s> Lowering<'s, '_> {
     fn affords(&mut self, depth: u32) -> bool {
         self.schemas += 1;
         if depth > MAX_SCHEMA_DEPTH {
-            self.problem("", "is nested too deeply, so what lies deeper is not checked");
+            self.problems.push(Problem::too_deep());
         } else if self.schemas == MAX_SCHEMAS {
             self.problem("", "combines too many schemas, so the rest is not checked");
         }

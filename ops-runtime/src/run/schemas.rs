@@ -107,10 +107,14 @@ impl Schemas {
     }
 
     fn output_violations(&self, output: &Value) -> Result<Violations, CallError> {
-        match self.output.is_read_whole() {
-            true => self.output.own_violations(output),
-            false => self.output.violations(output),
+        if self.output.is_read_whole() {
+            let own = self.output.own_violations(output)?;
+            // Definitions are compiled on the way, so only now is it known if they were read to their ends.
+            if !own.list.is_empty() || self.output.is_read_whole() {
+                return Ok(own);
+            }
         }
+        self.output.violations(output)
     }
 }
 
@@ -196,9 +200,10 @@ impl Side {
         }
     }
 
-    /// Whether our own reading checks all that the schema says.
+    /// Whether our own reading checks all that the schema says, as far as it was compiled.
     fn is_read_whole(&self) -> bool {
         *self.read_whole.get_or_init(|| !constraints::is_beyond_our_reading(&self.schema, &self.definitions))
+            && !self.compiled().ok().flatten().is_some_and(CompiledSchema::is_cut)
     }
 
     /// What our own reading finds.
