@@ -7,7 +7,7 @@ use ops_runtime::openapi::FileSource;
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec, Severity};
 
 use self::run::{Run, check_namespace};
-use self::used::{Note, Sources};
+use self::used::{Made, Note, Sources};
 use crate::directory::{Form, stem};
 use crate::output::write_if_changed;
 use crate::select::Selection;
@@ -258,7 +258,8 @@ impl Builder {
         let sources = Sources::read()?;
         rerun(sources.folders.iter());
         // Any edit of the sources leads here; most name nothing new.
-        let note = Note::new(self, &out_dir);
+        let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..)));
+        let note = Note::new(&format!("{self:?}"), files_only, &out_dir);
         if let Some((files, lines)) = note.unchanged(&sources.names) {
             rerun(files.iter());
             warn(&lines);
@@ -267,8 +268,10 @@ impl Builder {
         let modules = self.generate_for(Some(sources.names.clone()))?;
         rerun(self.read_by(&modules));
         let (written, lines) = self.write(&out_dir, &modules)?;
-        note.write(&sources.names, &modules, &written, &lines);
-        warn(&lines);
+        let known = modules.iter().flat_map(|module| &module.generated.names).collect();
+        let made = Made { files: self.read_by(&modules).into_iter().cloned().collect(), known, written, lines };
+        note.write(&sources.names, &made);
+        warn(&made.lines);
         Ok(())
     }
 

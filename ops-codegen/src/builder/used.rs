@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use super::{Builder, Kind, Module};
 use crate::Error;
 
 /// Where cargo finds a crate's own sources, by default.
@@ -62,6 +61,18 @@ fn identifiers(source: &str, names: &mut HashSet<String>) {
     }
 }
 
+/// What a build made, and of what.
+pub(super) struct Made<'m> {
+    /// The files that were read.
+    pub(super) files: Vec<PathBuf>,
+    /// Every identifier by which a crate can name a part of the modules.
+    pub(super) known: BTreeSet<&'m String>,
+    /// The files that were written.
+    pub(super) written: Vec<PathBuf>,
+    /// The warnings about the documents.
+    pub(super) lines: Vec<String>,
+}
+
 /// What the last build generated from.
 pub(super) struct Note {
     path: PathBuf,
@@ -72,14 +83,10 @@ pub(super) struct Note {
 }
 
 impl Note {
-    pub(super) fn new(builder: &Builder, out_dir: &Path) -> Self {
+    pub(super) fn new(settings: &str, files_only: bool, out_dir: &Path) -> Self {
         let mut hasher = DefaultHasher::new();
-        (env!("CARGO_PKG_VERSION"), format!("{builder:?}")).hash(&mut hasher);
-        Self {
-            path: out_dir.join(NOTE),
-            settings: hasher.finish(),
-            files_only: builder.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..))),
-        }
+        (env!("CARGO_PKG_VERSION"), settings).hash(&mut hasher);
+        Self { path: out_dir.join(NOTE), settings: hasher.finish(), files_only }
     }
 
     /// The files that were read and the lines for cargo of the last build, if this one would generate the same.
@@ -94,12 +101,10 @@ impl Note {
     }
 
     /// Writes down what was generated. A note that cannot be written costs the next build some time, no more.
-    pub(super) fn write(&self, names: &HashSet<String>, modules: &[Module], written: &[PathBuf], lines: &[String]) {
-        let files: BTreeSet<&PathBuf> = modules.iter().flat_map(|module| &module.files).collect();
-        let files: Vec<PathBuf> = files.into_iter().cloned().collect();
-        let known: BTreeSet<&String> = modules.iter().flat_map(|module| &module.generated.names).collect();
+    pub(super) fn write(&self, names: &HashSet<String>, made: &Made<'_>) {
+        let Made { files, known, written, lines } = made;
         let used = known.iter().map(|name| name.as_str()).filter(|name| names.contains(*name));
-        let Some(key) = key(self.settings, &files, used) else { return };
+        let Some(key) = key(self.settings, files, used) else { return };
         let mut text = format!("key {key}\n");
         let mut all = |kind: &str, part: &str| {
             // A path with a line break would be another path when it is read again.

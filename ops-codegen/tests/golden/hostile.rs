@@ -1281,9 +1281,6 @@ pub enum FnMainError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for FnMain {
-    type Error = FnMainError;
-}
 
 /// The errors that [`CompileErrorX`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1293,9 +1290,6 @@ pub enum CompileErrorXError {
     NotFound(CompileErrorXError404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for CompileErrorX {
-    type Error = CompileErrorXError;
 }
 
 /// The errors that [`FnXR`] declares.
@@ -1307,9 +1301,6 @@ pub enum FnXRError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for FnXR {
-    type Error = FnXRError;
-}
 
 /// The errors that [`RightRightSpaceU7dSpaceU7d`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1319,9 +1310,6 @@ pub enum RightRightSpaceU7dSpaceU7dError {
     NotFound(RightRightSpaceU7dSpaceU7dError404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for RightRightSpaceU7dSpaceU7d {
-    type Error = RightRightSpaceU7dSpaceU7dError;
 }
 
 /// The errors that [`Backslash`] declares.
@@ -1333,9 +1321,6 @@ pub enum BackslashError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for Backslash {
-    type Error = BackslashError;
-}
 
 /// The errors that [`BackslashQuotes`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1345,9 +1330,6 @@ pub enum BackslashQuotesError {
     NotFound(BackslashQuotesError404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for BackslashQuotes {
-    type Error = BackslashQuotesError;
 }
 
 /// The errors that [`AllowX`] declares.
@@ -1359,9 +1341,6 @@ pub enum AllowXError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for AllowX {
-    type Error = AllowXError;
-}
 
 /// The errors that [`GetP7`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1371,9 +1350,6 @@ pub enum GetP7Error {
     NotFound(GetP7Error404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for GetP7 {
-    type Error = GetP7Error;
 }
 
 /// The errors that [`Evil4`] declares.
@@ -1385,9 +1361,6 @@ pub enum Evil4Error {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for Evil4 {
-    type Error = Evil4Error;
-}
 
 /// The errors that [`N0X`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1397,9 +1370,6 @@ pub enum N0XError {
     NotFound(N0xError404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for N0X {
-    type Error = N0XError;
 }
 
 /// The errors that [`Static`] declares.
@@ -1411,9 +1381,6 @@ pub enum StaticError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for Static {
-    type Error = StaticError;
-}
 
 /// The errors that [`X`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1423,9 +1390,6 @@ pub enum XError {
     NotFound(XError404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for X {
-    type Error = XError;
 }
 
 /// The errors that [`CodeLinkPetCratePetScriptAlert1Script`] declares.
@@ -1437,9 +1401,6 @@ pub enum CodeLinkPetCratePetScriptAlert1ScriptError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for CodeLinkPetCratePetScriptAlert1Script {
-    type Error = CodeLinkPetCratePetScriptAlert1ScriptError;
-}
 
 /// The errors that [`IndentedCode`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1449,9 +1410,6 @@ pub enum IndentedCodeError {
     NotFound(IndentedCodeError404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for IndentedCode {
-    type Error = IndentedCodeError;
 }
 
 /// The errors that [`Unclosed`] declares.
@@ -1463,9 +1421,6 @@ pub enum UnclosedError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for Unclosed {
-    type Error = UnclosedError;
-}
 
 /// The errors that [`ALazy1BLazy`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1475,9 +1430,6 @@ pub enum ALazy1BLazyError {
     NotFound(ALazy1bLazyError404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for ALazy1BLazy {
-    type Error = ALazy1BLazyError;
 }
 
 /// The errors that [`CrateX`] declares.
@@ -1489,9 +1441,6 @@ pub enum CrateXError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for CrateX {
-    type Error = CrateXError;
-}
 
 /// The errors that [`U0U7`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1501,9 +1450,6 @@ pub enum U0U7Error {
     NotFound(U0u7Error404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for U0U7 {
-    type Error = U0U7Error;
 }
 
 /// The errors that [`Ufeff`] declares.
@@ -1515,9 +1461,6 @@ pub enum UfeffError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for Ufeff {
-    type Error = UfeffError;
-}
 
 /// The errors that [`U1f980`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1527,9 +1470,6 @@ pub enum U1f980Error {
     NotFound(U1f980Error404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for U1f980 {
-    type Error = U1f980Error;
 }
 
 /// The errors that [`RType`] declares.
@@ -1541,9 +1481,6 @@ pub enum RTypeError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for RType {
-    type Error = RTypeError;
-}
 
 /// The errors that [`DotDot`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1553,9 +1490,6 @@ pub enum DotDotError {
     NotFound(DotDotError404),
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
-}
-impl ops::DeclaresErrors for DotDot {
-    type Error = DotDotError;
 }
 
 /// The errors that [`Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`] declares.
@@ -1567,9 +1501,6 @@ pub enum Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa {
-    type Error = AaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaError;
-}
 
 /// The errors that [`EveryPlace`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -1580,6 +1511,99 @@ pub enum EveryPlaceError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
+
+impl ops::DeclaresErrors for FnMain {
+    type Error = FnMainError;
+}
+
+impl ops::DeclaresErrors for CompileErrorX {
+    type Error = CompileErrorXError;
+}
+
+impl ops::DeclaresErrors for FnXR {
+    type Error = FnXRError;
+}
+
+impl ops::DeclaresErrors for RightRightSpaceU7dSpaceU7d {
+    type Error = RightRightSpaceU7dSpaceU7dError;
+}
+
+impl ops::DeclaresErrors for Backslash {
+    type Error = BackslashError;
+}
+
+impl ops::DeclaresErrors for BackslashQuotes {
+    type Error = BackslashQuotesError;
+}
+
+impl ops::DeclaresErrors for AllowX {
+    type Error = AllowXError;
+}
+
+impl ops::DeclaresErrors for GetP7 {
+    type Error = GetP7Error;
+}
+
+impl ops::DeclaresErrors for Evil4 {
+    type Error = Evil4Error;
+}
+
+impl ops::DeclaresErrors for N0X {
+    type Error = N0XError;
+}
+
+impl ops::DeclaresErrors for Static {
+    type Error = StaticError;
+}
+
+impl ops::DeclaresErrors for X {
+    type Error = XError;
+}
+
+impl ops::DeclaresErrors for CodeLinkPetCratePetScriptAlert1Script {
+    type Error = CodeLinkPetCratePetScriptAlert1ScriptError;
+}
+
+impl ops::DeclaresErrors for IndentedCode {
+    type Error = IndentedCodeError;
+}
+
+impl ops::DeclaresErrors for Unclosed {
+    type Error = UnclosedError;
+}
+
+impl ops::DeclaresErrors for ALazy1BLazy {
+    type Error = ALazy1BLazyError;
+}
+
+impl ops::DeclaresErrors for CrateX {
+    type Error = CrateXError;
+}
+
+impl ops::DeclaresErrors for U0U7 {
+    type Error = U0U7Error;
+}
+
+impl ops::DeclaresErrors for Ufeff {
+    type Error = UfeffError;
+}
+
+impl ops::DeclaresErrors for U1f980 {
+    type Error = U1f980Error;
+}
+
+impl ops::DeclaresErrors for RType {
+    type Error = RTypeError;
+}
+
+impl ops::DeclaresErrors for DotDot {
+    type Error = DotDotError;
+}
+
+impl ops::DeclaresErrors for Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa {
+    type Error = AaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaError;
+}
+
 #[allow(deprecated)]
 impl ops::DeclaresErrors for EveryPlace {
     type Error = EveryPlaceError;

@@ -150,9 +150,6 @@ pub enum ListPetsError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
-impl ops::DeclaresErrors for ListPets {
-    type Error = ListPetsError;
-}
 
 /// The errors that [`CreatePet`] declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,6 +160,11 @@ pub enum CreatePetError {
     /// Any other error response, or one whose body is not as described.
     Undeclared(ops::ErrorResponse),
 }
+
+impl ops::DeclaresErrors for ListPets {
+    type Error = ListPetsError;
+}
+
 impl ops::DeclaresErrors for CreatePet {
     type Error = CreatePetError;
 }
