@@ -135,7 +135,9 @@ pub mod openapi {
     pub use crate::documents::openapi::*;
     pub use crate::documents::source::{FileSource, Source, SourceError};
     #[cfg(feature = "http")]
-    pub use crate::http::import::{Imported, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url};
+    pub use crate::http::import::{
+        Imported, fetch, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url,
+    };
 }
 
 #[cfg(all(feature = "macros", feature = "registry"))]

@@ -51,6 +51,7 @@
 mod anchor;
 mod answer;
 mod body;
+mod change;
 mod copies;
 mod definition;
 pub(in crate::documents) mod document;
@@ -80,6 +81,7 @@ mod yaml;
 use serde_core::de::IgnoredAny;
 use serde_json::Value;
 
+pub use self::change::{Change, Part, changes};
 use self::document::{Documents, Limits};
 #[cfg(feature = "mcp-schema")]
 pub(crate) use self::name::namespace;

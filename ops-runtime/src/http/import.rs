@@ -126,6 +126,14 @@ pub async fn from_openapi_url(url: &str, config: HttpConfig) -> Result<Imported,
     bind(api, diagnostics, &client)
 }
 
+/// Fetches the text of a document at a URL, and nothing that it refers to.
+///
+/// # Errors
+/// If the URL is not one of http or https, if the document can't be fetched, or if the configuration is wrong.
+pub async fn fetch(url: &str, config: HttpConfig) -> Result<String, CallError> {
+    Ok(HttpClient::new(config)?.fetch(url).await?.text)
+}
+
 fn options(config: &HttpConfig) -> ReadOptions {
     match config.namespace() {
         Some(namespace) => ReadOptions::new().with_namespace(namespace),

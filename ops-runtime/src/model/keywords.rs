@@ -69,7 +69,7 @@ pub(crate) fn holds(keyword: &str) -> Holds {
 }
 
 /// Whether a keyword is for people, and says nothing of which values there are.
-#[cfg(any(feature = "registry", feature = "mcp-schema"))]
+#[cfg(any(feature = "openapi", feature = "registry"))]
 pub(crate) fn is_comment(keyword: &str) -> bool {
     known(keyword).1 == Says::Comment
 }

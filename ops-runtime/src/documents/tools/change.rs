@@ -2,21 +2,16 @@
 //!
 //! The caller follows the old list, the server the new one. A change breaks if the new schema may refuse an input that
 //! fits the old one, or if an output that fits the new schema may not fit the type that was generated from the old one.
-//!
-//! Schemas are compared by their text, not by their full meaning: a change that may be a break counts as one.
-//! Properties that no schema declares are assumed not to be sent. Types accept more than their schemas: new properties,
-//! unknown values of an enum, and values outside of limits do not break outputs.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use self::compare::Comparison;
-use self::view::{Side, value};
+use crate::documents::change::{Comparer, Side, value};
 use crate::model::text::readable;
 use crate::{Api, McpOutput, OperationSpec, Schema};
 
-mod compare;
-mod view;
+/// How many places of a tool's schemas are compared.
+const BUDGET: usize = 20_000;
 
 /// Something that changed between two lists of tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,10 +107,10 @@ fn compared(old: &OperationSpec, new: &OperationSpec, same_definitions: bool) ->
         if old_schema == new_schema && same_definitions {
             return;
         }
-        let mut comparison = Comparison::new(side, &old.definitions, &new.definitions);
-        comparison.compare(&value(old_schema), &value(new_schema), pointer);
-        let found = comparison.finish().into_iter();
-        changes.extend(found.map(|(pointer, message, breaks)| change(name, &pointer, &message, breaks)));
+        let mut comparer = Comparer::new(side, &old.definitions, &new.definitions, BUDGET);
+        let entries = comparer.compare(&value(old_schema), &value(new_schema), pointer);
+        let found = comparer.findings(entries).into_iter();
+        changes.extend(found.map(|found| change(name, &found.pointer, &found.message, found.breaks)));
     };
     compare(Side::Input, &old.input, &new.input, "/inputSchema");
     let place = |spec: &OperationSpec| spec.mcp().map(|tool| tool.output);

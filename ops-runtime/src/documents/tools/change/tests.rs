@@ -84,9 +84,15 @@ fn kinds_and_limits() {
         &["!: its format is `date` now"],
         &[": its format is `date` now"],
     );
-    // A type without a sign is chosen by the limit.
-    let unsigned = json!({ "type": "integer", "minimum": 0 });
-    property(&unsigned, &integer, &[": there is no `minimum` any more"], &["!: there is no `minimum` any more"]);
+    // A limit breaks no output unless it selects a type: here one without a sign, beyond 63 bits.
+    let positive = json!({ "type": "integer", "minimum": 0 });
+    property(&positive, &integer, &[": there is no `minimum` any more"], &[": there is no `minimum` any more"]);
+    let unsigned = json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX });
+    property(&unsigned, &positive, &[": there is no `maximum` any more"], &["!: there is no `maximum` any more"]);
+    let format = |format: &str| json!({ "type": "integer", "format": format });
+    let (is, text) = (|format: &str| format!(": its format is `{format}` now"), |text: String| format!("!{text}"));
+    property(&format("int32"), &format("int64"), &[&is("int64")], &[&text(is("int64"))]);
+    property(&format("int64"), &format("int32"), &[&text(is("int32"))], &[&is("int32")]);
     property(&string, &with("default", json!("x")), &[": its default changed"], &[": its default changed"]);
 }
 
@@ -213,8 +219,13 @@ fn lists_and_recursion() {
 fn what_cannot_be_compared_breaks_unless_it_is_the_same() {
     let all = |name: &str| json!({ "allOf": [{ "$ref": format!("#/$defs/{name}") }], "description": name });
     property(&all("Tree"), &all("Tree"), &[], &[]);
-    let message = "!: it changed in a way that cannot be compared";
+    // The parts are compared as one schema.
+    let message = "!/properties/value: it was integer and is string now";
     property(&all("Tree"), &all("Leaf"), &[message], &[message]);
+    let two = |name: &str| json!({ "allOf": [{ "$ref": format!("#/$defs/{name}") }, { "required": ["value"] }] });
+    let deep = "!/properties/left/properties/value: it was integer and is string now";
+    property(&two("Tree"), &two("Leaf"), &[deep, message], &[deep, message]);
+    let message = "!: it changed in a way that cannot be compared";
     let odd = |value: u32| json!({ "type": "integer", "not": { "const": value } });
     property(&odd(1), &odd(2), &[message], &[]);
 }

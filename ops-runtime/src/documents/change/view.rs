@@ -1,5 +1,6 @@
 //! Schemas as a comparison sees them: one kind of value at a time.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
@@ -10,7 +11,7 @@ use crate::{Definitions, Schema, pointer};
 
 /// The direction of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(in crate::documents) enum Side {
     /// From a caller that knows the old schema to a server that checks by the new one.
     Input,
     /// From a server that knows the new schema to a type of the old one.
@@ -18,15 +19,68 @@ pub(super) enum Side {
 }
 
 /// The schema as JSON; one that is not JSON accepts anything.
-pub(super) fn value(schema: &Schema) -> Value {
-    schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned)
+pub(in crate::documents) fn value(schema: &Schema) -> Cow<'_, Value> {
+    schema.to_value().unwrap_or(Cow::Owned(Value::Bool(true)))
 }
 
 /// The definition that a `$ref` names.
-pub(super) fn definition(definitions: &Definitions, reference: &str) -> Option<Value> {
-    let name = pointer::definition(reference)?;
-    Some(value(&definitions.get(&name)?.schema))
+pub(super) fn definition<'d>(definitions: &'d Definitions, name: &str) -> Option<Cow<'d, Value>> {
+    Some(value(&definitions.get(name)?.schema))
 }
+
+/// The name of the definition that a schema is, if it says nothing else; also as the only part of `allOf`.
+pub(super) fn reference(schema: &Value) -> Option<Cow<'_, str>> {
+    let node = schema.as_object()?;
+    let is_alone = |wanted: &str| node.keys().all(|key| key == wanted || is_annotation(key));
+    if let Some(name) = node.get("$ref").and_then(Value::as_str) {
+        return is_alone("$ref").then(|| pointer::definition(name))?;
+    }
+    let parts = node.get("allOf").and_then(Value::as_array).filter(|_| is_alone("allOf"))?;
+    let mut parts = parts.iter().filter(|part| !is_any(part));
+    match (parts.next(), parts.next()) {
+        (Some(only), None) if only.get("$ref").is_some() => reference(only),
+        _ => None,
+    }
+}
+
+/// The schema, or that of the definition that it is. A reference to nowhere, or in a circle, accepts anything.
+pub(super) fn resolve<'v>(definitions: &'v Definitions, schema: &'v Value) -> Cow<'v, Value> {
+    let mut resolved = Cow::Borrowed(schema);
+    for _ in 0..HOPS {
+        let Some(name) = reference(&resolved).map(Cow::into_owned) else { return resolved };
+        match definition(definitions, &name) {
+            Some(target) => resolved = target,
+            None => break,
+        }
+    }
+    if reference(&resolved).is_none() { resolved } else { Cow::Owned(Value::Bool(true)) }
+}
+
+/// True if a property has a mark such as `readOnly`, by itself or by a schema that it refers to.
+pub(super) fn is_marked(schema: &Value, mark: &str, definitions: &Definitions) -> bool {
+    let says = |schema: &Value| schema.get(mark) == Some(&Value::Bool(true));
+    let resolved = resolve(definitions, schema);
+    let mut parts = resolved.get("allOf").and_then(Value::as_array).into_iter().flatten().take(HOPS);
+    says(schema) || says(&resolved) || parts.any(|part| says(part) || says(&resolve(definitions, part)))
+}
+
+/// How many values there are in a schema.
+pub(in crate::documents) fn weight(schema: &Value) -> usize {
+    let mut count = 0;
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        count += 1;
+        match value {
+            Value::Object(node) => open.extend(node.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    count
+}
+
+/// How many references in a row are followed.
+const HOPS: usize = 16;
 
 /// Members that are compared one by one, or that do not constrain values.
 const KNOWN: &[&str] = &[
@@ -47,6 +101,7 @@ const KNOWN: &[&str] = &[
     "minimum",
     "multipleOf",
     "pattern",
+    "patternProperties",
     "prefixItems",
     "properties",
     "required",
@@ -89,11 +144,14 @@ pub(super) fn is_any(schema: &Value) -> bool {
     }
 }
 
-/// True if the schema has members that can only be equal or different.
-pub(super) fn is_opaque(node: &Map<String, Value>, side: Side) -> bool {
-    let is_seen =
-        |key: &str| KNOWN.contains(&key) || is_annotation(key) || side == Side::Output && UNTYPED.contains(&key);
-    !node.keys().all(|key| is_seen(key))
+pub(super) fn is_known(key: &str) -> bool {
+    KNOWN.contains(&key)
+}
+
+/// The members that can only be equal or different.
+pub(super) fn rest(node: &Map<String, Value>, side: Side) -> Map<String, Value> {
+    let is_seen = |key: &str| is_known(key) || is_annotation(key) || side == Side::Output && UNTYPED.contains(&key);
+    node.iter().filter(|(key, _)| !is_seen(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// True if two schemas have the same text, and so do the schemas that they refer to.
@@ -119,11 +177,11 @@ pub(super) fn same(
             }
             match value {
                 Value::Object(node) => {
-                    if let Some(name) = node.get("$ref").and_then(Value::as_str)
-                        && seen.insert(name.to_owned())
+                    if let Some(name) = node.get("$ref").and_then(Value::as_str).and_then(pointer::definition)
+                        && seen.insert(name.clone().into_owned())
                     {
-                        match (definition(old_table, name), definition(new_table, name)) {
-                            (Some(old), Some(new)) => pairs.push((old, new)),
+                        match (definition(old_table, &name), definition(new_table, &name)) {
+                            (Some(old), Some(new)) => pairs.push((old.into_owned(), new.into_owned())),
                             (None, None) => {}
                             _ => return false,
                         }
@@ -164,15 +222,48 @@ fn plain(schema: &Value) -> Value {
 /// Variants for which there is no room stay as they are.
 pub(super) fn expanded(variant: Value, definitions: &Definitions, depth: usize, room: &mut usize) -> Vec<Value> {
     *room = room.saturating_sub(1);
-    let named = variant.get("$ref").and_then(Value::as_str).and_then(|name| definition(definitions, name));
-    let inner = match named.as_ref().unwrap_or(&variant) {
-        Value::Object(node) if depth < NESTED && *room > 0 => variants(node),
-        _ => Vec::new(),
+    let inner = match resolve(definitions, &variant).as_ref() {
+        Value::Object(node) if depth < NESTED && *room > 0 => {
+            union(node).map(<[Value]>::to_vec).or_else(|| variants(node))
+        }
+        _ => None,
     };
-    if inner.len() < 2 {
-        return vec![variant];
+    match inner.filter(|inner| inner.len() > 1) {
+        Some(inner) => inner.into_iter().flat_map(|inner| expanded(inner, definitions, depth + 1, room)).collect(),
+        None => vec![variant],
     }
-    inner.into_iter().flat_map(|variant| expanded(variant, definitions, depth + 1, room)).collect()
+}
+
+/// The variants of a schema that is nothing but a union.
+fn union(node: &Map<String, Value>) -> Option<&[Value]> {
+    let is_alone = |wanted: &str| node.keys().all(|key| key == wanted || is_annotation(key));
+    let key = ["anyOf", "oneOf"].into_iter().find(|key| node.contains_key(*key) && is_alone(key))?;
+    node.get(key).and_then(Value::as_array).map(Vec::as_slice)
+}
+
+/// What tells a variant from others: its name, or else its text without words for people.
+pub(super) fn label(variant: &Value) -> String {
+    reference(variant).map_or_else(|| plain(variant).to_string(), |name| format!("#{name}"))
+}
+
+/// The kind of a variant, and the properties that have one value.
+///
+/// `None` if it is an object that no property tells from others.
+pub(super) fn tag(variant: &Value, definitions: &Definitions) -> Option<String> {
+    let resolved = resolve(definitions, variant);
+    let node = resolved.as_object()?;
+    let mut tag = kind(node).to_owned();
+    if tag != "object" && tag != "any" {
+        return Some(tag);
+    }
+    let properties = node.get("properties").and_then(Value::as_object)?;
+    let constants = properties.iter().filter_map(|(name, property)| match values(property.as_object()?) {
+        Some([value]) => Some(format!(" {name}={value}")),
+        _ => None,
+    });
+    let plain = tag.len();
+    tag.extend(constants);
+    (tag.len() > plain).then_some(tag)
 }
 
 /// The kind of values that a schema of one kind describes.
@@ -210,15 +301,8 @@ pub(super) fn values(node: &Map<String, Value>) -> Option<&[Value]> {
     }
 }
 
-/// The variants of a schema, each of one kind if the schema names kinds.
-pub(super) fn variants(node: &Map<String, Value>) -> Vec<Value> {
-    for key in ["anyOf", "oneOf"] {
-        if let Some(Value::Array(members)) = node.get(key)
-            && node.keys().all(|other| other == key || is_annotation(other))
-        {
-            return members.clone();
-        }
-    }
+/// The variants of a schema that is no union by its kinds; `None` if it has one kind.
+pub(super) fn variants(node: &Map<String, Value>) -> Option<Vec<Value>> {
     let kinds: Vec<&str> = match (node.get("type"), values(node)) {
         (Some(Value::Array(kinds)), _) => kinds.iter().filter_map(Value::as_str).collect(),
         // Values of several kinds.
@@ -226,7 +310,7 @@ pub(super) fn variants(node: &Map<String, Value>) -> Vec<Value> {
             let mut seen = BTreeSet::new();
             values.iter().map(kind_of).filter(|kind| seen.insert(*kind)).collect()
         }
-        _ => return vec![Value::Object(node.clone())],
+        _ => return None,
     };
     let mut variants: Vec<Value> = Vec::new();
     for kind in kinds {
@@ -243,7 +327,7 @@ pub(super) fn variants(node: &Map<String, Value>) -> Vec<Value> {
             variants.push(variant);
         }
     }
-    variants
+    Some(variants)
 }
 
 /// A schema in a few words, for messages.
@@ -259,11 +343,12 @@ pub(super) fn words(schema: &Value) -> String {
     if let Some([value]) = values(node) {
         return format!("`{}`", readable(&value.to_string(), 40));
     }
-    match variants(node).as_slice() {
-        [_] => match kind(node) {
+    let several = union(node).map(<[Value]>::to_vec).or_else(|| variants(node));
+    match several.filter(|several| several.len() > 1) {
+        Some(several) => several.iter().take(SHOWN).map(words).collect::<Vec<_>>().join(" or "),
+        None => match kind(node) {
             "any" => "anything".to_owned(),
             kind => kind.to_owned(),
         },
-        several => several.iter().take(SHOWN).map(words).collect::<Vec<_>>().join(" or "),
     }
 }

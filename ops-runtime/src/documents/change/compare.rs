@@ -1,0 +1,481 @@
+//! The comparison itself: from schemas to findings, definition by definition.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::Finding;
+use super::merge::{Parts, parts};
+use super::view::{Side, definition, is_any, kind, reference, resolve, rest, same, values, variants, words};
+use crate::model::text::readable;
+use crate::{Definitions, pointer};
+
+/// How deep two schemas are compared without following references.
+const DEEPEST: usize = 64;
+
+/// How many definitions are compared inside of each other to choose the variants of unions.
+const NESTED: usize = 4;
+
+/// How many changes of one schema are reported.
+const MOST: usize = 500;
+
+/// A pointer of more bytes is not extended.
+const LONGEST: usize = 2_000;
+
+/// Lower limits of values, and upper ones.
+const LOWER: &[&str] = &["exclusiveMinimum", "minItems", "minLength", "minProperties", "minimum"];
+const UPPER: &[&str] = &["exclusiveMaximum", "maxItems", "maxLength", "maxProperties", "maximum"];
+
+/// Constraints that are equal or different, but for `multipleOf`.
+const OTHER: &[&str] = &["multipleOf", "pattern", "uniqueItems"];
+
+pub(super) type Object = Map<String, Value>;
+
+/// What the comparison of two schemas gives.
+#[derive(Debug, Clone)]
+pub(in crate::documents) enum Entry {
+    Found(Finding),
+    /// All that a pair of definitions gives, at a place that refers to both.
+    Inner {
+        pointer: String,
+        pair: usize,
+    },
+}
+
+/// Two definitions that are compared.
+struct Pair {
+    old: String,
+    new: String,
+    state: State,
+}
+
+enum State {
+    Waiting,
+    /// Being compared.
+    Busy,
+    Done {
+        entries: Vec<Entry>,
+        fits: Option<bool>,
+    },
+}
+
+/// Compares schemas of two tables of definitions, in one direction.
+pub(in crate::documents) struct Comparer<'a> {
+    pub(super) side: Side,
+    /// The mark of properties that only the other direction has: `readOnly` or `writeOnly`.
+    pub(super) absent: Option<&'static str>,
+    pub(super) old: &'a Definitions,
+    pub(super) new: &'a Definitions,
+    pairs: Vec<Pair>,
+    numbers: HashMap<(String, String), usize>,
+    depth: usize,
+    nested: usize,
+    /// True if both tables are the same.
+    is_same: bool,
+    /// The texts of schemas with parts, and of unions, that are being compared: one inside of itself gives nothing new.
+    pub(super) open: HashSet<(String, String)>,
+    /// How many places may still be compared.
+    pub(super) budget: usize,
+    found: Vec<Entry>,
+}
+
+impl<'a> Comparer<'a> {
+    /// A comparison that visits at most so many places; beyond, schemas count as changed.
+    pub(in crate::documents) fn new(side: Side, old: &'a Definitions, new: &'a Definitions, budget: usize) -> Self {
+        Self {
+            side,
+            absent: None,
+            old,
+            new,
+            pairs: Vec::new(),
+            numbers: HashMap::new(),
+            depth: 0,
+            nested: 0,
+            is_same: old == new,
+            open: HashSet::new(),
+            budget,
+            found: Vec::new(),
+        }
+    }
+
+    /// Leaves out properties with this mark.
+    pub(in crate::documents) fn without(mut self, mark: &'static str) -> Self {
+        self.absent = Some(mark);
+        self
+    }
+
+    /// Compares an old and a new schema, at their common pointer.
+    pub(in crate::documents) fn compare(&mut self, old: &Value, new: &Value, pointer: &str) -> Vec<Entry> {
+        let outer = std::mem::take(&mut self.found);
+        self.walk(old, new, pointer);
+        std::mem::replace(&mut self.found, outer)
+    }
+
+    /// What a pair of definitions gives, and their names.
+    pub(in crate::documents) fn pair(&mut self, pair: usize) -> (&str, &str, &[Entry]) {
+        self.ensure(pair);
+        match self.pairs.get(pair) {
+            Some(Pair { old, new, state: State::Done { entries, .. } }) => (old, new, entries),
+            Some(Pair { old, new, .. }) => (old, new, &[]),
+            None => ("", "", &[]),
+        }
+    }
+
+    /// All findings, those of definitions at the first place that refers to them.
+    pub(in crate::documents) fn findings(&mut self, entries: Vec<Entry>) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        let mut open = vec![(String::new(), entries.into_iter())];
+        while let Some((start, entries)) = open.last_mut() {
+            match entries.next() {
+                None => drop(open.pop()),
+                Some(Entry::Found(mut finding)) if found.len() < MOST => {
+                    finding.pointer = joined(start, &finding.pointer);
+                    found.push(finding);
+                }
+                Some(Entry::Found(finding)) => {
+                    if found.len() == MOST {
+                        let message = "and more, which is not shown".to_owned();
+                        found.push(Finding { pointer: String::new(), message, breaks: false });
+                    }
+                    if let Some(last) = found.last_mut() {
+                        last.breaks |= finding.breaks;
+                    }
+                }
+                Some(Entry::Inner { pointer, pair }) if seen.insert(pair) => {
+                    let start = joined(start, &pointer);
+                    let entries = self.pair(pair).2.to_vec();
+                    open.push((start, entries.into_iter()));
+                }
+                Some(Entry::Inner { .. }) => {}
+            }
+        }
+        found
+    }
+
+    /// True if the receiver takes all that the sender sends.
+    pub(in crate::documents) fn fits(&mut self, old: &Value, new: &Value) -> bool {
+        let entries = self.compare(old, new, "");
+        let mut open: Vec<usize> = Vec::new();
+        if !harmless(&entries, &mut open) {
+            return false;
+        }
+        let (mut seen, mut complete) = (HashSet::new(), true);
+        while let Some(pair) = open.pop() {
+            if !seen.insert(pair) {
+                continue;
+            }
+            self.budget = self.budget.saturating_sub(1);
+            self.ensure(pair);
+            match self.pairs.get(pair).map(|pair| &pair.state) {
+                Some(State::Done { fits: Some(true), .. }) => {}
+                Some(State::Done { fits: Some(false), .. }) => return false,
+                Some(State::Done { entries, fits: None }) => {
+                    if !harmless(entries, &mut open) {
+                        self.judge(pair, false);
+                        return false;
+                    }
+                }
+                // What is being compared is assumed to fit: its findings are reported where it is.
+                _ => complete = false,
+            }
+        }
+        if complete {
+            seen.into_iter().for_each(|pair| self.judge(pair, true));
+        }
+        true
+    }
+
+    fn judge(&mut self, pair: usize, verdict: bool) {
+        if let Some(Pair { state: State::Done { fits, .. }, .. }) = self.pairs.get_mut(pair) {
+            *fits = Some(verdict);
+        }
+    }
+
+    /// Compares a pair of definitions, if that is still to be done.
+    fn ensure(&mut self, number: usize) {
+        let is_deep = self.nested == NESTED;
+        let Some(pair) = self.pairs.get_mut(number).filter(|pair| matches!(pair.state, State::Waiting) && !is_deep)
+        else {
+            return;
+        };
+        pair.state = State::Busy;
+        let (old, new) = (pair.old.clone(), pair.new.clone());
+        let (old_table, new_table) = (self.old, self.new);
+        let (depth, open) = (std::mem::take(&mut self.depth), std::mem::take(&mut self.open));
+        self.nested += 1;
+        // A reference to nowhere was reported when the description was read, and accepts anything.
+        let any = || Cow::Owned(Value::Bool(true));
+        let (old, new) = (definition(old_table, &old), definition(new_table, &new));
+        let entries = self.compare(&old.unwrap_or_else(any), &new.unwrap_or_else(any), "");
+        self.nested -= 1;
+        (self.depth, self.open) = (depth, open);
+        if let Some(pair) = self.pairs.get_mut(number) {
+            pair.state = State::Done { entries, fits: None };
+        }
+    }
+
+    pub(super) fn note(&mut self, pointer: &str, message: impl Into<String>, breaks: bool) {
+        self.found.push(Entry::Found(Finding { pointer: pointer.to_owned(), message: message.into(), breaks }));
+    }
+
+    /// The sender's and the receiver's, of an old and a new thing.
+    pub(super) fn ends<T>(&self, old: T, new: T) -> (T, T) {
+        if self.side == Side::Input { (old, new) } else { (new, old) }
+    }
+
+    /// One of two messages, by the direction of values.
+    pub(super) fn say(&self, input: &str, output: &str) -> String {
+        if self.side == Side::Input { input.to_owned() } else { output.to_owned() }
+    }
+
+    pub(super) fn walk(&mut self, old: &Value, new: &Value, pointer: &str) {
+        if self.is_same && old == new {
+            return;
+        }
+        let Some(budget) = self.budget.checked_sub(1).filter(|_| self.depth < DEEPEST) else {
+            return self.note(pointer, "it is too large to be compared", true);
+        };
+        self.budget = budget;
+        self.depth += 1;
+        let (old_table, new_table) = (self.old, self.new);
+        match (reference(old), reference(new)) {
+            (Some(old_name), Some(new_name)) => {
+                self.default(old, new, pointer);
+                let pair = self.number(&old_name, &new_name);
+                self.found.push(Entry::Inner { pointer: pointer.to_owned(), pair });
+            }
+            (None, None) => self.resolved(old, new, pointer),
+            _ => self.resolved(&resolve(old_table, old), &resolve(new_table, new), pointer),
+        }
+        self.depth -= 1;
+    }
+
+    fn number(&mut self, old: &str, new: &str) -> usize {
+        let next = self.pairs.len();
+        let number = *self.numbers.entry((old.to_owned(), new.to_owned())).or_insert(next);
+        if number == next {
+            self.pairs.push(Pair { old: old.to_owned(), new: new.to_owned(), state: State::Waiting });
+        }
+        number
+    }
+
+    fn default(&mut self, old: &Value, new: &Value, pointer: &str) {
+        if old.get("default") != new.get("default") {
+            self.note(pointer, "its default changed", false);
+        }
+    }
+
+    fn resolved(&mut self, old: &Value, new: &Value, pointer: &str) {
+        let (Value::Object(old_node), Value::Object(new_node)) = (old, new) else {
+            return self.other(old, new, pointer);
+        };
+        if is_any(old) || is_any(new) {
+            return self.other(old, new, pointer);
+        }
+        self.default(old, new, pointer);
+        let is_made_of = |node: &Object| node.contains_key("allOf") || node.contains_key("$ref");
+        if !is_made_of(old_node) && !is_made_of(new_node) {
+            return self.taken_apart(old_node, new_node, pointer);
+        }
+        let key = (old.to_string(), new.to_string());
+        if self.open.insert(key.clone()) {
+            self.taken_apart(old_node, new_node, pointer);
+            self.open.remove(&key);
+        }
+    }
+
+    fn taken_apart(&mut self, old_node: &Object, new_node: &Object, pointer: &str) {
+        let (old, new) = (parts(old_node, self.old, &mut self.budget), parts(new_node, self.new, &mut self.budget));
+        let (Some(old), Some(new)) = (old, new) else {
+            return self.note(pointer, "it is too large to be compared", true);
+        };
+        if old.is_mixed() || new.is_mixed() {
+            return self.mixed(&old, &new, pointer);
+        }
+        self.either(&old, &new, pointer);
+    }
+
+    /// Compares schemas that are unions or have no union.
+    fn either(&mut self, old: &Parts<'_>, new: &Parts<'_>, pointer: &str) {
+        let of = |parts: &Parts<'_>| match parts.unions.first() {
+            Some(union) => Some(union.clone()),
+            None => variants(&parts.node),
+        };
+        match (of(old), of(new)) {
+            (None, None) => self.single(&old.node, &new.node, pointer),
+            (old_list, new_list) => {
+                let alone = |parts: &Parts<'_>| vec![Value::Object(parts.node.clone().into_owned())];
+                let old = old_list.unwrap_or_else(|| alone(old));
+                let new = new_list.unwrap_or_else(|| alone(new));
+                self.union(old, new, pointer);
+            }
+        }
+    }
+
+    /// Compares schemas that have unions beside other members: each part for itself.
+    fn mixed(&mut self, old: &Parts<'_>, new: &Parts<'_>, pointer: &str) {
+        if !(old.node.is_empty() && new.node.is_empty()) {
+            self.either(&old.without_unions(), &new.without_unions(), pointer);
+        }
+        for (old, new) in old.unions.iter().zip(&new.unions) {
+            self.union(old.clone(), new.clone(), pointer);
+        }
+        if old.unions.len() != new.unions.len() {
+            let (sent, taken) = self.ends(old.unions.len(), new.unions.len());
+            self.note(pointer, "it changed in a way that cannot be compared", taken > sent);
+        }
+    }
+
+    /// Compares schemas if one accepts everything or nothing.
+    fn other(&mut self, old: &Value, new: &Value, pointer: &str) {
+        let (sender, receiver) = self.ends(old, new);
+        let (is_nothing, takes_all) = (*sender == Value::Bool(false), is_any(receiver));
+        if old != new && !(is_any(old) && is_any(new)) {
+            self.note(pointer, became(old, new), !(is_nothing || takes_all));
+        }
+    }
+
+    /// Compares schemas of one kind each.
+    fn single(&mut self, old: &Object, new: &Object, pointer: &str) {
+        let (old_rest, new_rest) = (rest(old, self.side), rest(new, self.side));
+        if !(old_rest.is_empty() && new_rest.is_empty())
+            && !same(&old_rest, &new_rest, self.old, self.new, &mut self.budget)
+        {
+            let (_, taken) = self.ends(&old_rest, &new_rest);
+            self.note(pointer, "it changed in a way that cannot be compared", !taken.is_empty());
+        }
+        let (old_kind, new_kind) = (kind(old), kind(new));
+        if old_kind != new_kind {
+            let ends = self.ends(old_kind, new_kind);
+            let widens = matches!(ends, ("integer", "number") | (_, "any"));
+            return self.note(pointer, format!("it was {old_kind} and is {new_kind} now"), !widens);
+        }
+        self.values(old, new, pointer);
+        self.limits(old, new, old_kind, pointer);
+        self.format(old, new, old_kind, pointer);
+        match old_kind {
+            "object" => self.object(old, new, pointer),
+            "array" => self.array(old, new, pointer),
+            _ => {}
+        }
+    }
+
+    fn values(&mut self, old: &Object, new: &Object, pointer: &str) {
+        let (sent, taken) = self.ends(values(old), values(new));
+        // A type of one value accepts no other; an enum keeps unknown values.
+        let is_strict = |taken: &[Value]| self.side == Side::Input || taken.len() == 1;
+        match (sent, taken) {
+            (None, Some(taken)) => {
+                let breaks = is_strict(taken);
+                let message = self.say("it takes only some values now", "it can have any value now");
+                self.note(pointer, message, breaks);
+            }
+            (Some(_), None) => {
+                let message = self.say("it takes any value now", "it has only some values now");
+                self.note(pointer, message, false);
+            }
+            (Some(sent), Some(taken)) => {
+                let breaks = is_strict(taken);
+                let texts = |values: &[Value]| values.iter().map(ToString::to_string).collect::<HashSet<_>>();
+                let (all_sent, all_taken) = (texts(sent), texts(taken));
+                for value in sent.iter().filter(|value| !all_taken.contains(&value.to_string())) {
+                    let message = self.say("is not taken any more", "can come now");
+                    self.note(pointer, format!("the value {} {message}", shown(value)), breaks);
+                }
+                for value in taken.iter().filter(|value| !all_sent.contains(&value.to_string())) {
+                    let message = self.say("is taken now", "does not come any more");
+                    self.note(pointer, format!("the value {} {message}", shown(value)), false);
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn limits(&mut self, old: &Object, new: &Object, kind: &str, pointer: &str) {
+        let widens = kind == "integer" && !super::range::of_type(old).contains(super::range::of_type(new));
+        for (key, is_lower) in LOWER.iter().map(|key| (*key, true)).chain(UPPER.iter().map(|key| (*key, false))) {
+            let (old, new) = (old.get(key).and_then(Value::as_f64), new.get(key).and_then(Value::as_f64));
+            let message = match new {
+                _ if old == new => continue,
+                Some(new) => format!("`{key}` is {new} now"),
+                None => format!("there is no `{key}` any more"),
+            };
+            let narrows = match (old, new) {
+                (Some(old), Some(new)) if is_lower => new > old,
+                (Some(old), Some(new)) => new < old,
+                (old, _) => old.is_none(),
+            };
+            // Limits of integers may select their types.
+            self.note(pointer, message, if self.side == Side::Input { narrows } else { widens });
+        }
+        for key in OTHER.iter().filter(|key| old.get(**key) != new.get(**key)) {
+            let demands = new.get(*key).is_some_and(|limit| *limit != Value::Bool(false)) && !divides(key, old, new);
+            self.note(pointer, format!("`{key}` changed"), self.side == Side::Input && demands);
+        }
+    }
+
+    fn format(&mut self, old: &Object, new: &Object, kind: &str, pointer: &str) {
+        let text = |node: &'_ Object| node.get("format").and_then(Value::as_str).map(str::to_owned);
+        if text(old) == text(new) {
+            return;
+        }
+        let breaks = match kind {
+            "integer" | "number" => super::range::format_breaks(self.side, kind, old, new),
+            _ => super::range::text_format_breaks(self.side, text(old).as_deref(), text(new).as_deref()),
+        };
+        let message = match text(new) {
+            Some(new) => format!("its format is `{}` now", readable(&new, 100)),
+            None => "it has no format any more".to_owned(),
+        };
+        self.note(pointer, message, breaks);
+    }
+}
+
+/// True if a multiple of the old number is one of the new.
+fn divides(key: &str, old: &Object, new: &Object) -> bool {
+    let number = |node: &Object| node.get(key).and_then(Value::as_f64).filter(|number| *number > 0.0);
+    match (number(old), number(new)) {
+        (Some(old), Some(new)) => (old / new).fract() == 0.0,
+        _ => false,
+    }
+}
+
+/// True if no entry breaks; collects the pairs of definitions on which that depends.
+fn harmless(entries: &[Entry], open: &mut Vec<usize>) -> bool {
+    entries.iter().all(|entry| match entry {
+        Entry::Found(finding) => !finding.breaks,
+        Entry::Inner { pair, .. } => {
+            open.push(*pair);
+            true
+        }
+    })
+}
+
+/// A value in a message.
+fn shown(value: &Value) -> String {
+    readable(&value.to_string(), 200)
+}
+
+fn joined(start: &str, pointer: &str) -> String {
+    if start.len() + pointer.len() > LONGEST { cut(start) } else { format!("{start}{pointer}") }
+}
+
+/// The place of a member below a keyword.
+pub(super) fn inside(at: &str, key: &str, name: &str) -> String {
+    if at.len() + name.len() > LONGEST {
+        return cut(at);
+    }
+    let mut place = format!("{at}/{key}");
+    pointer::push(&mut place, name);
+    place
+}
+
+fn cut(at: &str) -> String {
+    if at.ends_with("/...") { at.to_owned() } else { format!("{at}/...") }
+}
+
+fn became(old: &Value, new: &Value) -> String {
+    format!("it was {} and is {} now", words(old), words(new))
+}

@@ -1,0 +1,257 @@
+//! Operations and their requests.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{Comparison, Part, Place};
+use crate::documents::change::value;
+use crate::model::media::essence;
+use crate::pointer;
+use crate::{HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
+
+impl Comparison<'_> {
+    /// Compares an operation with its new version.
+    pub(super) fn operation(&mut self, old: &OperationSpec, new: &OperationSpec) {
+        if old.name() != new.name() {
+            let message = format!("it is called `{}` now", new.name());
+            self.tell(Part::Operation, "", "", &message, true);
+        }
+        let is_stream = |spec: &OperationSpec| spec.kind == OperationKind::Subscription;
+        if is_stream(old) != is_stream(new) {
+            let message = if is_stream(new) { "it is a stream now" } else { "it is no stream any more" };
+            self.tell(Part::Operation, "", "", message, true);
+        }
+        if old.deprecated != new.deprecated {
+            let message = if new.deprecated { "it is deprecated now" } else { "it is not deprecated any more" };
+            self.tell(Part::Operation, "", "/deprecated", message, false);
+        }
+        for (key, changed) in [
+            ("title", old.title != new.title),
+            ("description", description(old) != description(new)),
+            ("tags", old.tags != new.tags),
+        ] {
+            if changed {
+                self.tell(Part::Operation, key, &format!("/{key}"), "it changed", false);
+            }
+        }
+        let (Some(old_http), Some(new_http)) = (old.http(), new.http()) else { return };
+        let path = |http: &HttpBinding| (http.method.clone(), blank(&http.path));
+        if path(old_http) != path(new_http) {
+            let request = |http: &HttpBinding| format!("`{} {}`", http.method, http.path);
+            let message = format!("it is {} now, not {}", request(new_http), request(old_http));
+            self.tell(Part::Operation, "", "/path", &message, true);
+        }
+        if old_http.server != new_http.server {
+            let server = new_http.server.as_deref().unwrap_or("not named");
+            self.tell(Part::Operation, "server", "/server", &format!("it is {server} now"), false);
+        }
+        self.security(&old_http.security, &new_http.security);
+        self.parameters(old, new, old_http, new_http);
+        self.bodies(old, new, old_http, new_http);
+        self.outputs(old, new, old_http, new_http);
+    }
+
+    fn parameters(&mut self, old: &OperationSpec, new: &OperationSpec, old_http: &HttpBinding, new_http: &HttpBinding) {
+        let (old_input, new_input) = (value(&old.input), value(&new.input));
+        let (old_path, new_path) = (names(&old_http.path), names(&new_http.path));
+        // A parameter in a path is what stands at its place.
+        let counterpart = |old: &HttpParameter| {
+            let same = |new: &&HttpParameter| is_same(old, new);
+            new_http.parameters.iter().find(same).or_else(|| {
+                let at =
+                    old_path.iter().position(|name| *name == old.name && old.location == ParameterLocation::Path)?;
+                let name = new_path.get(at).filter(|_| old_path.len() == new_path.len())?;
+                let is_it = |new: &&HttpParameter| new.location == ParameterLocation::Path && new.name == *name;
+                new_http.parameters.iter().find(is_it)
+            })
+        };
+        let mut met: HashSet<*const HttpParameter> = HashSet::new();
+        for parameter in old_http.parameters.iter() {
+            let (subject, place) = (subject(parameter), place(&parameter.property));
+            let Some(found) = counterpart(parameter) else {
+                let moved = new_http
+                    .parameters
+                    .iter()
+                    .find(|new| new.name == parameter.name && !old_http.parameters.iter().any(|old| is_same(old, new)));
+                let message = match moved {
+                    Some(moved) => {
+                        met.insert(moved);
+                        format!("it is a {} parameter now", location(moved.location))
+                    }
+                    None => "the parameter is gone".to_owned(),
+                };
+                self.tell(Part::Request, &subject, &place, &message, true);
+                continue;
+            };
+            met.insert(found);
+            if found.property != parameter.property {
+                let message = format!("it is called `{}` now", found.property);
+                self.tell(Part::Request, &subject, &place, &message, true);
+            }
+            if found.fixed != parameter.fixed {
+                self.tell(Part::Request, &subject, &place, "the operation sets it in another way now", true);
+            }
+            self.demand(&old_input, &new_input, &parameter.property, &found.property, &subject);
+            let (Some(old), Some(new)) =
+                (property(&old_input, &parameter.property), property(&new_input, &found.property))
+            else {
+                continue;
+            };
+            let is_written = |parameter: &HttpParameter, schema| {
+                (parameter.style, parameter.explode && !is_scalar(schema, parameter.location))
+            };
+            if is_written(parameter, old) != is_written(found, new) {
+                self.tell(Part::Request, &subject, &place, "it is written in another style now", true);
+            }
+            self.schemas(Place::Parameter, old, new, &subject, &place);
+        }
+        for parameter in new_http.parameters.iter().filter(|new| !met.contains(&std::ptr::from_ref(*new))) {
+            let (subject, place) = (subject(parameter), place(&parameter.property));
+            let is_required = requires(&new_input, &parameter.property);
+            let message = if is_required { "the parameter is new, and required" } else { "the parameter is new" };
+            self.tell(Part::Request, &subject, &place, message, is_required);
+        }
+    }
+
+    /// Tells whether a property of the input is required from now on, or not any more.
+    fn demand(&mut self, old: &Value, new: &Value, old_name: &str, new_name: &str, subject: &str) {
+        match (requires(old, old_name), requires(new, new_name)) {
+            (false, true) => self.tell(Part::Request, subject, &place(old_name), "it is required now", true),
+            (true, false) => self.tell(Part::Request, subject, &place(old_name), "it is not required any more", false),
+            _ => {}
+        }
+    }
+
+    fn bodies(&mut self, old: &OperationSpec, new: &OperationSpec, old_http: &HttpBinding, new_http: &HttpBinding) {
+        let (old_input, new_input) = (value(&old.input), value(&new.input));
+        let (old_first, new_first) = match (old_http.bodies.first(), new_http.bodies.first()) {
+            (None, None) => return,
+            (Some(old), None) => {
+                return self.tell(Part::Request, "body", &place(&old.property), "no body is taken any more", true);
+            }
+            (None, Some(new)) => {
+                let is_required = requires(&new_input, &new.property);
+                let message = if is_required { "a body is taken now, and required" } else { "a body is taken now" };
+                return self.tell(Part::Request, "body", &place(&new.property), message, is_required);
+            }
+            (Some(old), Some(new)) => (old, new),
+        };
+        let at = place(&old_first.property);
+        if old_first.property != new_first.property {
+            let message = format!("it is called `{}` now", new_first.property);
+            self.tell(Part::Request, "body", &at, &message, true);
+        }
+        self.demand(&old_input, &new_input, &old_first.property, &new_first.property, "body");
+        for body in old_http.bodies.iter() {
+            match new_http.bodies.iter().find(|new| essence(&new.content_type) == essence(&body.content_type)) {
+                Some(new) => self.fields(body, new, &at),
+                None if new_http.bodies.iter().any(|new| covers(&new.content_type, &body.content_type)) => {}
+                None => {
+                    let message = format!("`{}` is not taken any more", body.content_type);
+                    self.tell(Part::Request, "body", &at, &message, true);
+                }
+            }
+        }
+        for body in new_http.bodies.iter() {
+            if !old_http.bodies.iter().any(|old| essence(&old.content_type) == essence(&body.content_type)) {
+                self.tell(Part::Request, "body", &at, &format!("`{}` is taken now", body.content_type), false);
+            }
+        }
+        let (old, new) = (property(&old_input, &old_first.property), property(&new_input, &new_first.property));
+        if let (Some(old), Some(new)) = (old, new) {
+            self.schemas(Place::Body, old, new, "body", &at);
+        }
+    }
+
+    /// Compares how the fields of a form or the parts of a multipart body are written.
+    fn fields(&mut self, old: &HttpBody, new: &HttpBody, at: &str) {
+        for field in old.fields.iter() {
+            let Some(found) = new.fields.iter().find(|new| new.name == field.name) else { continue };
+            if found != field {
+                let inside = format!("{at}/properties/{}", pointer::escaped(&field.name));
+                let message = "the field is written in another way now";
+                self.tell_inside(Part::Request, "body", &inside, at.len(), message, true);
+            }
+        }
+        if old.fixed != new.fixed {
+            self.tell(Part::Request, "body", at, "the operation sets other properties itself now", true);
+        }
+    }
+}
+
+/// The description in the document: without one, it is the request.
+fn description(spec: &OperationSpec) -> &str {
+    let request = spec.http().map(|http| format!("{} {}", http.method, http.path));
+    if request.is_some_and(|request| spec.description == request) { "" } else { &spec.description }
+}
+
+/// The path without the names of its parameters.
+pub(super) fn blank(path: &str) -> String {
+    let mut text = String::new();
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        text.push_str("{}");
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    text + rest
+}
+
+/// The names of the parameters in a path.
+fn names(path: &str) -> Vec<&str> {
+    path.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0)).collect()
+}
+
+/// True if both are the same parameter of a request.
+fn is_same(old: &HttpParameter, new: &HttpParameter) -> bool {
+    let name = match old.location {
+        ParameterLocation::Header => old.name.eq_ignore_ascii_case(&new.name),
+        _ => old.name == new.name,
+    };
+    name && old.location == new.location
+}
+
+pub(super) fn location(location: ParameterLocation) -> &'static str {
+    match location {
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
+        ParameterLocation::QueryString => "query string",
+    }
+}
+
+fn subject(parameter: &HttpParameter) -> String {
+    format!("{} parameter `{}`", location(parameter.location), parameter.name)
+}
+
+/// The place of a property of the input.
+fn place(property: &str) -> String {
+    format!("/input/properties/{}", pointer::escaped(property))
+}
+
+fn property<'v>(input: &'v Value, name: &str) -> Option<&'v Value> {
+    input.get("properties")?.get(name)
+}
+
+fn requires(input: &Value, name: &str) -> bool {
+    let names = input.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().any(|required| required == name)
+}
+
+/// True if a value that stands in one piece is written alike whether it is exploded or not.
+fn is_scalar(schema: &Value, location: ParameterLocation) -> bool {
+    let kinds = ["string", "integer", "number", "boolean"];
+    let is_plain = schema.get("type").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind));
+    is_plain && location != ParameterLocation::QueryString
+}
+
+/// True if a range of content types has another in it.
+pub(super) fn covers(range: &str, content_type: &str) -> bool {
+    match essence(range).split_once('/') {
+        Some(("*", "*")) => true,
+        Some((kind, "*")) => essence(content_type).split('/').next() == Some(kind),
+        _ => false,
+    }
+}

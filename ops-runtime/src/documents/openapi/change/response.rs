@@ -1,0 +1,179 @@
+//! Responses: statuses, content types, and what they hold.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::binding::covers;
+use super::{Comparison, Part, Place};
+use crate::documents::change::value;
+use crate::model::media::essence;
+use crate::{ErrorDefinition, HttpBinding, HttpResponse, OperationKind, OperationSpec, StatusRange, pointer};
+
+/// A success: its status, its content types, and the place of its schema in the output.
+struct Success<'a> {
+    status: StatusRange,
+    responses: Vec<&'a HttpResponse>,
+    variant: Option<u16>,
+}
+
+impl Comparison<'_> {
+    pub(super) fn outputs(
+        &mut self,
+        old: &OperationSpec,
+        new: &OperationSpec,
+        old_http: &HttpBinding,
+        new_http: &HttpBinding,
+    ) {
+        let (old_output, new_output) = (value(&old.output), value(&new.output));
+        let (old_successes, new_successes) = (successes(old_http), successes(new_http));
+        for success in &old_successes {
+            if !new_successes.iter().any(|new| new.status == success.status || covered(success.status, new.status)) {
+                let message = "the status is not given any more";
+                self.tell(Part::Response, &subject(success.status), "/output", message, true);
+            }
+        }
+        let is_stream = old.kind == OperationKind::Subscription || new.kind == OperationKind::Subscription;
+        let mut compared: HashSet<(Option<u16>, Option<u16>)> = HashSet::new();
+        for success in &new_successes {
+            let same = old_successes.iter().find(|old| old.status == success.status);
+            let Some(found) = same.or_else(|| old_successes.iter().find(|old| covered(success.status, old.status)))
+            else {
+                let body = variant(&new_output, success.variant);
+                let fits = is_stream || self.responses.comparer.fits(&old_output, body);
+                let message =
+                    if fits { "the status can come now" } else { "the status can come now, with another body" };
+                self.tell(Part::Response, &subject(success.status), "/output", message, !fits);
+                if fits && !is_stream {
+                    // Its definitions may differ without harm.
+                    self.schemas(Place::Response, &old_output, body, &subject(success.status), "/output");
+                }
+                continue;
+            };
+            if self.content_types(found, success) && !is_stream && compared.insert((found.variant, success.variant)) {
+                let subject = if old_successes.len() > 1 { subject(found.status) } else { String::new() };
+                let place = found.variant.map_or("/output".to_owned(), |at| format!("/output/oneOf/{at}"));
+                let (old, new) = (variant(&old_output, found.variant), variant(&new_output, success.variant));
+                self.schemas(Place::Response, old, new, &subject, &place);
+            }
+        }
+        if is_stream || old_successes.is_empty() || new_successes.is_empty() {
+            self.schemas(Place::Response, &old_output, &new_output, "", "/output");
+        }
+        if old_http.responses.iter().any(|r| r.whole_event) != new_http.responses.iter().any(|r| r.whole_event) {
+            self.tell(Part::Response, "", "/output", "its items are other parts of events now", true);
+        }
+        self.errors(old, new, old_http, new_http);
+    }
+
+    /// Compares the content types of a success; true if its schemas are of the same one.
+    fn content_types(&mut self, old: &Success<'_>, new: &Success<'_>) -> bool {
+        let types = |success: &Success<'_>| -> Vec<String> {
+            let types = success.responses.iter().filter_map(|response| response.content_type.as_deref());
+            types.map(essence).collect()
+        };
+        let (old_types, new_types) = (types(old), types(new));
+        // A body that comes or goes is a change of the schema.
+        if old_types.is_empty() || new_types.is_empty() {
+            return true;
+        }
+        let subject = subject(old.status);
+        let is_in = |wanted: &str, types: &[String]| types.iter().any(|one| one == wanted || covers(one, wanted));
+        for lost in old_types.iter().filter(|one| !is_in(one, &new_types)) {
+            let message = format!("`{lost}` is not given any more");
+            self.tell(Part::Response, &subject, "/output", &message, true);
+        }
+        for found in new_types.iter().filter(|one| !is_in(one, &old_types)) {
+            self.tell(Part::Response, &subject, "/output", &format!("`{found}` is given now"), false);
+        }
+        let (old_first, new_first) = (old_types.first(), new_types.first());
+        // Only the preferred content type of a status has a schema.
+        old_first == new_first || old_first.is_some_and(|first| !is_in(first, &new_types))
+    }
+
+    fn errors(&mut self, old: &OperationSpec, new: &OperationSpec, old_http: &HttpBinding, new_http: &HttpBinding) {
+        let (old_statuses, new_statuses) = (failures(old_http), failures(new_http));
+        for status in old_statuses.iter().filter(|status| !new_statuses.contains(status)) {
+            let place = format!("/errors/{}", code(*status));
+            self.tell(Part::Response, &subject(*status), &place, "the error is not described any more", false);
+        }
+        for status in new_statuses.iter().filter(|status| !old_statuses.contains(status)) {
+            let place = format!("/errors/{}", code(*status));
+            self.tell(Part::Response, &subject(*status), &place, "the error is described now", false);
+        }
+        let find = |errors: &'_ [ErrorDefinition], status| {
+            errors.iter().find(|error| error.code == code(status)).map(|error| value(&error.schema).into_owned())
+        };
+        let any = Value::Bool(true);
+        for status in old_statuses.iter().filter(|status| new_statuses.contains(status)) {
+            let (old, new) = (find(&old.errors, *status), find(&new.errors, *status));
+            let place = format!("/errors/{}", pointer::escaped(&code(*status)));
+            let (old, new) = (old.as_ref().unwrap_or(&any), new.as_ref().unwrap_or(&any));
+            self.schemas(Place::Response, old, new, &subject(*status), &place);
+        }
+    }
+}
+
+/// The successes that a document describes; if it describes none, `default` is one.
+fn successes(http: &HttpBinding) -> Vec<Success<'_>> {
+    let by_default = !http.responses.iter().any(|response| response.status.is_success());
+    let succeeds = |status: StatusRange| status.is_success() || by_default && status == StatusRange::Default;
+    let mut found: Vec<Success<'_>> = Vec::new();
+    for response in http.responses.iter().filter(|response| succeeds(response.status)) {
+        match found.iter_mut().find(|success| success.status == response.status) {
+            Some(success) => {
+                success.variant = success.variant.or(response.variant);
+                success.responses.push(response);
+            }
+            None => {
+                found.push(Success { status: response.status, responses: vec![response], variant: response.variant })
+            }
+        }
+    }
+    found
+}
+
+fn failures(http: &HttpBinding) -> Vec<StatusRange> {
+    let by_default = !http.responses.iter().any(|response| response.status.is_success());
+    let mut found = Vec::new();
+    for response in http.responses.iter() {
+        let succeeds = response.status.is_success() || by_default && response.status == StatusRange::Default;
+        if !succeeds && !found.contains(&response.status) {
+            found.push(response.status);
+        }
+    }
+    found
+}
+
+/// True if a range has all statuses of another.
+fn covered(status: StatusRange, range: StatusRange) -> bool {
+    match (status, range) {
+        (StatusRange::Exact(status), range) => range.contains(status),
+        (_, StatusRange::Default) => true,
+        (status, range) => status == range,
+    }
+}
+
+/// The schema of a variant of the output.
+fn variant<'v>(output: &'v Cow<'_, Value>, variant: Option<u16>) -> &'v Value {
+    let of = |at: u16| output.get("oneOf")?.get(usize::from(at));
+    variant.and_then(of).unwrap_or(output)
+}
+
+fn subject(status: StatusRange) -> String {
+    match status {
+        StatusRange::Exact(status) => format!("status {status}"),
+        StatusRange::Class(class) => format!("status {class}XX"),
+        StatusRange::Default => "default response".to_owned(),
+    }
+}
+
+/// The code of an error with a status, as its definition has it.
+fn code(status: StatusRange) -> String {
+    match status {
+        StatusRange::Exact(status) => format!("HTTP_{status}"),
+        StatusRange::Class(class) => format!("HTTP_{class}XX"),
+        StatusRange::Default => "HTTP_ERROR".to_owned(),
+    }
+}
