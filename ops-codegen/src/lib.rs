@@ -63,6 +63,9 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod described;
 mod directory;
 mod error;
 mod errors;

@@ -34,6 +34,14 @@ pub(crate) fn render(module: &Module, runtime: &str) -> String {
     renderer.out
 }
 
+/// A type of a module, as its source has it.
+#[cfg(feature = "cli")]
+pub(crate) fn type_text(module: &Module, type_: &Type) -> String {
+    let renderer =
+        Renderer { module, out: String::new(), impls: String::new(), has_records: false, tables: Tables::default() };
+    renderer.type_(type_)
+}
+
 struct Renderer<'a> {
     module: &'a Module,
     out: String,

@@ -14,6 +14,16 @@ Exit status:
   2  the command was not understood: an argument, an operation, or an input that does not fit
   3  a document could not be read, or is no API document; of a folder, the others were taken";
 
+const DIFF_EXIT: &str = "\
+A change breaks if the server of the new version may refuse what the old one allows in a request, if a response may not
+fit the types generated from the old one, or if something that callers name is gone. New properties and values of enums
+break no response: types keep them.
+
+Exit status:
+  0  nothing breaks callers
+  1  something breaks callers
+  2  a version could not be read, or the command was not understood";
+
 /// Typed operations from API documents and MCP servers: generate Rust, look inside, call.
 #[derive(Debug, Parser)]
 #[command(name = "ops", version, after_help = EXIT)]
@@ -27,12 +37,21 @@ pub(crate) enum Command {
     /// Write a Rust module for each document, as a build script would
     #[command(after_help = EXIT)]
     Generate(GenerateArguments),
-    /// Show what would be generated, and all diagnostics of the document
+    /// Show what would be generated, and all diagnostics of the document; or one operation in full
     #[command(after_help = EXIT)]
     Inspect(InspectArguments),
     /// Call an operation of a document or of an MCP server, without generating code
     #[command(after_help = EXIT)]
     Call(CallArguments),
+    /// Show what changed between two versions of a document, and what of it breaks callers
+    #[command(after_help = DIFF_EXIT)]
+    Diff(DiffArguments),
+    /// Fetch a document, and keep it beside ops.toml
+    #[command(after_help = EXIT)]
+    Add(AddArguments),
+    /// Fetch the documents of ops.toml again, and show what changed
+    #[command(after_help = EXIT)]
+    Update(UpdateArguments),
     /// Save the tools of an MCP server, for `ops generate` and for build scripts
     #[command(after_help = EXIT)]
     Snapshot(SnapshotArguments),
@@ -44,7 +63,7 @@ pub(crate) enum Command {
 }
 
 /// The choice of operations.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Choice {
     /// Call the document's operations NAMESPACE.name; by default the name of its file
     #[arg(long)]
@@ -81,11 +100,62 @@ pub(crate) struct GenerateArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DiffArguments {
+    /// The version that callers were written for: an OpenAPI document or a snapshot of an MCP server; a file, a URL, a
+    /// folder, or - for standard input
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) old: String,
+    /// The version that the server follows
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) new: String,
+    /// Call the operations NAMESPACE.name; by default the name of the old version's file
+    #[arg(long)]
+    pub(crate) namespace: Option<String>,
+    /// Show the lines of this crate's sources that use what breaks
+    #[arg(long = "crate", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) used_in: Option<PathBuf>,
+    /// Print JSON instead of a line for each change
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddArguments {
+    /// An OpenAPI document or a snapshot of an MCP server: a URL or a file
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) source: String,
+    /// The name in ops.toml, which is also that of the file; by default that of the source
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Overwrite another file of that name
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpdateArguments {
+    /// The document, by its name in ops.toml; by default all that have a source
+    pub(crate) name: Option<String>,
+    /// Write nothing; fail if there is something new
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Overwrite a file that was changed since it was fetched
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
     /// An OpenAPI document, a snapshot of an MCP server, or a configuration of MCP servers: a file, a URL, a folder of
     /// documents and operation specs, or - for standard input; omit it if a server is named
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["url", "config", "program"])]
     pub(crate) spec: Option<String>,
+    /// Show this operation in full: its name, its id, or 'METHOD path'
+    pub(crate) operation: Option<String>,
     #[command(flatten)]
     pub(crate) choice: Choice,
     #[command(flatten)]
@@ -179,6 +249,14 @@ pub(crate) struct CallArguments {
     /// What to do with a result that does not match its schema
     #[arg(long, value_enum, default_value_t = Policy::Repair)]
     pub(crate) policy: Policy,
+}
+
+impl CallArguments {
+    /// What shows the operation instead of calling it.
+    pub(crate) fn into_inspect(self) -> InspectArguments {
+        let Self { spec, operation, server, credentials, .. } = self;
+        InspectArguments { spec: Some(spec), operation, choice: Choice::default(), server, credentials, json: false }
+    }
 }
 
 /// What to do with a result that does not match its schema.

@@ -23,9 +23,6 @@ mod tool;
 
 use self::failed::{failed, message};
 
-/// How many operations are suggested if one is unknown.
-const PROPOSED: usize = 5;
-
 pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
     let is_config = is_config(&arguments.spec);
     if is_config || arguments.server.is_given() {
@@ -156,33 +153,10 @@ fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure>
     )))
 }
 
+/// The operation among those that can be called.
 fn find(registrations: &[Registration], wanted: &str, location: &str) -> Result<SpecRef, Failure> {
-    let request = wanted.split_once(char::is_whitespace).map(|(method, path)| (method.to_uppercase(), path.trim()));
-    let is_it = |spec: &OperationSpec| {
-        let by_request = || {
-            let (Some((method, path)), Some(http)) = (&request, spec.http()) else { return false };
-            http.method == *method && http.path == *path
-        };
-        spec.id == wanted || spec.name() == wanted || by_request()
-    };
-    let specs = || registrations.iter().map(Registration::spec);
-    if let Some(spec) = specs().find(|spec| is_it(spec)) {
-        return Ok(SpecRef::from(spec.clone()));
-    }
-    let by_request = |spec: &OperationSpec| spec.http().map(|http| format!("{} {}", http.method, http.path));
-    let requests: Vec<String> = specs().filter_map(by_request).collect();
-    let meant = if wanted.contains('/') {
-        nearest(wanted, requests.iter().map(String::as_str), PROPOSED)
-    } else if specs().any(|spec| wanted.split_once('.').is_some_and(|(namespace, _)| namespace == spec.namespace())) {
-        nearest(wanted, specs().map(|spec| spec.id.as_ref()), PROPOSED)
-    } else {
-        nearest(wanted, specs().map(OperationSpec::name), PROPOSED)
-    };
-    let hint = match meant.as_slice() {
-        [] => ": `ops inspect` shows all that there are".to_owned(),
-        meant => question(meant),
-    };
-    Err(Failure::Usage(format!("`{location}` has no operation `{wanted}`{hint}")))
+    let specs: Vec<&OperationSpec> = registrations.iter().map(|registration| registration.spec()).collect();
+    crate::find::find(&specs, wanted, location).map(|spec| SpecRef::from(spec.clone()))
 }
 
 /// The input: the value of `--input`, with the pairs added.

@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// A document could not be read.
     Unreadable(Vec<Diagnostic>),
+    /// A document that should be compared could not be read.
+    Trouble(Vec<Diagnostic>),
     /// The work is done, except for so many files that could not be read and were reported; and any other failure.
     Incomplete(usize, Option<String>),
     /// The reader of our output has gone, which is no failure.
@@ -65,6 +67,15 @@ impl Failure {
         }
     }
 
+    /// The failure of a comparison, for which 1 and 2 mean what they do for `diff`.
+    pub(crate) fn trouble(self) -> Self {
+        match self {
+            Self::Unreadable(diagnostics) => Self::Trouble(diagnostics),
+            Self::Failed(message) => Self::Usage(message),
+            other => other,
+        }
+    }
+
     /// Reports the failure, and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         let (message, status) = match self {
@@ -72,6 +83,10 @@ impl Failure {
             Self::Unreadable(diagnostics) => {
                 Reporter::default().print_list(&diagnostics);
                 return ExitCode::from(3);
+            }
+            Self::Trouble(diagnostics) => {
+                Reporter::default().print_list(&diagnostics);
+                return ExitCode::from(2);
             }
             Self::Incomplete(unreadable, failed) => {
                 let files = if unreadable == 1 { "a file".to_owned() } else { format!("{unreadable} files") };

@@ -69,7 +69,7 @@ fn split<'a>(path: &'a str, schemas: &[&Value]) -> (&'a str, Option<&'a str>) {
 }
 
 /// All schemas for a value: references followed, and the members of `allOf`, `anyOf` and `oneOf`.
-fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
+pub(crate) fn views<'a>(mut open: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
     let mut seen: Vec<&Value> = Vec::new();
     while let Some(schema) = open.pop() {
         if seen.len() >= LIMIT || seen.iter().any(|other| std::ptr::eq(*other, schema)) {
@@ -95,7 +95,7 @@ fn has_kind(schema: &Value, kind: &str) -> bool {
 }
 
 /// The kinds of JSON that schemas accept; empty if they do not say.
-fn kinds<'a>(schemas: &[&'a Value]) -> Vec<&'a str> {
+pub(crate) fn kinds<'a>(schemas: &[&'a Value]) -> Vec<&'a str> {
     let mut kinds = Vec::new();
     for schema in schemas {
         match schema.get("type") {

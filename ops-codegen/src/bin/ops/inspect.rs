@@ -16,6 +16,9 @@ use crate::report::{Reporter, line};
 use crate::server::{from_file, is_config};
 use crate::summary;
 
+mod example;
+mod operation;
+
 /// How many characters of a cell are shown.
 const WIDEST: usize = 200;
 
@@ -24,8 +27,13 @@ const TIMEOUT: u64 = 60;
 
 pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
     let progress = Progress::start("reading");
-    let (modules, mut reporter) = read(arguments)?;
+    let (spec, operation) = arguments.sources();
+    let (modules, mut reporter) = read(arguments, spec)?;
     drop(progress);
+    if let Some(operation) = operation {
+        let text = operation::show(&modules, operation, spec, arguments.json)?;
+        return std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output);
+    }
     let text = if arguments.json { json(&modules) } else { table(&modules) };
     std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::output)?;
     if !arguments.json {
@@ -39,15 +47,28 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
     Failure::of_unreadable(unreadable(&modules).count(), None)
 }
 
-fn read(arguments: &InspectArguments) -> Result<(Vec<Module>, Reporter), Failure> {
-    let InspectArguments { spec, choice, server, credentials, .. } = arguments;
+impl InspectArguments {
+    /// The document and the operation: if a server is named, the only name is that of an operation.
+    fn sources(&self) -> (Option<&str>, Option<&str>) {
+        let (spec, operation) = (self.spec.as_deref(), self.operation.as_deref());
+        match (spec, operation) {
+            (Some(spec), None) if self.server.is_given() && !Path::new(spec).exists() => (None, Some(spec)),
+            // A snapshot beside its server shows what the server has.
+            (Some(_), Some(operation)) if self.server.is_given() => (None, Some(operation)),
+            _ => (spec, operation),
+        }
+    }
+}
+
+fn read(arguments: &InspectArguments, spec: Option<&str>) -> Result<(Vec<Module>, Reporter), Failure> {
+    let InspectArguments { choice, server, credentials, .. } = arguments;
     let servers = match spec {
         Some(_) if server.is_given() => {
             let message = "name a document or a server, not both";
             return Err(Failure::Usage(message.to_owned()));
         }
         Some(file) if is_config(file) => from_file(Path::new(file), server.server.as_deref())?,
-        Some(spec) => return modules(std::slice::from_ref(spec), choice),
+        Some(spec) => return modules(&[spec.to_owned()], choice),
         None => server.servers(credentials)?,
     };
     if choice.namespace.is_some() && servers.len() > 1 {

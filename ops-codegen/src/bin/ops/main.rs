@@ -3,10 +3,14 @@
 
 mod arguments;
 mod call;
+mod diff;
+mod documents;
 mod failure;
+mod find;
 mod generate;
 mod input;
 mod inspect;
+mod manifest;
 mod modules;
 mod progress;
 mod report;
@@ -14,25 +18,46 @@ mod server;
 mod snapshot;
 mod summary;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, InspectArguments};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    if let Some(arguments) = help_of_operation() {
+        return inspect::run(&arguments).map_or_else(Failure::report, |()| ExitCode::SUCCESS);
+    }
     let result = match Arguments::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Add(arguments) => documents::add(&arguments),
+        Command::Update(arguments) => documents::update(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Completions { shell } => completions(shell),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+/// What `ops call SPEC OPERATION --help` asks to be shown; `None` for the help of the command.
+fn help_of_operation() -> Option<InspectArguments> {
+    let is_help = |argument: &OsString| argument == "--help" || argument == "-h";
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    // What is behind `--` is the command of a server.
+    let own = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    let at = arguments.iter().take(own).position(is_help)?;
+    arguments.remove(at);
+    match Arguments::try_parse_from(arguments).ok()?.command {
+        Command::Call(call) if call.operation.is_some() || call.server.is_given() => Some(call.into_inspect()),
+        _ => None,
     }
 }
 

@@ -51,7 +51,8 @@ fn output_of(schema: &Schema) -> String {
     schema.to_value().map_or_else(|_| "any".to_owned(), |schema| short(&words(&schema, DEPTH)))
 }
 
-fn words(schema: &Value, depth: usize) -> String {
+/// A schema, so many levels deep.
+pub(crate) fn words(schema: &Value, depth: usize) -> String {
     let Some(node) = schema.as_object() else { return if schema == false { "nothing" } else { "any" }.to_owned() };
     if let Some(name) = node.get("$ref").and_then(Value::as_str) {
         let name = name.rsplit('/').next().unwrap_or(name);

@@ -1,0 +1,162 @@
+//! `ops diff`
+
+mod uses;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use ops_codegen::Module;
+use ops_codegen::described::{Described, describe};
+use ops_runtime::spec::{Api, Severity, pointer};
+use ops_runtime::{mcp, openapi};
+use serde_json::{Value, json};
+
+use self::uses::{Sources, Use};
+use crate::arguments::{Choice, DiffArguments};
+use crate::failure::Failure;
+use crate::modules::modules;
+use crate::progress::Progress;
+use crate::report::{clean, line};
+
+/// A change, of a document or of a list of tools.
+pub(crate) struct Row {
+    /// The change as a line.
+    pub(crate) text: String,
+    pub(crate) breaks: bool,
+    json: Value,
+    namespace: String,
+    operations: Vec<String>,
+    /// The place in the old module, as [`Described`] names places; relative to the operations if it is in them.
+    pointer: String,
+    uses: Vec<Use>,
+}
+
+pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
+    let progress = Progress::start("comparing");
+    let (old, new) = (read(&arguments.old, arguments)?, read(&arguments.new, arguments)?);
+    let mut rows = compare(&old, &new);
+    if let Some(folder) = &arguments.used_in {
+        let sources = Sources::read(folder)?;
+        let described: BTreeMap<&str, Described> =
+            old.iter().map(|module| (module.namespace.as_str(), describe(&api(module)))).collect();
+        for row in rows.iter_mut().filter(|row| row.breaks) {
+            if let Some(described) = described.get(row.namespace.as_str()) {
+                row.uses = sources.uses(&row.namespace, &row.operations, &row.pointer, described);
+            }
+        }
+    }
+    drop(progress);
+    print(&rows, arguments.json)?;
+    let (all, breaking) = (rows.len(), rows.iter().filter(|row| row.breaks).count());
+    let count = |count: usize| if count == 1 { "1 change".to_owned() } else { format!("{count} changes") };
+    match (all, breaking) {
+        (0, _) => tell("no operation changed"),
+        (all, 0) => tell(&format!("{}, none of which breaks callers", count(all))),
+        (all, 1) => return Err(Failure::Failed(format!("{}, of which 1 breaks callers", count(all)))),
+        (all, breaking) => return Err(Failure::Failed(format!("{}, of which {breaking} break callers", count(all)))),
+    }
+    Ok(())
+}
+
+/// Reads a version; a document that can't be read is a failure of its own status, as that of `diff`.
+fn read(spec: &str, arguments: &DiffArguments) -> Result<Vec<Module>, Failure> {
+    let choice = Choice { namespace: arguments.namespace.clone(), ..Choice::default() };
+    let (modules, _) = modules(&[spec.to_owned()], &choice).map_err(Failure::trouble)?;
+    let unreadable = modules.iter().flat_map(|module| &module.generated.diagnostics);
+    let unreadable: Vec<_> = unreadable.filter(|d| d.severity == Severity::Error).cloned().collect();
+    if unreadable.is_empty() { Ok(modules) } else { Err(Failure::Trouble(unreadable)) }
+}
+
+/// The changes from the modules of one version to those of another.
+fn compare(old: &[Module], new: &[Module]) -> Vec<Row> {
+    let none = Api::default();
+    let mut rows = Vec::new();
+    if let ([old], [new]) = (old, new) {
+        // Two versions of one document may have different names.
+        rows_of(&old.namespace, &api(old), &api(new), &mut rows);
+        return rows;
+    }
+    for module in old {
+        let other = new.iter().find(|other| other.namespace == module.namespace);
+        rows_of(&module.namespace, &api(module), &other.map_or(none.clone(), api), &mut rows);
+    }
+    for module in new.iter().filter(|module| !old.iter().any(|other| other.namespace == module.namespace)) {
+        rows_of(&module.namespace, &none, &api(module), &mut rows);
+    }
+    rows
+}
+
+fn api(module: &Module) -> Api {
+    let definitions = module.operations.first().map(|spec| spec.definitions.clone()).unwrap_or_default();
+    Api::new(definitions, module.operations.clone())
+}
+
+/// The changes from one API to another.
+pub(crate) fn rows_of(namespace: &str, old: &Api, new: &Api, rows: &mut Vec<Row>) {
+    let holds_tools = |api: &Api| api.operations.iter().any(|spec| spec.mcp().is_some());
+    if holds_tools(old) || holds_tools(new) {
+        rows.extend(mcp::changes(old, new).into_iter().map(|change| {
+            let operations = vec![format!("{namespace}.{}", change.tool)];
+            let json = json!({
+                "breaks": change.breaks,
+                "operations": operations,
+                "pointer": change.pointer,
+                "message": change.message,
+            });
+            let pointer = change.pointer.replacen("/inputSchema", "/input", 1).replacen("/outputSchema", "/output", 1);
+            row(namespace, change.to_string(), change.breaks, operations, pointer, json)
+        }));
+        return;
+    }
+    rows.extend(openapi::changes(old, new).into_iter().map(|change| {
+        let json = json!({
+            "breaks": change.breaks,
+            "part": change.part.as_str(),
+            "operations": change.operations,
+            "more": change.more,
+            "subject": change.subject,
+            "pointer": change.pointer,
+            "message": change.message,
+        });
+        row(namespace, change.to_string(), change.breaks, change.operations, change.pointer, json)
+    }));
+}
+
+fn row(namespace: &str, text: String, breaks: bool, operations: Vec<String>, pointer: String, json: Value) -> Row {
+    let text = line(&text);
+    Row { text, breaks, json, namespace: namespace.to_owned(), operations, pointer, uses: Vec::new() }
+}
+
+fn print(rows: &[Row], as_json: bool) -> Result<(), Failure> {
+    let text = if as_json {
+        let changes = rows.iter().map(|row| {
+            let mut json = row.json.clone();
+            if let Some(json) = json.as_object_mut().filter(|_| !row.uses.is_empty()) {
+                let uses = row.uses.iter().map(|at| json!({ "file": at.file, "line": at.line, "name": at.name }));
+                json.insert("uses".to_owned(), uses.collect());
+            }
+            json
+        });
+        let breaking = rows.iter().filter(|row| row.breaks).count();
+        let value = json!({ "breaking": breaking, "changes": changes.collect::<Vec<_>>() });
+        crate::report::json(&format!("{value:#}\n")).into_owned()
+    } else {
+        let line_of = |row: &Row| {
+            let uses = row.uses.iter().map(|at| format!("  {}:{}: {}\n", line(&at.file), at.line, line(&at.name)));
+            format!("{}\n{}", row.text, uses.collect::<String>())
+        };
+        rows.iter().map(line_of).collect()
+    };
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::output)
+}
+
+fn tell(text: &str) {
+    // If standard error is closed, there is no way to report it.
+    let _ = writeln!(std::io::stderr().lock(), "{}", clean(text));
+}
+
+/// The tokens of a pointer.
+fn tokens(text: &str) -> Vec<String> {
+    pointer::tokens(text).map(std::borrow::Cow::into_owned).collect()
+}

@@ -1,0 +1,277 @@
+//! `ops add` and `ops update`: documents that are fetched, kept beside `ops.toml`, and compared when they are fetched again.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use ops_codegen::write_if_changed;
+use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::spec::{Api, Diagnostic};
+use ops_runtime::{HttpConfig, mcp};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::arguments::{AddArguments, Credentials, UpdateArguments};
+use crate::diff::{Row, rows_of};
+use crate::failure::Failure;
+use crate::manifest::{Entry, Manifest, NAME};
+use crate::modules::{is_url, runtime, shown};
+use crate::progress::Progress;
+use crate::report::clean;
+
+/// A document that was fetched.
+struct Fetched {
+    text: String,
+    value: Value,
+    api: Api,
+}
+
+pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
+    let mut manifest = Manifest::open(Path::new(""))?;
+    let (source, is_secret) = without_password(&arguments.source);
+    let name = match &arguments.name {
+        Some(name) => name.clone(),
+        None => stem(&source),
+    };
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
+        let message =
+            format!("`{name}` is no name of a document: give one of letters, digits, `_` and `-` by `--name`");
+        return Err(Failure::Usage(message));
+    }
+    if let Some(entry) = manifest.entries()?.iter().find(|entry| entry.name == name) {
+        let message = format!("`{NAME}` has a document `{name}` already, at `{}`", entry.path);
+        return Err(Failure::Usage(format!("{message}: run `ops update {name}`, or choose another `--name`")));
+    }
+    let fetched = fetch(&arguments.source, &name, &arguments.credentials)?;
+    let is_json = fetched.text.trim_start().starts_with(['{', '[']);
+    let path = format!("{name}.{}", if is_json { "json" } else { "yaml" });
+    let is_foreign = std::fs::read(&path).is_ok_and(|bytes| bytes != fetched.text.as_bytes());
+    // The document may be that file.
+    if is_foreign && !arguments.force {
+        let message =
+            format!("there is another file `{path}`: choose another `--name`, or pass `--force` to overwrite it");
+        return Err(Failure::Failed(message));
+    }
+    write(Path::new(&path), &fetched.text)?;
+    let sha256 = Some(digest(&fetched.text));
+    manifest.set(&Entry { name: name.clone(), path: path.clone(), source: Some(source), sha256 })?;
+    manifest.save()?;
+    tell(&format!("{path}: {} operations, in `{NAME}` as `{name}`", fetched.api.operations.len()));
+    if is_secret {
+        tell("the user and password of the URL are not kept: pass credentials by options when you update it");
+    }
+    if let Some(reference) = foreign(&fetched.value) {
+        tell(&format!("warning: it refers to other documents, which were not fetched, such as `{reference}`"));
+    }
+    Ok(())
+}
+
+pub(crate) fn update(arguments: &UpdateArguments) -> Result<(), Failure> {
+    let mut manifest = Manifest::open(Path::new(""))?;
+    let entries = manifest.entries()?;
+    if let Some(name) = arguments.name.as_ref().filter(|name| !entries.iter().any(|entry| entry.name == **name)) {
+        let names: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.name)).collect();
+        let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Failure::Usage(format!("`{NAME}` has no document `{name}`: it has {has}")));
+    }
+    if arguments.name.is_none() && arguments.credentials.is_given() && entries.len() > 1 {
+        let message = "credentials are for one document: name it";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let (mut failed, mut unreadable, mut news) = (Vec::new(), 0, 0);
+    for entry in entries.into_iter().filter(|entry| arguments.name.as_ref().is_none_or(|name| *name == entry.name)) {
+        match update_one(&mut manifest, entry, arguments) {
+            Ok(is_new) => news += usize::from(is_new),
+            // One document that fails does not stop the others.
+            Err(Failure::Unreadable(diagnostics)) => {
+                crate::report::Reporter::default().print_list(&diagnostics);
+                unreadable += 1;
+            }
+            Err(Failure::Failed(message)) => failed.push(message),
+            Err(other) => return Err(other),
+        }
+    }
+    if arguments.check && news > 0 {
+        failed.push("run the command without `--check` to write what is new".to_owned());
+    }
+    Failure::of_unreadable(unreadable, Some(failed.join("\n")).filter(|message| !message.is_empty()))
+}
+
+/// Fetches a document again; true if it has changed.
+fn update_one(manifest: &mut Manifest, mut entry: Entry, arguments: &UpdateArguments) -> Result<bool, Failure> {
+    let (name, path) = (entry.name.clone(), manifest.path(&entry));
+    let Some(source) = entry.source.clone() else {
+        // Kept by hand.
+        if arguments.name.is_some() {
+            return Err(Failure::Failed(format!("`{name}` has no `source` in `{NAME}`, so there is nothing to fetch")));
+        }
+        return Ok(false);
+    };
+    let old = match std::fs::read_to_string(&path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Failure::Failed(format!("`{}` cannot be read: {error}", path.display()))),
+    };
+    let is_edited = old.as_ref().is_some_and(|old| entry.sha256.as_ref().is_some_and(|known| *known != digest(old)));
+    if is_edited && !arguments.force && !arguments.check {
+        let message = format!("`{}` was changed since it was fetched", path.display());
+        return Err(Failure::Failed(format!("{message}: pass `--force` to overwrite it")));
+    }
+    let fetched = fetch(&source, &name, &arguments.credentials)?;
+    if old.as_ref() == Some(&fetched.text) && entry.sha256.as_ref() == Some(&digest(&fetched.text)) {
+        tell(&format!("{name}: as it was"));
+        return Ok(false);
+    }
+    match old.as_deref().map(|old| parsed(old, &name, &entry.path)) {
+        Some(Ok((_, old))) => {
+            let mut rows = Vec::new();
+            rows_of(&name, &old, &fetched.api, &mut rows);
+            print(&name, &rows)?;
+        }
+        Some(Err(_)) => tell(&format!("{name}: the old document cannot be read, so it is not compared")),
+        None => tell(&format!("{name}: there is no `{}`", entry.path)),
+    }
+    if !arguments.check {
+        write(&path, &fetched.text)?;
+        entry.sha256 = Some(digest(&fetched.text));
+        manifest.set(&entry)?;
+        manifest.save()?;
+        tell(&format!("{name}: `{}` is written anew", entry.path));
+    }
+    Ok(true)
+}
+
+fn print(name: &str, rows: &[Row]) -> Result<(), Failure> {
+    let lines: String = rows.iter().map(|row| format!("{}\n", row.text)).collect();
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::output)?;
+    let breaking = rows.iter().filter(|row| row.breaks).count();
+    tell(&match (rows.len(), breaking) {
+        (0, _) => format!("{name}: the text is new, and no operation changed"),
+        (all, breaking) => format!("{name}: changes: {all}, of which {breaking} break callers"),
+    });
+    Ok(())
+}
+
+/// Fetches a document from a URL or a file, and reads it.
+fn fetch(source: &str, name: &str, credentials: &Credentials) -> Result<Fetched, Failure> {
+    let text = if is_url(source) {
+        let mut config = HttpConfig::new().with_timeout(Duration::from_secs(60));
+        if credentials.is_given() {
+            // Credentials are for the host of the document.
+            config = config.with_base_url(source);
+            for (name, value) in credentials.headers()? {
+                config = config.with_header(name, value);
+            }
+            if let Some(auth) = credentials.auth()? {
+                config = config.with_auth(auth);
+            }
+        }
+        let progress = Progress::start("fetching");
+        let text = runtime()?.block_on(openapi::fetch(source, config));
+        drop(progress);
+        text.map_err(|error| Failure::importing(&error, &shown(source)))?
+    } else {
+        let read = std::fs::read_to_string(source);
+        read.map_err(|error| {
+            let message = format!("the document cannot be read: {error}");
+            Failure::Unreadable(vec![Diagnostic::error("", message).with_document(source)])
+        })?
+    };
+    let (value, api) = parsed(&text, name, &shown(source))?;
+    Ok(Fetched { text, value, api })
+}
+
+/// A text as the operations that it describes: those of a document, or of a list of tools.
+fn parsed(text: &str, name: &str, location: &str) -> Result<(Value, Api), Failure> {
+    let unreadable = |error: Diagnostic| Failure::Unreadable(vec![error.with_document(location)]);
+    let value = openapi::parse(text).map_err(unreadable)?;
+    let read = if mcp::is_tool_list(&value) {
+        mcp::read(&value, &mcp::ReadOptions::new().with_namespace(name))
+    } else {
+        openapi::read(&value, &ReadOptions::new().with_namespace(name))
+    };
+    let (api, _) = read.map_err(unreadable)?;
+    Ok((value, api))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    write_if_changed(path, text).map(drop).map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// The SHA-256 of a text, in hexadecimal digits.
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The source without the user and password of a URL; true if there were any.
+fn without_password(source: &str) -> (String, bool) {
+    match url::Url::parse(source) {
+        Ok(mut url) if is_url(source) && (!url.username().is_empty() || url.password().is_some()) => {
+            // They fail only for URLs without a host.
+            let _ = url.set_username("");
+            let _ = url.set_password(None);
+            (url.into(), true)
+        }
+        _ => (source.to_owned(), false),
+    }
+}
+
+/// The name of a source: its file's, or the host's if that says nothing.
+fn stem(source: &str) -> String {
+    let plain = |text: &str| -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+        text.chars().map(plain).collect()
+    };
+    let path = source.split(['?', '#']).next().unwrap_or_default();
+    let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let host = url::Url::parse(source).ok().filter(|_| is_url(source));
+    match host.as_ref().and_then(url::Url::host_str) {
+        Some(host) if stem.is_empty() || matches!(stem, "openapi" | "swagger" | "api-docs") => plain(host),
+        _ => plain(stem),
+    }
+}
+
+/// A reference to another document.
+fn foreign(document: &Value) -> Option<String> {
+    let mut open = vec![document];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(node) => {
+                let reference = node.get("$ref").and_then(Value::as_str);
+                if let Some(reference) = reference.filter(|text| !text.starts_with('#')) {
+                    return Some(reference.to_owned());
+                }
+                open.extend(node.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn tell(text: &str) {
+    // If standard error is closed, there is no way to report it.
+    let _ = writeln!(std::io::stderr().lock(), "{}", clean(text).replace('\n', " "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_digests() {
+        for (source, name) in [
+            ("https://shop.example.com/v1/openapi.json?x=1", "shop_example_com"),
+            ("https://example.com/apis/pet%20shop.v2.yaml", "pet_20shop_v2"),
+            ("docs/shop.yaml", "shop"),
+            ("openapi.json", "openapi"),
+        ] {
+            assert_eq!(stem(source), name);
+        }
+        assert_eq!(without_password("https://a:b@c.d/x?y=1"), ("https://c.d/x?y=1".to_owned(), true));
+        assert_eq!(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

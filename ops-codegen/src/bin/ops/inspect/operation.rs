@@ -1,0 +1,314 @@
+//! One operation in full.
+
+use std::fmt::Write as _;
+
+use ops_codegen::Module;
+use ops_codegen::described::{Described, describe};
+use ops_runtime::binding::{HttpBinding, ParameterLocation, SecurityKind, SecurityScheme, StatusRange};
+use ops_runtime::spec::{Api, OperationSpec, pointer};
+use serde_json::{Value, json};
+
+use super::example;
+use crate::failure::Failure;
+use crate::find::find;
+use crate::input::views;
+use crate::report::{clean, line};
+use crate::summary;
+
+/// How many characters of a text for people are shown.
+const LONGEST: usize = 1_000;
+
+/// How many values of an enum are shown, and how many properties of a body.
+const MOST: usize = 50;
+
+/// A property of the input, or of the body in it.
+pub(super) struct Property {
+    /// The name, as `ops call` takes it: `petId`, `body.name`.
+    pub(super) name: String,
+    /// Its place in the request.
+    place: String,
+    /// The schema in a few words.
+    words: String,
+    /// The type in Rust, if the property is a field of the input.
+    rust: Option<String>,
+    pub(super) required: bool,
+    /// The values that it may have, if they are listed.
+    pub(super) values: Vec<Value>,
+    default: Option<Value>,
+    docs: String,
+    /// The kinds of JSON that it may be.
+    pub(super) kinds: Vec<String>,
+}
+
+/// The operation as text or JSON.
+pub(super) fn show(modules: &[Module], wanted: &str, document: Option<&str>, as_json: bool) -> Result<String, Failure> {
+    let specs: Vec<&OperationSpec> = modules.iter().flat_map(|module| &module.operations).collect();
+    let spec = find(&specs, wanted, document.unwrap_or("the server"))?;
+    let module = modules.iter().find(|module| module.operations.iter().any(|other| other.id == spec.id));
+    let operations = module.map(|module| module.operations.clone()).unwrap_or_default();
+    let described = describe(&Api::new(spec.definitions.clone(), operations));
+    let input = spec.input.self_contained(&spec.definitions);
+    let input = input.map_err(|error| Failure::Failed(format!("the input's schema is not JSON: {error}")))?;
+    let properties = properties(spec, &input, &described);
+    let rust = example::rust(spec, &described);
+    let shell = example::shell(spec, &properties, document);
+    Ok(if as_json {
+        let value = json_of(spec, &properties, &described, &rust, &shell);
+        crate::report::json(&format!("{value:#}\n")).into_owned()
+    } else {
+        text_of(spec, &properties, &described, &rust, &shell)
+    })
+}
+
+/// The properties of the input; behind a body, those of the body.
+fn properties(spec: &OperationSpec, input: &Value, described: &Described) -> Vec<Property> {
+    let at = format!("/operations/{}/input", pointer::escaped(&spec.id));
+    let fields = described.types.get(&at).map(|type_| type_.fields.as_slice()).unwrap_or_default();
+    let mut found = Vec::new();
+    for (name, schema) in input.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let field = fields.iter().find(|field| field.json == *name);
+        let place = spec.http().map_or_else(|| "input".to_owned(), |http| place(http, name));
+        let is_body = place.starts_with("body");
+        let mut property = property(name.clone(), place, schema, input, requires(input, name));
+        property.rust = field.map(|field| field.type_.clone());
+        found.push(property);
+        if is_body {
+            found.extend(of_body(name, schema, input));
+        }
+    }
+    found
+}
+
+fn of_body(name: &str, schema: &Value, root: &Value) -> Vec<Property> {
+    let mut found: Vec<Property> = Vec::new();
+    for view in views(vec![schema], root).into_iter().filter(|view| view.get("properties").is_some()) {
+        for (inner, schema) in view.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let full = format!("{name}.{inner}");
+            let is_sent = schema.get("readOnly") != Some(&Value::Bool(true));
+            if is_sent && found.len() < MOST && !found.iter().any(|property| property.name == full) {
+                found.push(property(full, String::new(), schema, root, requires(view, inner)));
+            }
+        }
+    }
+    found
+}
+
+fn requires(schema: &Value, name: &str) -> bool {
+    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|required| required == name))
+}
+
+fn property(name: String, place: String, schema: &Value, root: &Value, required: bool) -> Property {
+    let views = views(vec![schema], root);
+    let text = |key: &str| views.iter().find_map(|view| view.get(key).and_then(Value::as_str));
+    let listed = |view: &&Value| match (view.get("enum"), view.get("const")) {
+        (Some(Value::Array(values)), _) => values.clone(),
+        (_, Some(value)) => vec![value.clone()],
+        _ => Vec::new(),
+    };
+    let values: Vec<Value> = views.iter().flat_map(listed).take(MOST).collect();
+    Property {
+        name,
+        place,
+        words: summary::words(schema, 2),
+        rust: None,
+        required,
+        values,
+        default: views.iter().find_map(|view| view.get("default").cloned()),
+        docs: cut(schema.get("description").and_then(Value::as_str).or(text("description")).unwrap_or_default()),
+        kinds: crate::input::kinds(&views).into_iter().map(str::to_owned).collect(),
+    }
+}
+
+fn place(http: &HttpBinding, property: &str) -> String {
+    if let Some(parameter) = http.parameters.iter().find(|parameter| parameter.property == property) {
+        let location = location(parameter.location);
+        return if parameter.name == property {
+            location.to_owned()
+        } else {
+            format!("{location} `{}`", parameter.name)
+        };
+    }
+    if http.content_type.as_deref() == Some(property) {
+        return "content type of the body".to_owned();
+    }
+    let types: Vec<&str> = http.bodies.iter().map(|body| body.content_type.as_ref()).collect();
+    format!("body ({})", types.join(", "))
+}
+
+fn location(location: ParameterLocation) -> &'static str {
+    match location {
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
+        _ => "query string",
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.trim().char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", text.trim().get(..end).unwrap_or_default()),
+        None => text.trim().to_owned(),
+    }
+}
+
+/// The ways to authenticate, each with its schemes.
+fn ways(spec: &OperationSpec) -> Vec<String> {
+    let scheme = |scheme: &SecurityScheme| {
+        let kind = match &scheme.kind {
+            SecurityKind::Basic => "basic".to_owned(),
+            SecurityKind::Bearer => "bearer".to_owned(),
+            SecurityKind::ApiKey { location: at, name } => format!("{} `{name}`", location(*at)),
+            SecurityKind::OAuth2 { .. } => "OAuth 2".to_owned(),
+            SecurityKind::OpenIdConnect { .. } => "OpenID Connect".to_owned(),
+            SecurityKind::Other(other) => other.to_string(),
+            _ => "other".to_owned(),
+        };
+        let scopes: Vec<&str> = scheme.scopes.iter().map(AsRef::as_ref).collect();
+        let scopes = if scopes.is_empty() { String::new() } else { format!(" for {}", scopes.join(", ")) };
+        format!("{} ({kind}){scopes}", scheme.name)
+    };
+    let way = |schemes: &[SecurityScheme]| match schemes {
+        [] => "no credentials".to_owned(),
+        schemes => schemes.iter().map(scheme).collect::<Vec<_>>().join(" with "),
+    };
+    spec.http().map(|http| http.security.iter().map(|one| way(&one.schemes)).collect()).unwrap_or_default()
+}
+
+/// The described responses: status, content type, and true for a success.
+fn responses(spec: &OperationSpec) -> Vec<(String, String, bool)> {
+    let Some(http) = spec.http() else { return Vec::new() };
+    let by_default = !http.responses.iter().any(|response| response.status.is_success());
+    let of = |response: &ops_runtime::binding::HttpResponse| {
+        let status = match response.status {
+            StatusRange::Exact(status) => status.to_string(),
+            StatusRange::Class(class) => format!("{class}XX"),
+            _ => "default".to_owned(),
+        };
+        let succeeds = response.status.is_success() || by_default && response.status == StatusRange::Default;
+        (status, response.content_type.as_deref().unwrap_or("no body").to_owned(), succeeds)
+    };
+    http.responses.iter().map(of).collect()
+}
+
+fn text_of(spec: &OperationSpec, properties: &[Property], described: &Described, rust: &str, shell: &str) -> String {
+    let mut text = String::new();
+    // Writing to a text does not fail.
+    let mut add = |indent: usize, words: &str| _ = writeln!(text, "{:indent$}{}", "", line(words));
+    let request = match (spec.http(), spec.mcp()) {
+        (Some(http), _) => format!("{} {}", http.method, http.path),
+        (_, Some(tool)) => format!("tool {}", tool.tool),
+        _ => String::new(),
+    };
+    let old = if spec.deprecated { ", deprecated" } else { "" };
+    add(0, format!("{}: {}{old}  {request}", spec.id, summary::kind(spec)).trim_end());
+    if let Some(server) = spec.http().and_then(|http| http.server.as_deref()) {
+        add(0, &format!("at {server}"));
+    }
+    for words in cut(&spec.description).lines() {
+        add(2, words);
+    }
+    let names = described.operations.get(spec.id.as_ref());
+    add(0, &format!("Input: {}", names.map_or("any", |names| names.input.as_str())));
+    for property in properties {
+        let indent = if property.place.is_empty() { 4 } else { 2 };
+        let mut parts = vec![property.words.clone()];
+        parts.extend(property.rust.iter().map(|rust| format!("`{rust}` in Rust")));
+        parts.push(if property.required { "required".to_owned() } else { "optional".to_owned() });
+        parts.extend(property.default.iter().map(|value| format!("default {value}")));
+        if !property.values.is_empty() {
+            let values: Vec<String> = property.values.iter().map(ToString::to_string).collect();
+            parts.push(format!("one of {}", values.join(" ")));
+        }
+        let place = if property.place.is_empty() { String::new() } else { format!(" in {}", property.place) };
+        add(indent, &format!("{}{place}: {}", property.name, parts.join(", ")));
+        for words in property.docs.lines() {
+            add(indent + 4, words);
+        }
+    }
+    let output = names.map_or("any", |names| names.output.as_str());
+    add(0, &format!("Output: {output} ({})", summary::output(spec)));
+    let responses = responses(spec);
+    for (status, content, _) in responses.iter().filter(|(_, _, succeeds)| *succeeds) {
+        add(2, &format!("{status}: {content}"));
+    }
+    let failures: Vec<_> = responses.iter().filter(|(_, _, succeeds)| !succeeds).collect();
+    if !failures.is_empty() || !spec.errors.is_empty() {
+        add(0, "Errors:");
+    }
+    for (status, content, _) in failures {
+        let error = spec.errors.iter().find(|error| code(status) == error.code);
+        let words = error.and_then(|error| error.schema.to_value().ok()).map(|schema| summary::words(&schema, 1));
+        let body = words.map(|words| format!(", {words}")).unwrap_or_default();
+        let docs = error.map(|error| cut(&error.description)).filter(|docs| !docs.is_empty());
+        let docs = docs.map(|docs| format!(": {docs}")).unwrap_or_default();
+        add(2, &format!("{status}: {content}{body}{docs}"));
+    }
+    if spec.http().is_none() {
+        for error in spec.errors.iter() {
+            add(2, &format!("{}: {}", error.code, cut(&error.description)));
+        }
+    }
+    let ways = ways(spec);
+    if !ways.is_empty() {
+        add(0, &format!("Security: {}", ways.join(" or ")));
+    }
+    add(0, "In Rust:");
+    rust.lines().for_each(|words| text_line(&mut text, words));
+    text.push_str("In a shell:\n");
+    text_line(&mut text, shell);
+    text
+}
+
+fn text_line(text: &mut String, words: &str) {
+    _ = writeln!(text, "  {}", clean(words));
+}
+
+/// The code of the error for a status.
+fn code(status: &str) -> String {
+    if status == "default" { "HTTP_ERROR".to_owned() } else { format!("HTTP_{status}") }
+}
+
+fn json_of(spec: &OperationSpec, properties: &[Property], described: &Described, rust: &str, shell: &str) -> Value {
+    let names = described.operations.get(spec.id.as_ref());
+    let property = |property: &Property| {
+        json!({
+            "name": property.name,
+            "place": property.place,
+            "type": property.words,
+            "rust": property.rust,
+            "required": property.required,
+            "values": property.values,
+            "default": property.default,
+            "description": property.docs,
+        })
+    };
+    let response = |(status, content, succeeds): (String, String, bool)| {
+        let error = spec.errors.iter().find(|error| !succeeds && code(&status) == error.code);
+        let schema = error.and_then(|error| error.schema.to_value().ok());
+        json!({
+            "status": status,
+            "contentType": content,
+            "succeeds": succeeds,
+            "type": schema.map(|schema| summary::words(&schema, 1)),
+            "description": error.map(|error| error.description.as_ref()),
+        })
+    };
+    json!({
+        "id": spec.id,
+        "kind": summary::kind(spec),
+        "method": spec.http().map(|http| &http.method),
+        "path": spec.http().map(|http| &http.path),
+        "server": spec.http().map(|http| &http.server),
+        "tool": spec.mcp().map(|mcp| &mcp.tool),
+        "title": spec.title,
+        "description": spec.description,
+        "tags": spec.tags,
+        "deprecated": spec.deprecated,
+        "input": { "rust": names.map(|names| &names.input), "properties": properties.iter().map(property).collect::<Vec<_>>() },
+        "output": { "rust": names.map(|names| &names.output), "type": summary::output(spec) },
+        "responses": responses(spec).into_iter().map(response).collect::<Vec<_>>(),
+        "security": ways(spec),
+        "example": { "rust": rust, "shell": shell },
+    })
+}

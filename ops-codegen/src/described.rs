@@ -1,0 +1,78 @@
+//! The Rust names of what a module is generated from, for the command `ops`; not part of the interface.
+
+use std::collections::BTreeMap;
+
+use ops_runtime::spec::Api;
+
+use crate::generate::Settings;
+use crate::module::module;
+use crate::render::type_text;
+use crate::types::Shape;
+
+/// The names of a module.
+#[derive(Debug, Default)]
+pub struct Described {
+    /// The names of operations, by their ids.
+    pub operations: BTreeMap<String, Operation>,
+    /// The named types, by the places of their schemas: `/$defs/Pet`, `/operations/shop.showPet/input`.
+    pub types: BTreeMap<String, Type>,
+}
+
+/// The names of an operation.
+#[derive(Debug)]
+pub struct Operation {
+    /// The struct that is the operation.
+    pub name: String,
+    /// The type of its input.
+    pub input: String,
+    /// The type of its output.
+    pub output: String,
+}
+
+/// A named type.
+#[derive(Debug)]
+pub struct Type {
+    /// Its name.
+    pub name: String,
+    /// The fields of a struct, in their order.
+    pub fields: Vec<Field>,
+}
+
+/// A field of a struct.
+#[derive(Debug)]
+pub struct Field {
+    /// The name in JSON.
+    pub json: String,
+    /// The identifier.
+    pub ident: String,
+    /// The type of a value, without the `Option` of an optional field.
+    pub type_: String,
+    /// True if the field is an `Option` because the property may be absent.
+    pub is_optional: bool,
+}
+
+/// Describes the module that a generator with default settings makes of an API.
+pub fn describe(api: &Api) -> Described {
+    let module = module(api, &Settings::default(), &mut Vec::new());
+    let mut described = Described::default();
+    for operation in &module.operations {
+        let (input, output) = (type_text(&module, &operation.input), type_text(&module, &operation.output));
+        let names = Operation { name: operation.name.clone(), input, output };
+        described.operations.insert(operation.spec.id.to_string(), names);
+    }
+    for item in &module.types.items {
+        let fields = match &item.shape {
+            Shape::Record(record) => record.fields.as_slice(),
+            _ => &[],
+        };
+        let fields = fields.iter().map(|field| Field {
+            json: field.json.clone(),
+            ident: field.ident.clone(),
+            type_: type_text(&module, &field.type_),
+            is_optional: field.is_optional(),
+        });
+        let names = Type { name: item.name.clone(), fields: fields.collect() };
+        described.types.insert(item.pointer.clone(), names);
+    }
+    described
+}
