@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use ops_runtime::spec::Api;
 
-use crate::generate::Settings;
 use crate::module::module;
 use crate::render::type_text;
+use crate::types::Settings;
 use crate::types::Shape;
 
 /// The names of a module.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ops_runtime::adapter::Registration;
-use ops_runtime::nearest::{nearest, question};
 use ops_runtime::spec::{OperationKind, OperationSpec, SpecRef};
 use ops_runtime::{CallOptions, HttpConfig, Registry, ResponseEnvelope};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Operations by what a user calls them.
 
-use ops_codegen::nearest::{nearest, question};
+use ops_runtime::nearest::{nearest, question};
 use ops_runtime::spec::OperationSpec;
 
 use crate::failure::Failure;
