@@ -57,6 +57,15 @@
 //! that they fit. Requests carry what the operation asks for, where it asks for it; nothing if it lists anonymous
 //! access first. OAuth 2 tokens are fetched, cached and renewed: see [`ClientCredentials`].
 //!
+//! [`HttpConfig::with_credentials_from_env`] reads them from environment variables.
+//!
+//! # Options of one call
+//!
+//! [`CallOptions`](crate::CallOptions) has headers, a base URL and an idempotency key for one call:
+//! [`with_header`](crate::CallOptions::with_header), [`with_base_url`](crate::CallOptions::with_base_url) and
+//! [`with_idempotency_key`](crate::CallOptions::with_idempotency_key). [`HttpConfig::with_idempotency_keys`] makes up a
+//! key for every call that can have one.
+//!
 //! # Redirects
 //!
 //! The client follows redirects itself. POST becomes GET after 301 and 302, and every method but HEAD does after 303.
@@ -79,7 +88,8 @@
 //! | between two connections of a subscription | at least 0.5 s | [`Reconnect::with_min_delay`] |
 //!
 //! The built-in engine limits the headers of a response: 100 of them and about 400 KB over HTTP/1.1, 16 KB over HTTP/2.
-//! Responses are not decompressed. Every item of a stream carries the response's headers if they have at most 16 KiB;
+//! Responses are decompressed only if [`HttpConfig::with_compression`] asks for it (feature `compression`); limits then
+//! count decoded bytes. Every item of a stream carries the response's headers if they have at most 16 KiB;
 //! otherwise only the first item does.
 //!
 //! # When something fails
@@ -87,6 +97,7 @@
 //! Requests are repeated only as [`HttpConfig::with_retries`] and [`HttpConfig::with_reconnect`] say, except that a
 //! request whose token was rejected is sent once more with a new one. [`HttpConfig::with_max_in_flight`] limits the
 //! requests in flight. Other policies wrap the built-in engine as a service: see [`HttpEngine`].
+//! [`HttpConfig::with_before`] and [`HttpConfig::with_after`] see every request and its response.
 //!
 //! Every request has a `tracing` span at the level `DEBUG`, with the fields of OpenTelemetry's conventions for HTTP
 //! clients (`http.request.method`, `url.template`, `server.address`, `http.response.status_code`, ...). The URL is not
@@ -106,6 +117,8 @@ mod exchange;
 mod fake;
 #[cfg(feature = "openapi")]
 mod fetch;
+mod hooks;
+mod idempotency;
 #[cfg(feature = "openapi")]
 pub(crate) mod import;
 mod lines;
@@ -113,6 +126,7 @@ mod media;
 mod outgoing;
 pub mod pages;
 mod path;
+mod per_call;
 mod redirect;
 mod request;
 mod response;
@@ -122,6 +136,7 @@ mod server;
 mod settings;
 pub mod sse;
 mod style;
+mod trace;
 
 use serde_json::json;
 
@@ -131,10 +146,15 @@ pub use config::HttpConfig;
 pub use destinations::Destinations;
 #[cfg(feature = "mcp-auth")]
 pub(crate) use destinations::{Home, Resolver, is_local};
+#[cfg(feature = "compression")]
+pub use engine::Compression;
 #[cfg(feature = "mcp-http")]
 pub(crate) use engine::builder;
 pub use engine::{HttpEngine, ResponseBody};
+pub use hooks::{RequestInfo, ResponseInfo};
 pub use outgoing::RequestBody;
+pub use per_call::RequestOptions;
+pub use response::error_of;
 pub use retry::{Reconnect, Retry};
 
 use crate::{CallError, ErrorCode};

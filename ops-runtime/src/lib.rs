@@ -39,7 +39,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `macros` (default): the attribute `#[operation]`, and schemas of Rust types
 //! - `registry` (default): the registry, its pipeline, JSON Schema validation and the normaliser
 //! - `validate` (default): the same as `registry`, which validates in full
-//! - `http`: the HTTP client, server-sent events
+//! - `http`: the HTTP client, server-sent events; `compression`: compressed responses for it
 //! - `websocket`: the call protocol over WebSocket; `metrics`: what is counted about calls
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `mcp-schema`: reading lists of MCP tools, and what changed between two

@@ -35,4 +35,6 @@ pub(crate) mod schema;
 pub(crate) mod spec;
 pub(crate) mod text;
 pub(crate) mod texts;
+#[cfg(feature = "registry")]
+pub(crate) mod trace_parent;
 pub mod wire;

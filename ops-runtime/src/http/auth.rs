@@ -1,5 +1,6 @@
 //! Credentials, which `Debug` never shows.
 
+mod environment;
 mod oauth;
 mod plan;
 
@@ -15,6 +16,7 @@ use url::Url;
 use super::invalid;
 use crate::CallError;
 
+pub(super) use environment::Environment;
 pub use oauth::{ClientCredentials, TokenRequest, TokenSource};
 pub(super) use plan::{Applied, Credentials, Plan};
 

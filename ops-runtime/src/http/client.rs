@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use http::header::AUTHORIZATION;
 use serde_json::Value;
 use url::Url;
 
@@ -11,9 +12,11 @@ use super::config::Checked;
 use super::events::{self, Items};
 use super::exchange::Exchange;
 use super::media::Described;
+use super::per_call::PerCall;
 use super::request::encode;
 use super::response;
 use super::send::{Label, limited};
+use super::trace::Trace;
 use crate::model::futures::BoxFuture;
 use crate::run::context::{deadline_after, earlier};
 use crate::{
@@ -55,6 +58,9 @@ impl HttpClient {
 
     /// The operations with this client as their handler, ready for `registry.register_all(..)`.
     ///
+    /// Results follow the registry's policy then, not [`HttpConfig::with_policy`]. A name of
+    /// [`HttpConfig::with_credentials`] that no security scheme has is logged at the level `WARN`.
+    ///
     /// # Errors
     /// An `EXECUTION_ERROR` that names an operation which is not bound to an HTTP endpoint.
     pub fn bind<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Result<Vec<Registration>, CallError> {
@@ -67,6 +73,8 @@ impl HttpClient {
 
     pub(super) fn registrations<S: Into<SpecRef>>(&self, specs: impl IntoIterator<Item = S>) -> Vec<Registration> {
         let handler = Handler::endpoint(self.remote.clone());
+        let specs: Vec<SpecRef> = specs.into_iter().map(Into::into).collect();
+        self.remote.0.credentials.meet(specs.iter().filter_map(|spec| spec.http()));
         specs.into_iter().map(|spec| Registration::new(spec, handler.clone())).collect()
     }
 
@@ -107,10 +115,17 @@ impl Remote {
         let none = Bodies::default();
         let bodies = context.extension::<Bodies>().unwrap_or(&none);
         let settings = self.0.settings.clone();
-        let request = encode(spec, binding, &settings, input, bodies)?;
-        let plan = self.0.credentials.plan(&spec.id, binding)?;
+        let options = PerCall::of(context)?;
+        let request = encode(spec, binding, &settings, input, bodies, &options)?;
+        let plan = self.0.credentials.plan(&spec.id, binding);
+        let plan = if options.headers.contains_key(AUTHORIZATION) {
+            plan.unwrap_or_default().without_authorization()
+        } else {
+            plan?
+        };
         let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
-        Ok(Exchange { settings, request, plan, label: Label::of(spec), deadline })
+        let trace = settings.trace_context.then(|| Trace::of(context));
+        Ok(Exchange { settings, request, plan, label: Label::of(spec), own: options.headers, trace, deadline })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The configuration of an HTTP client.
 
+mod checked;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
@@ -7,19 +9,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::USER_AGENT;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http::{Request, Response};
 use http_body::Body;
-use tokio::sync::Semaphore;
 use tower_service::Service;
 use url::Url;
 
-use super::address::is_http;
-use super::auth::{Credentials, take_credentials};
-use super::engine::{CONNECT, Custom, Engine, Led};
-use super::settings::Settings;
-use super::{Auth, Destinations, HttpEngine, Reconnect, RequestBody, Retry, invalid};
+#[cfg(feature = "compression")]
+use super::Compression;
+use super::auth::Environment;
+use super::engine::{CONNECT, Custom, Engine};
+use super::hooks::Hooks;
+use super::{Auth, Destinations, HttpEngine, Reconnect, RequestBody, RequestInfo, ResponseInfo, Retry};
 use crate::{CallError, OutputPolicy};
+
+pub(super) use checked::Checked;
 
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -47,6 +50,7 @@ pub struct HttpConfig {
     headers: Vec<(String, String)>,
     auth: Option<Auth>,
     credentials: BTreeMap<String, Auth>,
+    environment: Environment,
     server_variables: BTreeMap<String, String>,
     timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
@@ -60,6 +64,11 @@ pub struct HttpConfig {
     destinations: Destinations,
     retry: Option<Retry>,
     reconnect: Option<Reconnect>,
+    idempotency_keys: bool,
+    trace_context: bool,
+    hooks: Hooks,
+    #[cfg(feature = "compression")]
+    compression: Vec<Compression>,
     policy: OutputPolicy,
     engine: Option<Arc<dyn Engine>>,
 }
@@ -73,6 +82,7 @@ impl HttpConfig {
             headers: Vec::new(),
             auth: None,
             credentials: BTreeMap::new(),
+            environment: Environment::default(),
             server_variables: BTreeMap::new(),
             timeout: Some(TIMEOUT),
             idle_timeout: Some(IDLE),
@@ -86,6 +96,11 @@ impl HttpConfig {
             destinations: Destinations::default(),
             retry: None,
             reconnect: None,
+            idempotency_keys: false,
+            trace_context: false,
+            hooks: Hooks::default(),
+            #[cfg(feature = "compression")]
+            compression: Vec::new(),
             policy: OutputPolicy::default(),
             engine: None,
         }
@@ -140,6 +155,11 @@ impl HttpConfig {
     /// An operation may name several ways to authenticate: the first whose credentials are all set is used. If there is
     /// none, the request is sent without credentials, and logged at the level `DEBUG`.
     ///
+    /// A name that no operation of the client has is most likely wrong. [`HttpClient::bind`](super::HttpClient::bind)
+    /// and [`HttpClient::add`](super::HttpClient::add) log it at the level `WARN`, with the nearest names that there are.
+    /// A call that would be sent without credentials is refused with a `VALIDATION_ERROR` if it asks for a scheme that is
+    /// called much like it.
+    ///
     /// ```
     /// use ops_runtime::http::{Auth, HttpConfig};
     ///
@@ -151,6 +171,112 @@ impl HttpConfig {
     #[must_use]
     pub fn with_credentials(mut self, scheme: impl Into<String>, auth: impl Into<Auth>) -> Self {
         self.credentials.insert(scheme.into(), auth.into());
+        self
+    }
+
+    /// Reads credentials from environment variables, for the security schemes that operations ask for.
+    ///
+    /// For the prefix `SHOP` and a scheme of the name `petStoreAuth`, the first of these that is set is used:
+    ///
+    /// | kind of scheme | its own variable | for all schemes of the kind |
+    /// |---|---|---|
+    /// | bearer, `OpenID` Connect | `SHOP_PET_STORE_AUTH` | `SHOP_TOKEN` |
+    /// | OAuth 2, a token | `SHOP_PET_STORE_AUTH` | `SHOP_TOKEN` |
+    /// | OAuth 2, client credentials | `SHOP_PET_STORE_AUTH_CLIENT_ID` and `.._CLIENT_SECRET` | `SHOP_CLIENT_ID` and `SHOP_CLIENT_SECRET` |
+    /// | API key | `SHOP_PET_STORE_AUTH` | `SHOP_API_KEY` |
+    /// | basic | `SHOP_PET_STORE_AUTH`, as `user:password` | `SHOP_USER` and `SHOP_PASSWORD` |
+    ///
+    /// The variables are read now. One that is empty or not UTF-8 counts as not set. Credentials that the program sets
+    /// win, and an operation that asks for none gets none.
+    ///
+    /// ```
+    /// use ops_runtime::http::HttpConfig;
+    ///
+    /// let config = HttpConfig::new().with_base_url("https://shop.example.com/v1").with_credentials_from_env("SHOP");
+    /// ```
+    #[must_use]
+    pub fn with_credentials_from_env(mut self, prefix: impl Into<String>) -> Self {
+        self.environment = Environment::read(prefix.into());
+        self
+    }
+
+    /// Makes up an idempotency key for each call of an operation that has a parameter for one, unless the call sets it.
+    ///
+    /// The key is a random UUID, the same for all retries of the call, which are safe by it. See
+    /// [`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key) for the parameters that count.
+    /// Off by default.
+    #[must_use]
+    pub fn with_idempotency_keys(mut self) -> Self {
+        self.idempotency_keys = true;
+        self
+    }
+
+    /// Sends the header `traceparent` (W3C Trace Context), so that the service can continue the trace. Off by default.
+    ///
+    /// The trace is that of the call's metadata `traceparent`, with its `tracestate`; without one, the call begins a
+    /// trace. Each try has a span id of its own, which the request's `tracing` span has as a field, `span_id`. A header
+    /// `traceparent` that the configuration or the call sets is sent as it is.
+    #[must_use]
+    pub fn with_trace_context(mut self) -> Self {
+        self.trace_context = true;
+        self
+    }
+
+    /// Asks for compressed responses, which are decoded. Off by default: nothing is asked for.
+    ///
+    /// Limits such as [`with_max_response`](Self::with_max_response) count decoded bytes. The headers `Content-Encoding`
+    /// and `Content-Length` of a decoded response are not in its metadata. It configures the built-in engine: with
+    /// [`with_client`](Self::with_client) or [`with_service`](Self::with_service), making the client fails.
+    ///
+    /// ```
+    /// use ops_runtime::http::{Compression, HttpConfig};
+    ///
+    /// let config = HttpConfig::new().with_base_url("https://api.example.com").with_compression(Compression::ALL);
+    /// ```
+    #[cfg(feature = "compression")]
+    #[must_use]
+    pub fn with_compression(mut self, codings: impl IntoIterator<Item = Compression>) -> Self {
+        self.compression = codings.into_iter().collect();
+        self
+    }
+
+    /// Runs a function before each request, retries and redirects included; several run in turn.
+    ///
+    /// It may change the headers, after credentials were added. An error ends the call, and the request is not sent.
+    /// After a redirect to another origin it sees that URL: look at it before adding a secret. Requests for tokens are
+    /// not among them.
+    ///
+    /// ```
+    /// use ops_runtime::http::HttpConfig;
+    ///
+    /// let config = HttpConfig::new().with_base_url("https://api.example.com").with_before(|request| {
+    ///     request.headers.insert("x-attempt", request.attempt.into());
+    ///     Ok(())
+    /// });
+    /// ```
+    #[must_use]
+    pub fn with_before(
+        mut self,
+        hook: impl Fn(&mut RequestInfo<'_>) -> Result<(), CallError> + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.before.push(Arc::new(hook));
+        self
+    }
+
+    /// Runs a function after each request, retries and redirects included, when the response's headers are there or it
+    /// is clear that there is no response; several run in turn.
+    ///
+    /// ```
+    /// use ops_runtime::http::HttpConfig;
+    ///
+    /// let config = HttpConfig::new().with_base_url("https://api.example.com").with_after(|response| {
+    ///     let status = response.result.map_or(0, |(status, _)| status.as_u16());
+    ///     println!("{} try {}: {status} after {:?}", response.operation, response.attempt, response.elapsed);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn with_after(mut self, hook: impl Fn(&ResponseInfo<'_>) + Send + Sync + 'static) -> Self {
+        self.hooks.after.push(Arc::new(hook));
         self
     }
 
@@ -247,13 +373,36 @@ impl HttpConfig {
         self
     }
 
-    /// Says what the client's own calls do with results that do not match their schema.
+    /// Sets what the client's own calls do with results that do not match their schema.
     ///
-    /// Calls through a registry follow the registry's policy.
+    /// It has no effect on operations that are [bound](super::HttpClient::bind) to a registry: set
+    /// `Registry::builder().with_policy(..)` for those. A policy in the options of a call wins over both.
     #[must_use]
     pub fn with_policy(mut self, policy: OutputPolicy) -> Self {
         self.policy = policy;
         self
+    }
+
+    /// Sends the requests with a `reqwest` client of yours: its proxies, TLS settings, certificates and pool.
+    ///
+    /// Build it with `redirect(reqwest::redirect::Policy::none())`, because this client follows redirects itself and
+    /// keeps credentials from other origins. A client that follows one makes the call fail with an error that says so.
+    /// Its own timeouts, compression and headers apply, and [`with_connect_timeout`](Self::with_connect_timeout) does
+    /// not. [`with_destinations`](Self::with_destinations) is checked before a redirect is followed, but your client
+    /// looks the host up once more, so that a hostile DNS server could then lead it to a private address.
+    ///
+    /// ```
+    /// use ops_runtime::http::HttpConfig;
+    ///
+    /// # fn config(builder: reqwest::ClientBuilder) -> Result<HttpConfig, Box<dyn std::error::Error>> {
+    /// let proxy = reqwest::Proxy::all("http://proxy.example.com:3128")?;
+    /// let client = builder.proxy(proxy).redirect(reqwest::redirect::Policy::none()).build()?;
+    /// Ok(HttpConfig::new().with_base_url("https://api.example.com").with_client(client))
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_client(self, client: reqwest::Client) -> Self {
+        self.with_service(HttpEngine::from(client))
     }
 
     /// Sends the requests through a service of yours instead of the built-in engine, which it may wrap
@@ -300,78 +449,10 @@ impl fmt::Debug for HttpConfig {
             .field("headers", &self.headers.iter().map(|(name, _)| name).collect::<Vec<_>>())
             .field("auth", &self.auth)
             .field("credentials", &self.credentials)
+            .field("environment", &self.environment)
             .field("timeout", &self.timeout)
             .field("max_response", &self.max_response)
             .field("redirects", &self.redirects)
             .finish_non_exhaustive()
     }
-}
-
-/// A configuration that was checked.
-pub(super) struct Checked {
-    pub(super) settings: Arc<Settings>,
-    pub(super) credentials: Credentials,
-}
-
-impl Checked {
-    pub(super) fn new(config: HttpConfig) -> Result<Self, CallError> {
-        let mut auth = config.auth;
-        let mut base_url = config.base_url.as_deref().map(parse_url).transpose()?;
-        if let Some(url) = &mut base_url {
-            let own = take_credentials(url)?;
-            auth = auth.or(own);
-        }
-        let mut headers = HeaderMap::new();
-        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("ops-runtime/", env!("CARGO_PKG_VERSION"))));
-        for (name, value) in &config.headers {
-            let bad =
-                |what: &str| invalid("/headers", format!("the header `{}` has no valid {what}", name.escape_debug()));
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("name"))?;
-            let mut value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("value"))?;
-            // Any of them may hold credentials.
-            value.set_sensitive(true);
-            if name == USER_AGENT {
-                headers.insert(name, value);
-            } else {
-                headers.append(name, value);
-            }
-        }
-        let led = config.engine.is_none().then(|| Led::new(config.destinations.clone(), config.connect_timeout));
-        let engine = match config.engine {
-            Some(engine) => engine,
-            None => Arc::new(Custom(Mutex::new(HttpEngine::with_timeout(config.connect_timeout)?))),
-        };
-        let credentials = Credentials::new(auth, config.credentials)?;
-        let settings = Settings {
-            base_url,
-            headers,
-            server_variables: config.server_variables,
-            timeout: config.timeout,
-            idle_timeout: config.idle_timeout,
-            max_response: config.max_response,
-            max_line: config.max_line,
-            max_event: config.max_event,
-            redirects: config.redirects,
-            bodies_to_other_origins: config.bodies_to_other_origins,
-            destinations: config.destinations,
-            led,
-            retry: config.retry,
-            reconnect: config.reconnect,
-            // At least one, or nothing would ever be sent.
-            in_flight: config.max_in_flight.map(|n| Arc::new(Semaphore::new(n.clamp(1, Semaphore::MAX_PERMITS)))),
-            engine,
-        };
-        Ok(Self { settings: Arc::new(settings), credentials })
-    }
-}
-
-/// The base URL, which must be absolute.
-fn parse_url(text: &str) -> Result<Url, CallError> {
-    // The text stays out of the message: it may hold a password.
-    let url = Url::parse(text.trim())
-        .map_err(|error| invalid("/baseUrl", format!("the base URL is not an absolute URL: {error}")))?;
-    if !is_http(&url) {
-        return Err(invalid("/baseUrl", format!("the base URL has the scheme `{}`, not http or https", url.scheme())));
-    }
-    Ok(url)
 }

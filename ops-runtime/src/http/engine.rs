@@ -183,6 +183,62 @@ pub(super) trait Engine: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct HttpEngine(reqwest::Client);
 
+impl From<reqwest::Client> for HttpEngine {
+    /// A client of the user's as an engine: see [`HttpConfig::with_client`](super::HttpConfig::with_client).
+    fn from(client: reqwest::Client) -> Self {
+        Self(client)
+    }
+}
+
+/// A way in which a server may compress a response (RFC 9110, section 8.4.1).
+#[cfg(feature = "compression")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// `gzip` (RFC 1952).
+    Gzip,
+    /// `br` (RFC 7932).
+    Brotli,
+    /// `zstd` (RFC 8878).
+    Zstd,
+}
+
+#[cfg(feature = "compression")]
+impl Compression {
+    /// All that the built-in engine decodes.
+    pub const ALL: [Self; 3] = [Self::Gzip, Self::Brotli, Self::Zstd];
+}
+
+/// How the built-in engine connects, and what it asks for.
+#[derive(Debug, Clone)]
+pub(super) struct Connecting {
+    pub(super) timeout: Option<Duration>,
+    #[cfg(feature = "compression")]
+    pub(super) compression: Vec<Compression>,
+}
+
+impl Default for Connecting {
+    fn default() -> Self {
+        Self {
+            timeout: Some(CONNECT),
+            #[cfg(feature = "compression")]
+            compression: Vec::new(),
+        }
+    }
+}
+
+impl Connecting {
+    fn builder(&self) -> reqwest::ClientBuilder {
+        let builder = builder().connect_timeout(self.timeout.unwrap_or(Duration::MAX));
+        #[cfg(feature = "compression")]
+        let builder = builder
+            .gzip(self.compression.contains(&Compression::Gzip))
+            .brotli(self.compression.contains(&Compression::Brotli))
+            .zstd(self.compression.contains(&Compression::Zstd));
+        builder
+    }
+}
+
 /// The settings that every HTTP client of this crate shares.
 pub(crate) fn builder() -> reqwest::ClientBuilder {
     // TLS needs a cryptography provider, and the program may have installed one. `ring` builds in a fraction of the
@@ -190,7 +246,8 @@ pub(crate) fn builder() -> reqwest::ClientBuilder {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
-    reqwest::Client::builder().connect_timeout(CONNECT)
+    // Another crate of the program may have switched on the features of reqwest by which these are on by default.
+    reqwest::Client::builder().connect_timeout(CONNECT).no_gzip().no_brotli().no_deflate().no_zstd()
 }
 
 impl HttpEngine {
@@ -199,11 +256,11 @@ impl HttpEngine {
     /// # Errors
     /// If TLS cannot be set up.
     pub fn new() -> Result<Self, CallError> {
-        Self::with_timeout(Some(CONNECT))
+        Self::connecting(&Connecting::default())
     }
 
-    pub(super) fn with_timeout(connect: Option<Duration>) -> Result<Self, CallError> {
-        Self::build(builder().connect_timeout(connect.unwrap_or(Duration::MAX)))
+    pub(super) fn connecting(connecting: &Connecting) -> Result<Self, CallError> {
+        Self::build(connecting.builder())
     }
 
     fn build(builder: reqwest::ClientBuilder) -> Result<Self, CallError> {
@@ -215,6 +272,10 @@ impl HttpEngine {
     }
 }
 
+/// A client of the user's did what this crate does with more care.
+const FOLLOWED: &str = "the client that was given to `with_client` followed a redirect itself, which may carry \
+                        credentials to other hosts: build it with `redirect(reqwest::redirect::Policy::none())`";
+
 /// How many engines for hosts that servers led to are cached.
 const LED: usize = 16;
 
@@ -222,13 +283,13 @@ const LED: usize = 16;
 /// host that the program itself named.
 pub(super) struct Led {
     destinations: Destinations,
-    connect: Option<Duration>,
+    connecting: Connecting,
     engines: Mutex<BTreeMap<String, HttpEngine>>,
 }
 
 impl Led {
-    pub(super) fn new(destinations: Destinations, connect: Option<Duration>) -> Self {
-        Self { destinations, connect, engines: Mutex::default() }
+    pub(super) fn new(destinations: Destinations, connecting: Connecting) -> Self {
+        Self { destinations, connecting, engines: Mutex::default() }
     }
 
     /// Sends a request to a URL that a server led to, away from the one that the program named.
@@ -240,9 +301,7 @@ impl Led {
                 Some(engine) => engine.clone(),
                 None => {
                     let resolver = Resolver { destinations: self.destinations.clone(), home: Home::of(home) };
-                    let connect = self.connect.unwrap_or(Duration::MAX);
-                    let builder = builder().connect_timeout(connect).dns_resolver(Arc::new(resolver));
-                    let engine = HttpEngine::build(builder)?;
+                    let engine = HttpEngine::build(self.connecting.builder().dns_resolver(Arc::new(resolver)))?;
                     if engines.len() >= LED {
                         engines.clear();
                     }
@@ -270,7 +329,11 @@ impl Service<Request<RequestBody>> for HttpEngine {
             // No message shows the URL: it may hold secrets.
             let request =
                 reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(reqwest::Error::without_url)?;
+            let url = request.url().clone();
             let response = client.execute(request).await.map_err(reqwest::Error::without_url)?;
+            if *response.url() != url {
+                return Err(FOLLOWED.into());
+            }
             Ok(Response::from(response).map(|body| ResponseBody::new(body.map_err(reqwest::Error::without_url))))
         })
     }

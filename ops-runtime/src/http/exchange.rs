@@ -3,16 +3,21 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use http::Request;
-use tracing::debug;
+use http::header::COOKIE;
+use http::{HeaderMap, Request};
+use serde_json::{Map, Value};
+use tracing::warn;
 
 use super::RequestBody;
 use super::auth::Plan;
 use super::engine::EngineResponse;
+use super::per_call::replace;
 use super::redirect;
+use super::response::Retries;
 use super::retry::{Schedule, may_pass, retry_after};
 use super::send::{Label, Sent};
 use super::settings::Settings;
+use super::trace::Trace;
 use crate::CallError;
 
 /// A request with all that is needed to send it, and to send it again.
@@ -21,6 +26,9 @@ pub(super) struct Exchange {
     pub(super) request: Request<RequestBody>,
     pub(super) plan: Plan,
     pub(super) label: Label,
+    /// The headers that the call itself set, which win over all others.
+    pub(super) own: HeaderMap,
+    pub(super) trace: Option<Trace>,
     /// After this time no response is of use.
     pub(super) deadline: Option<Instant>,
 }
@@ -38,8 +46,10 @@ impl Exchange {
         let mut may_renew = self.plan.is_renewable() && self.request.body().is_repeatable();
         let mut sent = Sent::default();
         loop {
+            sent.try_again();
             let mut request = self.request.clone();
             credentials.put(&mut request)?;
+            self.put_own(request.headers_mut());
             let result = redirect::send(settings, request, &credentials, &self.label, &mut sent).await;
             let refused = result.as_ref().is_ok_and(|answer| answer.status() == 401);
             if refused && std::mem::take(&mut may_renew) {
@@ -61,14 +71,47 @@ impl Exchange {
                 (_, None) => false,
             };
             let Some(delay) = delay.filter(|delay| in_time(*delay)) else {
-                return result.map(|answer| answer.response).map_err(|failed| failed.error);
+                let retries = sent.attempt().saturating_sub(1);
+                return match result {
+                    Ok(mut answer) => {
+                        answer.response.extensions_mut().insert(Retries(retries));
+                        Ok(answer.response)
+                    }
+                    Err(failed) => Err(with_retries(failed.error, retries)),
+                };
             };
-            debug!(operation = self.label.operation, ?delay, "the request is sent again");
+            let status = result.as_ref().ok().map(|answer| answer.status().as_u16());
+            let error = result.as_ref().err().map(|failed| failed.error.message().to_owned());
+            let (operation, attempt) = (&self.label.operation, sent.attempt());
+            warn!(operation, attempt, status, error, ?delay, "the request is sent again");
             // Dropping the unused response frees its connection during the wait.
             drop(result);
             tokio::time::sleep(delay).await;
         }
     }
+
+    /// Puts the call's own headers in the place of others, and its trace.
+    fn put_own(&self, headers: &mut HeaderMap) {
+        // Cookies were joined with those of parameters, and then with those of the credentials.
+        replace(headers, &self.own, |name| name == COOKIE);
+        if let Some(trace) = &self.trace {
+            trace.put(headers);
+        }
+    }
+}
+
+/// The error of a request that was sent more than once.
+fn with_retries(error: CallError, retries: u32) -> CallError {
+    if retries == 0 {
+        return error;
+    }
+    let mut details = match error.details() {
+        Value::Object(details) => details.clone(),
+        Value::Null => Map::new(),
+        _ => return error,
+    };
+    details.insert("retries".to_owned(), retries.into());
+    error.with_details(details)
 }
 
 #[cfg(test)]

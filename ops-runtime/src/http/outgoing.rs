@@ -55,6 +55,19 @@ impl RequestBody {
         self.pieces.is_empty()
     }
 
+    /// All bytes; `None` if a file or a stream is among them.
+    pub(super) fn in_memory(&self) -> Option<Bytes> {
+        let bytes = |piece: &Piece| match piece {
+            Piece::Bytes(bytes) => Some(bytes.clone()),
+            Piece::Body(..) => None,
+        };
+        if let [piece] = &*self.pieces {
+            return bytes(piece);
+        }
+        let pieces: Option<Vec<Bytes>> = self.pieces.iter().map(bytes).collect();
+        Some(pieces?.concat().into())
+    }
+
     /// Finds the length of files, to send it to the server.
     ///
     /// # Errors

@@ -11,7 +11,9 @@ use url::Url;
 use super::address::is_http;
 use super::auth::take_credentials;
 use super::body::{self, Input};
+use super::idempotency;
 use super::path::{Target, target};
+use super::per_call::{PerCall, replace};
 use super::send::request;
 use super::settings::Settings;
 use super::{RequestBody, invalid, media, pointer, server, style};
@@ -35,6 +37,7 @@ pub(super) fn encode(
     settings: &Settings,
     input: &Value,
     bodies: &Bodies,
+    options: &PerCall,
 ) -> Result<Request<RequestBody>, CallError> {
     let empty = Map::new();
     let members = match input {
@@ -45,10 +48,11 @@ pub(super) fn encode(
     refuse_others(spec, binding, members)?;
     let input = Input { spec, members, bodies };
     let parameters = parameters(binding, input)?;
-    let url = url(binding, settings, &parameters)?;
+    let url = url(binding, settings, options, &parameters)?;
     let method = Method::from_bytes(binding.method.as_bytes())
         .map_err(|_| CallError::execution(format!("`{}` is no HTTP method", binding.method.escape_debug())))?;
-    let mut headers = headers(binding, settings, &parameters)?;
+    let mut headers = headers(binding, settings, options, &parameters)?;
+    idempotency_key(spec, binding, settings, options, &parameters, &mut headers)?;
     let accept = media::accept(binding, spec.kind);
     if spec.kind == OperationKind::Subscription {
         headers.insert(ACCEPT, accept);
@@ -99,8 +103,13 @@ fn parameters<'a>(binding: &HttpBinding, input: Input<'a>) -> Result<Cow<'a, Map
     Ok(Cow::Owned(resolved))
 }
 
-fn url(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -> Result<Url, CallError> {
-    let mut url = base(binding, settings)?;
+fn url(
+    binding: &HttpBinding,
+    settings: &Settings,
+    options: &PerCall,
+    input: &Map<String, Value>,
+) -> Result<Url, CallError> {
+    let mut url = base(binding, settings, options)?;
     let Target { path, query: fixed, placed } = target(binding, input)?;
     let base_path = url.path().trim_end_matches('/');
     let path = match path.as_str() {
@@ -131,8 +140,8 @@ fn url(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -
 }
 
 /// The URL that the path is appended to.
-fn base(binding: &HttpBinding, settings: &Settings) -> Result<Url, CallError> {
-    if let Some(url) = &settings.base_url {
+fn base(binding: &HttpBinding, settings: &Settings, options: &PerCall) -> Result<Url, CallError> {
+    if let Some(url) = options.base_url.as_ref().or(settings.base_url.as_ref()) {
         return Ok(url.clone());
     }
     let Some(server) = binding.server.as_deref() else {
@@ -156,7 +165,12 @@ fn base(binding: &HttpBinding, settings: &Settings) -> Result<Url, CallError> {
     }
 }
 
-fn headers(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value>) -> Result<HeaderMap, CallError> {
+fn headers(
+    binding: &HttpBinding,
+    settings: &Settings,
+    options: &PerCall,
+    input: &Map<String, Value>,
+) -> Result<HeaderMap, CallError> {
     let mut headers = settings.headers.clone();
     for (parameter, value) in given(binding, ParameterLocation::Header, input) {
         if is_reserved_header(&parameter.name) {
@@ -171,12 +185,13 @@ fn headers(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value
         })?;
         headers.insert(name, value);
     }
-    let mut cookies = Vec::new();
+    replace(&mut headers, &options.headers, |name| name == COOKIE);
+    let mut cookies: Vec<_> = options.headers.get_all(COOKIE).iter().filter_map(text).collect();
     for (parameter, value) in given(binding, ParameterLocation::Cookie, input) {
         cookies.extend(style::cookie(parameter, &value));
     }
     if !cookies.is_empty() {
-        let own = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok().map(str::to_owned));
+        let own = headers.get_all(COOKIE).iter().filter_map(text);
         let all: Vec<_> = own.chain(cookies).collect();
         let mut value =
             HeaderValue::from_str(&all.join("; ")).map_err(|_| CallError::execution("a cookie cannot be sent"))?;
@@ -184,6 +199,53 @@ fn headers(binding: &HttpBinding, settings: &Settings, input: &Map<String, Value
         headers.insert(COOKIE, value);
     }
     Ok(headers)
+}
+
+fn text(value: &HeaderValue) -> Option<String> {
+    value.to_str().ok().map(str::to_owned)
+}
+
+/// Adds the idempotency key of the call, or a new one if the configuration wants it.
+///
+/// # Errors
+/// A `VALIDATION_ERROR` if the operation has no parameter for the key, or if the input has another key.
+fn idempotency_key(
+    spec: &OperationSpec,
+    binding: &HttpBinding,
+    settings: &Settings,
+    options: &PerCall,
+    input: &Map<String, Value>,
+    headers: &mut HeaderMap,
+) -> Result<(), CallError> {
+    let Some(parameter) = idempotency::parameter(binding) else {
+        return match options.idempotency_key {
+            None => Ok(()),
+            Some(_) => Err(invalid(
+                "/idempotencyKey",
+                format!(
+                    "`{}` has no header parameter for an idempotency key, so a retry might be carried out twice: if the \
+                     server takes a key all the same, send it by `with_header`",
+                    spec.id
+                ),
+            )),
+        };
+    };
+    let name = HeaderName::from_bytes(parameter.name.as_bytes())
+        .map_err(|_| CallError::execution(format!("`{}` is no header name", parameter.name.escape_debug())))?;
+    let by_input = input.get(parameter.property.as_ref()).is_some_and(|value| !value.is_null());
+    let key = match &options.idempotency_key {
+        Some(key) if by_input && headers.get(&name) != Some(key) => {
+            let message = "the input and `with_idempotency_key` have different keys: leave one out";
+            return Err(invalid(&pointer(&parameter.property), message));
+        }
+        Some(key) => Some(key.clone()),
+        None if settings.idempotency_keys && !headers.contains_key(&name) => idempotency::new_key(),
+        None => None,
+    };
+    if let Some(key) = key {
+        headers.insert(name, key);
+    }
+    Ok(())
 }
 
 /// The parameters of a location that the input, or the binding itself, has a value for.

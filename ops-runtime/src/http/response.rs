@@ -32,11 +32,16 @@ const MAX_ERROR: usize = 1024 * 1024;
 const MAX_BEGINNING: usize = 4 * 1024;
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How often the request of a response was sent again, kept in the response's extensions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retries(pub(super) u32);
+
 /// The metadata of a response.
 pub(super) fn meta(parts: &Parts) -> HttpMeta {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let content_type = parts.headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
     let mut meta = HttpMeta::new(parts.status.as_u16(), content_type);
+    meta.retries = parts.extensions.get::<Retries>().map(|retries| retries.0.into()).filter(|retries| *retries > 0);
     for name in parts.headers.keys() {
         let mut values = parts.headers.get_all(name).iter().map(text);
         if name == SET_COOKIE {
@@ -273,18 +278,21 @@ where
         Collected::Broken(_) => (Bytes::new(), true),
     };
     let status = meta.status_code;
-    let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
-    let message = reason.map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"));
     let mut details = json!({
         "statusCode": status,
         "headers": meta.headers,
         "contentType": meta.content_type,
         "body": error_value(&meta, &bytes, cut),
     });
-    if cut && let Some(details) = details.as_object_mut() {
-        details.insert("truncated".to_owned(), Value::Bool(true));
+    if let Some(details) = details.as_object_mut() {
+        if cut {
+            details.insert("truncated".to_owned(), Value::Bool(true));
+        }
+        if let Some(retries) = meta.retries {
+            details.insert("retries".to_owned(), retries.into());
+        }
     }
-    CallError::execution(message).with_details(details)
+    CallError::execution(reason(status)).with_details(details)
 }
 
 fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {
@@ -302,4 +310,24 @@ fn error_value(meta: &HttpMeta, bytes: &Bytes, cut: bool) -> Value {
         }
     }
     Value::String(decode(meta, bytes))
+}
+
+/// The error that a client makes of a response with this status and body, for tests that answer by a
+/// [`MockCaller`](crate::mock::MockCaller).
+///
+/// ```
+/// use ops_runtime::http::error_of;
+/// use serde_json::json;
+///
+/// let error = error_of(409, json!({ "by": "ann" }));
+/// assert_eq!((error.message(), error.status()), ("HTTP 409: Conflict", Some(409)));
+/// ```
+pub fn error_of(status: u16, body: Value) -> CallError {
+    let details = json!({ "statusCode": status, "headers": {}, "contentType": "application/json", "body": body });
+    CallError::execution(reason(status)).with_details(details)
+}
+
+fn reason(status: u16) -> String {
+    let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    reason.map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"))
 }

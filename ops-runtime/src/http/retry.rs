@@ -7,16 +7,21 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, Request, StatusCode};
 
 use super::RequestBody;
+use super::idempotency::is_idempotency_header;
 
 /// How often, and after what delays, a request is retried.
 ///
 /// Only requests that are safe to repeat are retried: idempotent ones by RFC 9110, section 9.2.2 (GET, HEAD, OPTIONS,
-/// TRACE, PUT, DELETE), and others only with the header `Idempotency-Key`; never one whose body is a stream. They are
+/// TRACE, PUT, DELETE), and others only with an idempotency key
+/// ([`CallOptions::with_idempotency_key`](crate::CallOptions::with_idempotency_key)); never one whose body is a stream. They are
 /// retried if the connection could not be made or broke before the response, and after the statuses 408, 429, 502, 503
 /// and 504.
 ///
 /// The delay is a random part of a time that doubles with each try ("full jitter"), or the server's `Retry-After`. If
 /// it would exceed the limit or the call's deadline, the last response counts.
+///
+/// Each retry is logged at the level `WARN`. Their number is in [`HttpMeta::retries`](crate::envelope::HttpMeta::retries),
+/// and in the details of an error as `retries`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -114,7 +119,8 @@ impl Schedule {
 fn is_repeatable(request: &Request<RequestBody>) -> bool {
     let idempotent = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE]
         .contains(request.method());
-    (idempotent || request.headers().contains_key("idempotency-key")) && request.body().is_repeatable()
+    let has_key = || request.headers().keys().any(|name| is_idempotency_header(name.as_str()));
+    (idempotent || has_key()) && request.body().is_repeatable()
 }
 
 /// A random part of a delay, so that many clients do not come back together.

@@ -13,6 +13,7 @@ use url::Url;
 use super::RequestBody;
 use super::engine::{EngineResponse, SendError};
 use super::settings::Settings;
+use super::trace;
 use crate::{CallError, ErrorCode, OperationSpec};
 
 /// A request from its parts.
@@ -44,9 +45,26 @@ impl Label {
     }
 }
 
-/// How many requests a call has sent already, repetitions and redirects alike.
+/// What a call has sent already.
 #[derive(Debug, Default)]
-pub(super) struct Sent(u32);
+pub(super) struct Sent {
+    /// All requests: repetitions and redirects alike.
+    requests: u32,
+    /// The number of the current try.
+    attempt: u32,
+}
+
+impl Sent {
+    /// Counts another try.
+    pub(super) fn try_again(&mut self) {
+        self.attempt = self.attempt.saturating_add(1);
+    }
+
+    /// The number of the current try; the first is 1.
+    pub(super) fn attempt(&self) -> u32 {
+        self.attempt.max(1)
+    }
+}
 
 /// Sends one request, in a span of its own (OpenTelemetry's conventions for HTTP clients).
 pub(super) async fn send_one(
@@ -62,25 +80,34 @@ pub(super) async fn send_one(
 pub(super) async fn send_led(
     settings: &Settings,
     home: Option<&Url>,
-    request: Request<RequestBody>,
+    mut request: Request<RequestBody>,
     label: &Label,
     sent: &mut Sent,
 ) -> Result<EngineResponse, SendError> {
     let span = span(&request, label);
-    if sent.0 > 0 {
-        span.record("http.request.resend_count", sent.0);
+    if sent.requests > 0 {
+        span.record("http.request.resend_count", sent.requests);
     }
-    sent.0 = sent.0.saturating_add(1);
+    if settings.trace_context
+        && let Some(own) = trace::of_request(request.headers())
+    {
+        span.record("trace_id", &own.trace);
+        span.record("span_id", &own.span);
+    }
+    sent.requests = sent.requests.saturating_add(1);
     let outer = span.clone();
     async {
         let permit = match &settings.in_flight {
             Some(semaphore) => semaphore.clone().acquire_owned().await.ok(),
             None => None,
         };
+        let (operation, attempt) = (label.operation.as_str(), sent.attempt());
+        let sending = settings.hooks.before(operation, attempt, &mut request)?;
         let response = match (home, &settings.led) {
             (Some(home), Some(led)) => led.send(home, request).await,
             _ => settings.engine.send(request).await,
         };
+        settings.hooks.after(operation, attempt, sending, &response);
         match response {
             Ok(response) => {
                 let status = response.status();
@@ -120,6 +147,8 @@ fn span(request: &Request<RequestBody>, label: &Label) -> Span {
         "http.request.resend_count" = field::Empty,
         "http.response.status_code" = field::Empty,
         "error.type" = field::Empty,
+        trace_id = field::Empty,
+        span_id = field::Empty,
         operation = label.operation,
     )
 }

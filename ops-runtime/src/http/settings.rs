@@ -10,6 +10,7 @@ use url::Url;
 
 use super::Destinations;
 use super::engine::{Engine, Led};
+use super::hooks::Hooks;
 use super::retry::{Reconnect, Retry};
 
 /// A checked configuration, without credentials, because fetching them needs it.
@@ -29,6 +30,9 @@ pub(super) struct Settings {
     pub(super) led: Option<Led>,
     pub(super) retry: Option<Retry>,
     pub(super) reconnect: Option<Reconnect>,
+    pub(super) idempotency_keys: bool,
+    pub(super) trace_context: bool,
+    pub(super) hooks: Hooks,
     pub(super) in_flight: Option<Arc<Semaphore>>,
     pub(super) engine: Arc<dyn Engine>,
 }

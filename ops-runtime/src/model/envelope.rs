@@ -169,12 +169,21 @@ pub struct HttpMeta {
     pub event: Option<EventMeta>,
     /// The `set-cookie` headers, one each.
     pub set_cookie: Vec<String>,
+    /// How often the request was sent again before this response came; `None` if it was sent once.
+    pub retries: Option<u64>,
 }
 
 impl HttpMeta {
     /// The facts of a response without headers.
     pub fn new(status_code: u16, content_type: impl Into<String>) -> Self {
         Self { status_code, content_type: content_type.into(), ..Self::default() }
+    }
+
+    /// Adds a header, by its lower-case name.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
     }
 }
 

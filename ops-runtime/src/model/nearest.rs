@@ -96,11 +96,30 @@ fn plain(text: &str) -> Vec<char> {
 
 /// A question for these names: ``: did you mean `a` or `b`?``; empty if there are none.
 pub fn question(nearest: &[&str]) -> String {
-    let names: Vec<String> = nearest.iter().map(|name| format!("`{}`", readable(name, LONGEST))).collect();
+    if nearest.is_empty() { String::new() } else { format!(": did you mean {}?", either(nearest)) }
+}
+
+/// The names that are similar, else the first of all in their order, at most `most`.
+#[cfg(feature = "http")]
+pub(crate) fn closest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let mut all: Vec<&str> = names.into_iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut found = nearest(wanted, all.iter().copied(), most);
+    if found.is_empty() {
+        found = all;
+    }
+    found.truncate(most);
+    found
+}
+
+/// The names as they stand in a message: `` `a`, `b` or `c` ``.
+pub(crate) fn either(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", readable(name, LONGEST))).collect();
     match names.split_last() {
-        None => String::new(),
-        Some((only, [])) => format!(": did you mean {only}?"),
-        Some((last, rest)) => format!(": did you mean {} or {last}?", rest.join(", ")),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => "nothing".to_owned(),
     }
 }
 

@@ -209,7 +209,7 @@ impl Context {
     /// The same call with its bodies, to an endpoint that streams them.
     pub(crate) fn with_bodies(mut self, bodies: Bodies) -> Self {
         if bodies.wants_output() || !bodies.is_empty() {
-            Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert(bodies);
+            Arc::make_mut(self.extra.get_or_insert_default()).extensions.insert_own(bodies);
         }
         self
     }
@@ -245,8 +245,8 @@ impl Context {
             metadata: if options.metadata.is_empty() { inherited.metadata } else { options.metadata },
             progress: options.progress,
             trusted: !named,
-            // The bodies are those of this call's own input.
-            extensions: inherited.extensions.without::<Bodies>().with(options.extensions),
+            // Not the bodies, which are those of this call's own input.
+            extensions: inherited.extensions.nested(options.extensions),
         };
         let (registry, request) = (self.registry.clone(), Number::next());
         Self { registry, request, deadline, timeout: None, extra: Some(Arc::new(extra)) }

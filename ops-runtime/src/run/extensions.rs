@@ -17,40 +17,47 @@ type Value = Arc<dyn Any + Send + Sync>;
 /// ```
 // There are few, so that a list does.
 #[derive(Clone, Default)]
-pub struct Extensions(Vec<(TypeId, Value)>);
+pub struct Extensions(Vec<Extension>);
+
+#[derive(Clone)]
+struct Extension {
+    of: TypeId,
+    value: Value,
+    /// True if calls that the handler makes have it, too.
+    inherits: bool,
+}
 
 impl Extensions {
     /// Adds a value, in the place of the one of its type if there is one.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        self.put(TypeId::of::<T>(), Arc::new(value));
+        self.put(Extension { of: TypeId::of::<T>(), value: Arc::new(value), inherits: true });
     }
 
-    fn put(&mut self, of: TypeId, value: Value) {
-        match self.0.iter_mut().find(|(known, _)| *known == of) {
-            Some((_, known)) => *known = value,
-            None => self.0.push((of, value)),
+    /// Adds a value for this call alone: those that its handler makes do not have it.
+    pub(crate) fn insert_own<T: Send + Sync + 'static>(&mut self, value: T) {
+        self.put(Extension { of: TypeId::of::<T>(), value: Arc::new(value), inherits: false });
+    }
+
+    fn put(&mut self, extension: Extension) {
+        match self.0.iter_mut().find(|known| known.of == extension.of) {
+            Some(known) => *known = extension,
+            None => self.0.push(extension),
         }
     }
 
     /// The value of that type.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        let (_, value) = self.0.iter().find(|(of, _)| *of == TypeId::of::<T>())?;
-        value.downcast_ref()
+        self.0.iter().find(|known| known.of == TypeId::of::<T>())?.value.downcast_ref()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// These, but for the one of that type.
-    pub(crate) fn without<T: 'static>(mut self) -> Self {
-        self.0.retain(|(of, _)| *of != TypeId::of::<T>());
-        self
-    }
-
-    /// These, with others in the place of those of their types.
-    pub(crate) fn with(mut self, others: Self) -> Self {
-        others.0.into_iter().for_each(|(of, value)| self.put(of, value));
+    /// What a nested call has: those that it inherits, with its own in the place of those of their types.
+    pub(crate) fn nested(mut self, own: Self) -> Self {
+        self.0.retain(|known| known.inherits);
+        own.0.into_iter().for_each(|extension| self.put(extension));
         self
     }
 }

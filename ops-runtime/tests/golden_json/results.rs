@@ -32,6 +32,12 @@ fn http_most() -> HttpMeta {
     meta
 }
 
+fn http_retried() -> HttpMeta {
+    let mut meta = HttpMeta::new(200, "application/json").with_header("etag", "7");
+    meta.retries = Some(2);
+    meta
+}
+
 fn http_event() -> HttpMeta {
     let mut meta = HttpMeta::new(200, "text/event-stream");
     meta.event = Some(EventMeta::new("message", "42"));
@@ -54,7 +60,12 @@ fn mcp_null() -> McpMeta {
 #[test]
 fn metas() {
     check("local_meta.json", "{}", &[("only", local())]);
-    let http = [("least", HttpMeta::new(204, "")), ("most", http_most()), ("event", http_event())];
+    let http = [
+        ("least", HttpMeta::new(204, "")),
+        ("most", http_most()),
+        ("event", http_event()),
+        ("retried", http_retried()),
+    ];
     check("http_meta.json", "{}", &http);
     let mcp = [("least", McpMeta::new(false, vec![])), ("most", mcp_most()), ("structured null", mcp_null())];
     check("mcp_meta.json", "{}", &mcp);

@@ -280,3 +280,65 @@ async fn tokens_of_the_users() {
     let expected = |rejected| (Some("login".to_owned()), "read w".to_owned(), rejected);
     assert_eq!(*asked.lock().unwrap(), [expected(false), expected(true)]);
 }
+
+#[tokio::test]
+async fn credentials_for_a_scheme_that_no_operation_names() {
+    use ParameterLocation::Header;
+    let server = Server::start().await;
+    let config = || HttpConfig::new().with_base_url(server.url());
+    let asks =
+        || any_of("/echo/x", vec![all_of(vec![key("shop_key", Header, "X-Key")]), all_of(vec![bearer("shopAuth")])]);
+    let misspelt = || config().with_credentials("shopKey", Auth::api_key("hush"));
+    // The call would be refused by the server, and nobody would know why.
+    let error = seen(misspelt(), asks()).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "VALIDATION_ERROR");
+    assert_eq!(
+        error.message(),
+        "there are credentials for `shopKey`, which no operation names, and none for what `t.x` asks for: did you \
+         mean `shop_key`?"
+    );
+    assert_eq!(error.details()["violations"][0]["pointer"], "/credentials/shopKey");
+    let error = seen(config().with_credentials("auth", Auth::bearer("t")), asks()).await.unwrap_err();
+    assert!(error.message().ends_with("did you mean `shopAuth`?"), "{error}");
+
+    // Nothing is wrong where others serve, or where the operation is open, asks for nothing, or nothing is set.
+    let auth = |found: Value| found["headers"].get("authorization").cloned();
+    let both = misspelt().with_auth(Auth::bearer("t"));
+    assert_eq!(auth(seen(both, asks()).await.unwrap()), Some(json!("Bearer t")));
+    let open = any_of("/echo/x", vec![all_of(vec![bearer("b")]), all_of(vec![])]);
+    assert_eq!(auth(seen(misspelt(), open).await.unwrap()), None);
+    assert_eq!(auth(seen(misspelt(), any_of("/echo/x", vec![])).await.unwrap()), None);
+    assert_eq!(auth(seen(config(), asks()).await.unwrap()), None);
+
+    // Nor where another operation of the client names the scheme.
+    let client = HttpClient::new(config().with_credentials("b", Auth::bearer("t"))).unwrap();
+    let other = any_of("/echo/y", vec![all_of(vec![bearer("b")])]);
+    client.add([spec(OperationKind::Query, "x", asks()), spec(OperationKind::Query, "y", other)]).unwrap();
+    assert_eq!(auth(client.call("t.x", json!({})).await.unwrap().data), None);
+    assert_eq!(auth(client.call("t.y", json!({})).await.unwrap().data), Some(json!("Bearer t")));
+}
+
+#[tokio::test]
+async fn credentials_from_the_environment() {
+    use ParameterLocation::{Header, Query};
+    // Variables that cargo sets for every test.
+    let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    let server = Server::start().await;
+    let config = || HttpConfig::new().with_base_url(server.url()).with_credentials_from_env("CARGO");
+    let binding = || any_of("/echo/x", vec![all_of(vec![bearer("pkgName"), key("pkg-version", Query, "v")])]);
+    let found = seen(config(), binding()).await.unwrap();
+    assert_eq!(found["headers"]["authorization"], format!("Bearer {name}"));
+    assert_eq!(found["uri"], format!("/echo/x?v={version}"));
+
+    // What the program sets wins, and where a scheme has no variable, the next requirement counts.
+    let found = seen(config().with_credentials("pkgName", Auth::bearer("own")), binding()).await.unwrap();
+    assert_eq!(found["headers"]["authorization"], "Bearer own");
+    let second =
+        any_of("/echo/x", vec![all_of(vec![bearer("nothing")]), all_of(vec![key("pkg_name", Header, "X-Key")])]);
+    let found = seen(config(), second).await.unwrap();
+    assert_eq!((&found["headers"]["x-key"], found["headers"].get("authorization")), (&json!(name), None));
+    // What asks for nothing gets nothing.
+    assert!(seen(config(), any_of("/echo/x", vec![])).await.unwrap()["headers"].get("authorization").is_none());
+    let debug = format!("{:?}", config());
+    assert!(debug.contains("PKG_NAME") && !debug.contains(&format!("\"{name}\"")), "{debug}");
+}

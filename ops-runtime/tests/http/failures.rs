@@ -2,12 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
 use ops_runtime::http::{Auth, HttpClient, HttpConfig};
-use ops_runtime::spec::OperationKind;
-use ops_runtime::{CallError, CallOptions};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{Body, Call, CallError, CallOptions, Operation};
 use serde_json::{Value, json};
 
-use crate::server::{Server, get_of, spec};
+use crate::server::{Server, get_of, serve, spec};
 
 fn get(name: &str) -> ops_runtime::spec::OperationSpec {
     spec(OperationKind::Query, name, get_of(format!("/{name}")))
@@ -95,4 +99,45 @@ async fn redirects_keep_credentials_home() {
         let found = private.iter().filter(|header| seen["headers"].get(**header).is_some()).count();
         assert_eq!(found, kept, "{name}: {}", seen["headers"]);
     }
+}
+
+struct Download;
+
+impl Operation for Download {
+    type Input = Value;
+    type Output = Body;
+    const SPEC: &'static OperationSpec = &OperationSpec::query("t.download").with_http(
+        HttpBinding::new("GET", "/pieces")
+            .with_responses(const { &[HttpResponse::new(StatusRange::Exact(200), "application/octet-stream")] }),
+    );
+}
+
+impl Call for Download {}
+
+#[tokio::test]
+async fn a_download_may_take_longer_than_a_call_but_not_be_silent() {
+    // Three pieces, and then silence.
+    let pieces = || async {
+        let pieces = stream::iter(0..3).then(|_| async {
+            tokio::time::sleep(Duration::from_millis(60)).await;
+            Ok::<_, std::io::Error>(Bytes::from_static(b"x"))
+        });
+        axum::body::Body::from_stream(pieces.chain(stream::pending()))
+    };
+    let url = serve(Router::new().route("/pieces", axum::routing::get(pieces))).await;
+    let config = HttpConfig::new().with_base_url(url).with_timeout(Duration::from_millis(100));
+    let client = HttpClient::new(config.with_idle_timeout(Duration::from_millis(300))).unwrap();
+    let body = client.execute::<Download>(json!({})).await.unwrap().data;
+    let start = Instant::now();
+    let mut pieces = body.into_stream();
+    let mut read = 0;
+    let error = loop {
+        match pieces.next().await.unwrap() {
+            Ok(piece) => read += piece.len(),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(read, 3);
+    assert!(error.to_string().contains("raise `with_idle_timeout`"), "{error}");
+    assert!(start.elapsed() > Duration::from_millis(300) && start.elapsed() < Duration::from_secs(5));
 }

@@ -3,7 +3,13 @@
 mod auth;
 mod bodies;
 mod calls;
+#[cfg(feature = "compression")]
+mod compression;
+mod engines;
 mod failures;
+mod hooks;
+mod options;
 mod resilience;
+mod script;
 mod server;
 mod streams;

@@ -1,12 +1,12 @@
 //! Retries, limits, streams that go on, and pages.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
@@ -19,51 +19,8 @@ use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{Call, CallOptions, Operation, ResponseEnvelope};
 use serde_json::{Value, json};
 
+use crate::script::{Script, ok, unavailable};
 use crate::server::{get_of, serve, spec};
-
-type Answer = fn() -> Response;
-
-/// Answers in turn, the last for ever, and keeps what it was asked.
-#[derive(Clone, Default)]
-struct Script {
-    answers: Arc<Mutex<Vec<Answer>>>,
-    asked: Arc<Mutex<Vec<http::request::Parts>>>,
-}
-
-impl Script {
-    async fn start(answers: &[Answer]) -> (Self, String) {
-        let script = Self::default();
-        script.answers.lock().unwrap().extend(answers.iter().rev());
-        let app = Router::new().fallback(any(Self::answer)).with_state(script.clone());
-        (script, serve(app).await)
-    }
-
-    async fn answer(State(script): State<Self>, request: Request) -> Response {
-        let (parts, body) = request.into_parts();
-        axum::body::to_bytes(body, usize::MAX).await.unwrap();
-        script.asked.lock().unwrap().push(parts);
-        let mut answers = script.answers.lock().unwrap();
-        let answer = if answers.len() > 1 { answers.pop() } else { answers.last().copied() };
-        answer.unwrap()()
-    }
-
-    fn count(&self) -> usize {
-        self.asked.lock().unwrap().len()
-    }
-
-    fn header(&self, at: usize, name: &str) -> Option<String> {
-        let asked = self.asked.lock().unwrap();
-        asked[at].headers.get(name).map(|value| value.to_str().unwrap().to_owned())
-    }
-}
-
-fn ok() -> Response {
-    "fine".into_response()
-}
-
-fn unavailable() -> Response {
-    StatusCode::SERVICE_UNAVAILABLE.into_response()
-}
 
 fn later() -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]).into_response()

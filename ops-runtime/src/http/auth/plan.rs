@@ -1,7 +1,8 @@
 //! Which credentials a request carries, and where: those that the operation asks for, from those that the user set.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderName, HeaderValue, Request};
@@ -9,17 +10,29 @@ use percent_encoding::utf8_percent_encode;
 use url::Url;
 
 use super::oauth::Tokens;
-use super::{Auth, Secret, TokenRequest, sensitive};
+use super::{Auth, Environment, Secret, TokenRequest, sensitive};
 use crate::http::settings::Settings;
 use crate::http::style::COMPONENT;
+use crate::http::{invalid, pointer};
 use crate::model::binding::is_reserved_header;
+use crate::model::nearest::{closest, either, nearest};
 use crate::{CallError, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
 /// All credentials of a client.
 #[derive(Default)]
 pub(in crate::http) struct Credentials {
     default: Option<Arc<Source>>,
-    named: BTreeMap<String, Arc<Source>>,
+    named: BTreeMap<String, Named>,
+    environment: Environment,
+    /// The credentials of the environment that were used already, by the variable that has them.
+    found: Mutex<BTreeMap<String, Arc<Source>>>,
+}
+
+/// Credentials for a security scheme.
+struct Named {
+    source: Arc<Source>,
+    /// True if an operation that the client has met names the scheme.
+    is_known: AtomicBool,
 }
 
 /// Credentials with the tokens that they were exchanged for.
@@ -27,6 +40,9 @@ struct Source {
     auth: Auth,
     tokens: Tokens,
 }
+
+/// How many names a message proposes.
+const PROPOSED: usize = 3;
 
 impl Source {
     fn new(auth: Auth) -> Result<Arc<Self>, CallError> {
@@ -65,9 +81,49 @@ fn is_token(auth: &Auth) -> bool {
 }
 
 impl Credentials {
-    pub(in crate::http) fn new(default: Option<Auth>, named: BTreeMap<String, Auth>) -> Result<Self, CallError> {
-        let named = named.into_iter().map(|(name, auth)| Ok((name, Source::new(auth)?)));
-        Ok(Self { default: default.map(Source::new).transpose()?, named: named.collect::<Result<_, CallError>>()? })
+    pub(in crate::http) fn new(
+        default: Option<Auth>,
+        named: BTreeMap<String, Auth>,
+        environment: Environment,
+    ) -> Result<Self, CallError> {
+        let named = named.into_iter().map(|(name, auth)| {
+            let named = Named { source: Source::new(auth)?, is_known: AtomicBool::new(false) };
+            Ok((name, named))
+        });
+        let (default, named) = (default.map(Source::new).transpose()?, named.collect::<Result<_, CallError>>()?);
+        Ok(Self { default, named, environment, found: Mutex::default() })
+    }
+
+    /// Notes which schemes operations name, and logs the credentials for which there is no scheme.
+    pub(in crate::http) fn meet<'a>(&self, bindings: impl Iterator<Item = &'a HttpBinding>) {
+        if self.named.is_empty() {
+            return;
+        }
+        let mut names = BTreeSet::new();
+        bindings.for_each(|binding| names.extend(self.schemes(binding)));
+        for name in self.unknown() {
+            let there_are = either(&closest(name, names.iter().copied(), PROPOSED));
+            tracing::warn!(
+                "no operation names the security scheme `{name}`, which has credentials: there is {there_are}"
+            );
+        }
+    }
+
+    /// The schemes that an operation names, which are known from now on.
+    fn schemes<'a>(&self, binding: &'a HttpBinding) -> impl Iterator<Item = &'a str> {
+        let schemes = binding.security.iter().flat_map(|requirement| requirement.schemes.iter());
+        schemes.map(|scheme| {
+            if let Some(named) = self.named.get(scheme.name.as_ref()) {
+                named.is_known.store(true, Ordering::Relaxed);
+            }
+            scheme.name.as_ref()
+        })
+    }
+
+    /// The schemes that have credentials, but that no operation names.
+    fn unknown(&self) -> impl Iterator<Item = &str> {
+        let unknown = self.named.iter().filter(|(_, named)| !named.is_known.load(Ordering::Relaxed));
+        unknown.map(|(name, _)| name.as_str())
     }
 
     /// What a request of this operation carries.
@@ -75,17 +131,43 @@ impl Credentials {
     /// Uses the first requirement whose schemes all have credentials: those set for the scheme by name, else the
     /// default ones if they fit. Without such a requirement, the default credentials, if any, are sent as they are:
     /// documents are often wrong about what a server takes. If anonymous access is listed first, nothing is sent.
+    ///
+    /// # Errors
+    /// If nothing would be sent, but there are credentials for a scheme that no operation names, and that is called much
+    /// like one that this operation names: it is misspelt.
     pub(in crate::http) fn plan(&self, operation: &str, binding: &HttpBinding) -> Result<Plan, CallError> {
         let own = || Plan { steps: self.default.iter().map(Step::own).collect() };
         if binding.security.is_empty() {
             return Ok(own());
         }
+        let names: Vec<&str> = self.schemes(binding).collect();
         let satisfied = binding.security.iter().find_map(|requirement| self.satisfy(requirement));
         if let Some(steps) = satisfied {
             return Ok(Plan { steps: steps.into_iter().collect::<Result<_, _>>()? });
         }
         if self.default.is_none() {
-            tracing::debug!(operation, "no credentials for what the operation asks for: sent without any");
+            for unknown in self.unknown() {
+                let meant = nearest(unknown, names.iter().copied(), PROPOSED);
+                if !meant.is_empty() {
+                    let message = format!(
+                        "there are credentials for `{}`, which no operation names, and none for what `{operation}` asks \
+                         for: did you mean {}?",
+                        unknown.escape_debug(),
+                        either(&meant)
+                    );
+                    return Err(invalid(&format!("/credentials{}", pointer(unknown)), message));
+                }
+            }
+            let (asked, unknown) = (either(&names), self.unknown().next());
+            let variable = names.first().and_then(|name| self.environment.variable_of(name));
+            if let Some(unknown) = unknown {
+                tracing::warn!(
+                    operation,
+                    "sent without credentials: it asks for {asked}, and no operation names `{unknown}`, which has some"
+                );
+            } else {
+                tracing::debug!(operation, variable, "sent without credentials: it asks for {asked}");
+            }
         }
         Ok(own())
     }
@@ -109,12 +191,34 @@ impl Credentials {
             .iter()
             .filter(|scheme| !by_engine(scheme))
             .map(|scheme| {
-                let named = self.named.get(scheme.name.as_ref());
-                let source = named.or_else(|| self.default.as_ref().filter(|source| source.fits(&scheme.kind)))?;
-                Some(Step::of(source, scheme))
+                let named = self.named.get(scheme.name.as_ref()).map(|named| &named.source);
+                let set = named.or_else(|| self.default.as_ref().filter(|source| source.fits(&scheme.kind)));
+                match set {
+                    Some(source) => Some(Step::of(source, scheme)),
+                    None => Some(self.of_environment(scheme)?.and_then(|source| Step::of(&source, scheme))),
+                }
             })
             .collect();
         steps.filter(|steps| !steps.is_empty() || requirement.schemes.is_empty())
+    }
+
+    /// The credentials that the environment has for a scheme, with the tokens that they were exchanged for.
+    fn of_environment(&self, scheme: &SecurityScheme) -> Option<Result<Arc<Source>, CallError>> {
+        let (variable, auth) = self.environment.auth(scheme)?;
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(source) = found.get(&variable).filter(|source| source.auth == auth) {
+            return Some(Ok(source.clone()));
+        }
+        Some(match Source::new(auth) {
+            Ok(source) => {
+                found.insert(variable, source.clone());
+                Ok(source)
+            }
+            Err(error) => {
+                let message = format!("the environment variable `{variable}` cannot be used: {}", error.message());
+                Err(invalid("/credentials", message))
+            }
+        })
     }
 }
 
@@ -197,6 +301,17 @@ pub(in crate::http) struct Applied {
 }
 
 impl Plan {
+    /// The plan of a call that brings an `Authorization` of its own: no token is fetched in vain.
+    pub(in crate::http) fn without_authorization(mut self) -> Self {
+        self.steps.retain(|step| match (&step.place, &step.source.auth) {
+            (Place::Own, Auth::ApiKey { header, .. }) => !header.eq_ignore_ascii_case(AUTHORIZATION.as_str()),
+            (Place::Own, _) => false,
+            (Place::Header(name), _) => *name != AUTHORIZATION,
+            (Place::Query(_) | Place::Cookie(_), _) => true,
+        });
+        self
+    }
+
     /// True if rejected credentials can be replaced by new ones.
     pub(in crate::http) fn is_renewable(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.source.auth, Auth::ClientCredentials(_) | Auth::Token(_)))

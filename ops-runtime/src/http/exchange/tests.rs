@@ -13,7 +13,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::http::fake::{Fake, respond};
 use crate::http::{Auth, HttpClient, HttpConfig, Retry};
-use crate::{HttpBinding, HttpParameter, OperationSpec};
+use crate::{Binding, HttpBinding, HttpParameter, OperationSpec, SecurityKind, SecurityRequirement, SecurityScheme};
 
 type Fields = BTreeMap<String, String>;
 
@@ -111,4 +111,34 @@ fn a_span_for_every_request_without_secrets() {
     }
     let events = format!("{:?}", log.events.lock().unwrap());
     assert!(!events.contains("hush") && events.contains("sent again"), "{events}");
+}
+
+#[test]
+fn credentials_for_no_scheme_are_logged() {
+    let mut binding = HttpBinding::new("GET", "/pets");
+    let schemes = ["shopAuth", "shop_key"].map(|name| SecurityScheme::of(name, SecurityKind::Bearer)).to_vec().into();
+    let requirement = SecurityRequirement { schemes };
+    binding.security = vec![requirement].into();
+    let mut spec = OperationSpec::query("t.list");
+    spec.binding = Binding::Http(binding);
+    let config = |scheme: &str| {
+        HttpConfig::new()
+            .with_base_url("http://h.test")
+            .with_credentials(scheme, Auth::bearer("hush"))
+            .with_service(Fake(|_| respond(200, &[], b"1")))
+    };
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), || {
+        for scheme in ["shop_key", "shopKey", "other"] {
+            HttpClient::new(config(scheme)).unwrap().bind([spec.clone()]).unwrap();
+        }
+    });
+    let events: Vec<_> = log.events.lock().unwrap().iter().map(|event| event["message"].clone()).collect();
+    assert_eq!(
+        events,
+        [
+            "no operation names the security scheme `shopKey`, which has credentials: there is `shop_key`",
+            "no operation names the security scheme `other`, which has credentials: there is `shopAuth` or `shop_key`",
+        ]
+    );
 }

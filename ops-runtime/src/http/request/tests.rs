@@ -9,6 +9,7 @@ use super::encode;
 use crate::adapter::Bodies;
 use crate::http::config::Checked;
 use crate::http::fake::{Fake, respond};
+use crate::http::per_call::PerCall;
 use crate::http::{Auth, HttpConfig, RequestBody};
 use crate::{
     Binding, CallError, HttpBinding, HttpBody, HttpParameter, HttpResponse, Literal, OperationSpec, ParameterStyle,
@@ -28,7 +29,7 @@ fn send(binding: &HttpBinding, config: HttpConfig, input: &Value) -> Result<Requ
     let Checked { settings, credentials } = Checked::new(config)?;
     let mut spec = OperationSpec::query("t.t");
     spec.binding = Binding::Http(binding.clone());
-    let mut request = encode(&spec, binding, &settings, input, &Bodies::default())?;
+    let mut request = encode(&spec, binding, &settings, input, &Bodies::default(), &PerCall::default())?;
     let plan = credentials.plan("t.t", binding)?;
     plan.apply(&settings, None).now_or_never().unwrap()?.put(&mut request)?;
     Ok(request)

@@ -137,6 +137,7 @@ fields!(HttpMeta {
     "contentType" => content_type: default,
     "event" => event: some,
     "setCookie" => set_cookie: filled,
+    "retries" => retries: some_number,
 });
 
 fields!(EventMeta {

@@ -63,7 +63,8 @@ macro_rules! definition {
                     "description": "The `set-cookie` headers, which cannot be joined.",
                     "type": "array",
                     "items": { "type": "string" }
-                }
+                },
+                "retries": { "description": "How often the request was sent again.", "type": "integer", "minimum": 0 }
             },
             "required": ["source", "statusCode", "headers", "contentType"]
         }"##

@@ -1,0 +1,85 @@
+//! A configuration, checked.
+
+use std::sync::{Arc, Mutex};
+
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderValue};
+use tokio::sync::Semaphore;
+
+use super::HttpConfig;
+use crate::CallError;
+use crate::http::HttpEngine;
+use crate::http::address::parse_url;
+use crate::http::auth::{Credentials, take_credentials};
+use crate::http::engine::{Connecting, Custom, Led};
+#[cfg(feature = "compression")]
+use crate::http::invalid;
+use crate::http::per_call::header;
+use crate::http::settings::Settings;
+
+/// A configuration that was checked.
+pub(in crate::http) struct Checked {
+    pub(in crate::http) settings: Arc<Settings>,
+    pub(in crate::http) credentials: Credentials,
+}
+
+impl Checked {
+    pub(in crate::http) fn new(config: HttpConfig) -> Result<Self, CallError> {
+        let mut auth = config.auth;
+        let mut base_url = config.base_url.as_deref().map(parse_url).transpose()?;
+        if let Some(url) = &mut base_url {
+            let own = take_credentials(url)?;
+            auth = auth.or(own);
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("ops-runtime/", env!("CARGO_PKG_VERSION"))));
+        for (name, value) in &config.headers {
+            let (name, value) = header(name, value)?;
+            if name == USER_AGENT {
+                headers.insert(name, value);
+            } else {
+                headers.append(name, value);
+            }
+        }
+        let connecting = Connecting {
+            timeout: config.connect_timeout,
+            #[cfg(feature = "compression")]
+            compression: config.compression,
+        };
+        #[cfg(feature = "compression")]
+        if config.engine.is_some() && !connecting.compression.is_empty() {
+            let message = "`with_compression` configures the built-in engine: decode responses in the client or \
+                           service of your own";
+            return Err(invalid("/compression", message));
+        }
+        let led = config.engine.is_none().then(|| Led::new(config.destinations.clone(), connecting.clone()));
+        let engine = match config.engine {
+            Some(engine) => engine,
+            None => Arc::new(Custom(Mutex::new(HttpEngine::connecting(&connecting)?))),
+        };
+        let credentials = Credentials::new(auth, config.credentials, config.environment)?;
+        let settings = Settings {
+            base_url,
+            headers,
+            server_variables: config.server_variables,
+            timeout: config.timeout,
+            idle_timeout: config.idle_timeout,
+            max_response: config.max_response,
+            max_line: config.max_line,
+            max_event: config.max_event,
+            redirects: config.redirects,
+            bodies_to_other_origins: config.bodies_to_other_origins,
+            destinations: config.destinations,
+            led,
+            retry: config.retry,
+            reconnect: config.reconnect,
+            idempotency_keys: config.idempotency_keys,
+            trace_context: config.trace_context,
+            hooks: config.hooks,
+            // At least one, or nothing would ever be sent.
+            in_flight: config.max_in_flight.map(|n| Arc::new(Semaphore::new(n.clamp(1, Semaphore::MAX_PERMITS)))),
+            engine,
+        };
+        Ok(Self { settings: Arc::new(settings), credentials })
+    }
+}

@@ -1,0 +1,70 @@
+//! Idempotency keys, by which a server knows a repeated request.
+
+use http::HeaderValue;
+
+use crate::model::random;
+use crate::{HttpBinding, HttpParameter, ParameterLocation};
+
+/// The header of the IETF's draft.
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// True if a header of this name carries an idempotency key, in any case.
+pub(super) fn is_idempotency_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == IDEMPOTENCY_KEY || name.ends_with("-idempotency-key") || name == "paypal-request-id"
+}
+
+/// The operation's parameter for an idempotency key.
+pub(super) fn parameter(binding: &HttpBinding) -> Option<&HttpParameter> {
+    binding.parameters.iter().find(|parameter| {
+        parameter.location == ParameterLocation::Header
+            && parameter.fixed.is_none()
+            && is_idempotency_header(&parameter.name)
+    })
+}
+
+/// A key that no other call has: a random UUID (RFC 9562, version 4).
+pub(super) fn new_key() -> Option<HeaderValue> {
+    let number = u128::from_be_bytes(random::bytes());
+    let number = (number & !(0xf << 76) & !(0b11 << 62)) | (4 << 76) | (0b10 << 62);
+    let hex = format!("{number:032x}");
+    let mut text = String::with_capacity(36);
+    for (at, digit) in hex.chars().enumerate() {
+        if matches!(at, 8 | 12 | 16 | 20) {
+            text.push('-');
+        }
+        text.push(digit);
+    }
+    HeaderValue::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_for_keys() {
+        for (name, expected) in [
+            ("Idempotency-Key", true),
+            ("X-Idempotency-Key", true),
+            ("x-apideck-IDEMPOTENCY-key", true),
+            ("PayPal-Request-Id", true),
+            ("X-Request-Id", false),
+            ("Idempotency-Key-Expires", false),
+            ("Nonidempotency-key", false),
+        ] {
+            assert_eq!(is_idempotency_header(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn keys_are_uuids() {
+        let key = new_key().unwrap();
+        let text = key.to_str().unwrap();
+        let lengths: Vec<_> = text.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert_eq!(&text[14..15], "4");
+        assert!(matches!(&text[19..20], "8" | "9" | "a" | "b"), "{text}");
+        assert_ne!(new_key(), Some(key));
+    }
+}

@@ -1,0 +1,167 @@
+//! What a call may say about its HTTP request.
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use super::address::parse_url;
+use super::auth::take_credentials;
+use super::idempotency::IDEMPOTENCY_KEY;
+use super::{Secret, invalid};
+use crate::{CallError, CallOptions, Context};
+
+/// The HTTP options of a call, as they were given: `context.extension::<RequestOptions>()`.
+///
+/// An [`HttpClient`](crate::HttpClient) follows them. Handlers, such as those of a
+/// [`MockCaller`](crate::mock::MockCaller), can look at them. `Debug` shows no values.
+#[derive(Debug, Clone, Default)]
+pub struct RequestOptions {
+    headers: Vec<(String, Secret)>,
+    base_url: Option<Secret>,
+    idempotency_key: Option<Secret>,
+}
+
+impl RequestOptions {
+    /// The headers, in the order in which they were added.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().map(|(name, value)| (name.as_str(), value.expose()))
+    }
+
+    /// The base URL.
+    pub fn base_url(&self) -> Option<&str> {
+        self.base_url.as_ref().map(Secret::expose)
+    }
+
+    /// The idempotency key.
+    pub fn idempotency_key(&self) -> Option<&str> {
+        self.idempotency_key.as_ref().map(Secret::expose)
+    }
+}
+
+/// Options for calls of an [`HttpClient`](crate::HttpClient), directly or through a registry. Other operations ignore
+/// them, and calls that a handler makes do not inherit them.
+impl CallOptions {
+    /// Adds a header to the requests of this call.
+    ///
+    /// It replaces a header of that name that the configuration, the operation or the credentials set, so that
+    /// `Authorization` can be the token of one user. Cookies are added to the others. A redirect to another origin does
+    /// not carry it. The call fails with a `VALIDATION_ERROR` if the header is invalid, or one of those that frame the
+    /// message, such as `Content-Length`.
+    ///
+    /// ```
+    /// use ops_runtime::CallOptions;
+    ///
+    /// let options = CallOptions::new().with_header("X-Tenant", "t-7").with_header("Authorization", "Bearer t0k3n");
+    /// ```
+    #[must_use]
+    pub fn with_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let header = (name.into(), Secret::new(value));
+        self.with_http(|options| options.headers.push(header))
+    }
+
+    /// Sends the requests of this call to another URL, in the place of [`HttpConfig::with_base_url`] and the document's
+    /// servers.
+    ///
+    /// The client's headers and credentials are sent there: do not take the URL from a response. A user and password in
+    /// it are used as basic authentication.
+    ///
+    /// [`HttpConfig::with_base_url`]: crate::HttpConfig::with_base_url
+    #[must_use]
+    pub fn with_base_url(self, url: impl Into<String>) -> Self {
+        let url = Secret::new(url);
+        self.with_http(|options| options.base_url = Some(url))
+    }
+
+    /// Sends an idempotency key, by which the server knows a repeated request, so that retries are safe.
+    ///
+    /// It is the value of the operation's header parameter for such keys: `Idempotency-Key`, one that ends so
+    /// (`X-Idempotency-Key`), or `PayPal-Request-Id`. All retries have the same key. The call fails with a
+    /// `VALIDATION_ERROR` if the operation has no such parameter, because a server that ignores the key would carry out
+    /// each retry. If the server takes the key although its document does not say so, send it by
+    /// [`with_header`](Self::with_header).
+    #[must_use]
+    pub fn with_idempotency_key(self, key: impl Into<String>) -> Self {
+        let key = Secret::new(key);
+        self.with_http(|options| options.idempotency_key = Some(key))
+    }
+
+    fn with_http(mut self, set: impl FnOnce(&mut RequestOptions)) -> Self {
+        let mut options = self.extensions.get::<RequestOptions>().cloned().unwrap_or_default();
+        set(&mut options);
+        self.extensions.insert_own(options);
+        self
+    }
+}
+
+/// The HTTP options of a call, checked.
+#[derive(Default)]
+pub(super) struct PerCall {
+    pub(super) headers: HeaderMap,
+    pub(super) base_url: Option<Url>,
+    pub(super) idempotency_key: Option<HeaderValue>,
+}
+
+impl PerCall {
+    /// # Errors
+    /// A `VALIDATION_ERROR` that names the option that cannot be sent.
+    pub(super) fn of(context: &Context) -> Result<Self, CallError> {
+        let Some(options) = context.extension::<RequestOptions>() else { return Ok(Self::default()) };
+        let mut headers = HeaderMap::new();
+        for (name, value) in &options.headers {
+            let (name, value) = header(name, value.expose())?;
+            if frames(&name) {
+                let message = format!("the header `{name}` frames the message, and cannot be set for a call");
+                return Err(invalid("/headers", message));
+            }
+            headers.append(name, value);
+        }
+        let mut base_url = options.base_url.as_ref().map(|url| parse_url(url.expose())).transpose()?;
+        if let Some(url) = &mut base_url
+            && let Some((_, value)) = take_credentials(url)?.map(|own| own.to_header()).transpose()?.flatten()
+        {
+            headers.entry(AUTHORIZATION).or_insert(value);
+        }
+        let key = options.idempotency_key.as_ref();
+        let idempotency_key =
+            key.map(|key| Ok::<_, CallError>(header(IDEMPOTENCY_KEY, key.expose())?.1)).transpose()?;
+        Ok(Self { headers, base_url, idempotency_key })
+    }
+}
+
+/// A header, marked as sensitive: any of them may hold credentials.
+///
+/// # Errors
+/// A `VALIDATION_ERROR` that names the header, without its value.
+pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), CallError> {
+    let bad = |what: &str| invalid("/headers", format!("the header `{}` has no valid {what}", name.escape_debug()));
+    let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("name"))?;
+    let mut value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("value"))?;
+    value.set_sensitive(true);
+    Ok((parsed, value))
+}
+
+/// Puts headers in the place of others of their names, save those that are to stay.
+pub(super) fn replace(headers: &mut HeaderMap, own: &HeaderMap, stays: impl Fn(&HeaderName) -> bool) {
+    for name in own.keys().filter(|name| !stays(name)) {
+        headers.remove(name);
+        for value in own.get_all(name) {
+            headers.append(name, value.clone());
+        }
+    }
+}
+
+/// True for headers that belong to the connection or the framing of a message (RFC 9110, section 7.6.1; RFC 9112).
+fn frames(name: &HeaderName) -> bool {
+    const FRAMING: [&str; 9] = [
+        "connection",
+        "content-length",
+        "expect",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    FRAMING.contains(&name.as_str())
+}

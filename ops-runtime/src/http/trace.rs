@@ -1,0 +1,46 @@
+//! The trace that the requests of a call belong to (W3C Trace Context).
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::Context;
+use crate::model::trace_parent::{TRACEPARENT, TraceParent};
+
+const PARENT: HeaderName = HeaderName::from_static(TRACEPARENT);
+const STATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// The trace of a call: that of its metadata, or one that begins with it.
+pub(super) struct Trace {
+    parent: TraceParent,
+    /// What tracing systems added to the trace, which goes with it.
+    state: Option<HeaderValue>,
+}
+
+impl Trace {
+    pub(super) fn of(context: &Context) -> Self {
+        let metadata = context.metadata();
+        match metadata.and_then(TraceParent::of) {
+            Some(parent) => {
+                let state = metadata.and_then(|metadata| metadata.get(STATE.as_str())?.as_str());
+                Self { parent, state: state.and_then(|state| HeaderValue::from_str(state).ok()) }
+            }
+            None => Self { parent: TraceParent::begin(), state: None },
+        }
+    }
+
+    /// Adds the trace with a span of its own, unless the caller has set one.
+    pub(super) fn put(&self, headers: &mut HeaderMap) {
+        if headers.contains_key(PARENT) {
+            return;
+        }
+        let Ok(value) = HeaderValue::from_str(&self.parent.child().to_string()) else { return };
+        headers.insert(PARENT, value);
+        if let Some(state) = &self.state {
+            headers.entry(STATE).or_insert_with(|| state.clone());
+        }
+    }
+}
+
+/// The trace and the span that a request names.
+pub(super) fn of_request(headers: &HeaderMap) -> Option<TraceParent> {
+    TraceParent::parse(headers.get(PARENT)?.to_str().ok()?)
+}

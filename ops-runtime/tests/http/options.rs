@@ -1,0 +1,250 @@
+//! What one call says about its request: headers, a base URL, an idempotency key, a trace.
+
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{
+    HttpBinding, HttpParameter, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme,
+};
+use ops_runtime::http::{Auth, HttpClient, HttpConfig, Retry};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, CallOptions, Context, Registry, ResponseEnvelope};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::script::{Script, ok, unavailable};
+use crate::server::{Server, get_of, spec};
+
+/// What the server saw of a call with these options.
+async fn seen(
+    config: HttpConfig,
+    binding: HttpBinding,
+    input: Value,
+    options: CallOptions,
+) -> Result<Value, CallError> {
+    let client = HttpClient::new(config)?;
+    client.add([spec(OperationKind::Mutation, "x", binding)]).unwrap();
+    client.call_with("t.x", input, options).await.map(ResponseEnvelope::into_data)
+}
+
+fn with(path: &'static str, parameters: Vec<HttpParameter>) -> HttpBinding {
+    let mut binding = HttpBinding::new("POST", path);
+    binding.parameters = parameters.into();
+    binding
+}
+
+#[tokio::test]
+async fn a_header_of_the_call_wins() {
+    let server = Server::start().await;
+    let mut binding = with(
+        "/echo/x",
+        vec![HttpParameter::header("X-Trace"), HttpParameter::cookie("theme"), HttpParameter::header("X-Other")],
+    );
+    let scheme = SecurityScheme::new("a", SecurityKind::Bearer);
+    let mut requirement = SecurityRequirement::default();
+    requirement.schemes = vec![scheme].into();
+    binding.security = vec![requirement].into();
+    let config = HttpConfig::new()
+        .with_base_url(server.url())
+        .with_header("X-Tenant", "config")
+        .with_header("Cookie", "a=1")
+        .with_header("X-Kept", "config")
+        .with_credentials("a", Auth::bearer("config"));
+    let options = CallOptions::new()
+        .with_header("x-tenant", "call")
+        .with_header("X-Trace", "call")
+        .with_header("Cookie", "b=2")
+        .with_header("Accept", "application/x-own")
+        .with_header("Authorization", "Bearer call");
+    let input = json!({ "X-Trace": "input", "X-Other": "input", "theme": "dark" });
+    let headers =
+        seen(config.clone(), binding.clone(), input.clone(), options.clone()).await.unwrap()["headers"].clone();
+    for (name, value) in [
+        ("x-tenant", "call"),
+        ("x-trace", "call"),
+        ("x-other", "input"),
+        ("x-kept", "config"),
+        ("cookie", "a=1; b=2; theme=dark"),
+        ("accept", "application/x-own"),
+        ("authorization", "Bearer call"),
+        ("content-length", "0"),
+    ] {
+        assert_eq!(headers[name], value, "{name}");
+    }
+    // The next call has none of them.
+    let headers = seen(config, binding, input, CallOptions::new()).await.unwrap()["headers"].clone();
+    assert_eq!((&headers["x-tenant"], &headers["authorization"]), (&json!("config"), &json!("Bearer config")));
+    assert!(!format!("{options:?}").contains("call"), "{options:?}");
+}
+
+#[tokio::test]
+async fn a_call_with_a_token_of_its_own_needs_no_other() {
+    let server = Server::start().await;
+    let key = SecurityKind::ApiKey { location: ParameterLocation::Header, name: "X-Key".into() };
+    let mut requirement = SecurityRequirement::default();
+    requirement.schemes = vec![SecurityScheme::new("a", SecurityKind::Bearer), SecurityScheme::new("b", key)].into();
+    let mut binding = get_of("/echo/x");
+    binding.security = vec![requirement].into();
+    let config = HttpConfig::new()
+        .with_base_url(server.url())
+        .with_credentials("a", Auth::token_source(|_| async { Err("the token server is down".into()) }))
+        .with_credentials("b", Auth::api_key("k"));
+    let own = CallOptions::new().with_header("Authorization", "Bearer own");
+    let headers = seen(config.clone(), binding.clone(), json!({}), own).await.unwrap()["headers"].clone();
+    assert_eq!((&headers["authorization"], &headers["x-key"]), (&json!("Bearer own"), &json!("k")));
+    let error = seen(config, binding, json!({}), CallOptions::new()).await.unwrap_err();
+    assert_eq!(error.message(), "the token server is down");
+}
+
+#[tokio::test]
+async fn options_that_cannot_be_sent() {
+    let server = Server::start().await;
+    let none = CallOptions::new;
+    for (options, pointer, message) in [
+        (none().with_header("a b", "hush"), "/headers", "the header `a b` has no valid name"),
+        (none().with_header("X-A", "hush\r\nX-B: 1"), "/headers", "the header `X-A` has no valid value"),
+        (none().with_header("Content-Length", "9"), "/headers", "the header `content-length` frames the message"),
+        (none().with_header("Transfer-Encoding", "chunked"), "/headers", "`transfer-encoding` frames"),
+        (none().with_base_url("/hush"), "/baseUrl", "not an absolute URL"),
+        (none().with_base_url("ftp://hush"), "/baseUrl", "the scheme `ftp`"),
+        (
+            none().with_idempotency_key("hush"),
+            "/idempotencyKey",
+            "`t.x` has no header parameter for an idempotency key",
+        ),
+        // Of two faults, the first is named.
+        (none().with_header("a b", "hush").with_base_url("/hush"), "/headers", "no valid name"),
+    ] {
+        let config = HttpConfig::new().with_base_url(server.url());
+        let error = seen(config, with("/echo/x", vec![]), json!({}), options).await.unwrap_err();
+        assert_eq!(error.code().as_str(), "VALIDATION_ERROR");
+        assert_eq!(error.details()["violations"][0]["pointer"], pointer, "{error}");
+        assert!(error.message().contains(message) && !format!("{error:?}").contains("hush"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_base_url_for_a_call() {
+    let (one, other) = (Server::start().await, Server::start().await);
+    let config = HttpConfig::new().with_base_url(one.url()).with_auth(Auth::bearer("t"));
+    let to = |url: String| CallOptions::new().with_base_url(url);
+    let url = format!("{}/echo/v2", other.url());
+    let found = seen(config.clone(), with("/x", vec![]), json!({}), to(url)).await.unwrap();
+    assert_eq!((&found["uri"], &found["headers"]["host"]), (&json!("/echo/v2/x"), &json!(other.address.to_string())));
+    assert_eq!(found["headers"]["authorization"], "Bearer t");
+    // A user and password in it are those of the call.
+    let url = format!("http://ann:p%40w@{}/echo", other.address);
+    let found = seen(config, with("/x", vec![]), json!({}), to(url)).await.unwrap();
+    assert_eq!(found["headers"]["authorization"], "Basic YW5uOnBAdw==");
+    // It is enough without any other.
+    let found = seen(HttpConfig::new(), with("/echo/x", vec![]), json!({}), to(other.url())).await.unwrap();
+    assert_eq!(found["uri"], "/echo/x");
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_origin_does_not_get_the_headers() {
+    let (one, other) = (Server::start().await, Server::start().await);
+    for (to, kept) in [(format!("{}/echo/y", other.url()), false), ("/echo/y".to_owned(), true)] {
+        let config = HttpConfig::new().with_base_url(one.url()).with_trace_context();
+        let options = CallOptions::new()
+            .with_header("X-Key", "hush")
+            .with_header("Authorization", "Bearer hush")
+            .with_header("Cookie", "sid=hush");
+        let binding = get_of(format!("/to?302,{to}"));
+        let found = seen(config, binding, json!({}), options).await.unwrap();
+        assert_eq!(found["uri"], "/echo/y");
+        for name in ["x-key", "authorization", "cookie", "traceparent"] {
+            assert_eq!(found["headers"].get(name).is_some(), kept, "{name} of {found}");
+        }
+    }
+}
+
+fn retries() -> Retry {
+    Retry::new().with_first_delay(Duration::from_millis(1))
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_kept_over_retries() {
+    for name in ["Idempotency-Key", "X-IDEMPOTENCY-KEY", "PayPal-Request-Id"] {
+        let parameter = || {
+            let mut parameter = HttpParameter::header("key");
+            parameter.name = name.into();
+            parameter
+        };
+        let header = name.to_ascii_lowercase();
+        let keys = |script: &Script| (0..script.count()).map(|at| script.header(at, &header)).collect::<Vec<_>>();
+        let given = CallOptions::new().with_idempotency_key("k-1");
+
+        let (script, url) = Script::start(&[unavailable, unavailable, ok]).await;
+        let config = HttpConfig::new().with_base_url(&*url).with_retries(retries());
+        seen(config, with("/x", vec![parameter()]), json!({}), given.clone()).await.unwrap();
+        assert_eq!(keys(&script), vec![Some("k-1".to_owned()); 3]);
+
+        // One is made up for each call that sets none, if the configuration says so.
+        let (script, url) = Script::start(&[unavailable, ok]).await;
+        let config = HttpConfig::new().with_base_url(&*url).with_retries(retries()).with_idempotency_keys();
+        seen(config.clone(), with("/x", vec![parameter()]), json!({}), CallOptions::new()).await.unwrap();
+        seen(config.clone(), with("/x", vec![parameter()]), json!({}), CallOptions::new()).await.unwrap();
+        let made = keys(&script);
+        assert!(made[0] == made[1] && made[1] != made[2] && made[2].is_some(), "{made:?}");
+        assert_eq!(made[0].as_ref().unwrap().len(), 36);
+        seen(config.clone(), with("/x", vec![parameter()]), json!({ "key": "mine" }), CallOptions::new())
+            .await
+            .unwrap();
+        seen(config.clone(), with("/x", vec![parameter()]), json!({}), given.clone()).await.unwrap();
+        seen(config.clone(), with("/x", vec![parameter()]), json!({ "key": "k-1" }), given.clone()).await.unwrap();
+        // What has no parameter for it gets none.
+        seen(config.clone(), with("/x", vec![]), json!({}), CallOptions::new()).await.unwrap();
+        let mine = |key: &str| Some(key.to_owned());
+        assert_eq!(keys(&script)[3..], [mine("mine"), mine("k-1"), mine("k-1"), None]);
+        let error = seen(config, with("/x", vec![parameter()]), json!({ "key": "a" }), given).await.unwrap_err();
+        assert!(error.message().contains("different keys") && script.count() == 7, "{error}");
+    }
+    // By default none is sent, and nothing is repeated.
+    let (script, url) = Script::start(&[unavailable, ok]).await;
+    let config = HttpConfig::new().with_base_url(&*url).with_retries(retries());
+    let binding = with("/x", vec![HttpParameter::header("Idempotency-Key")]);
+    assert!(seen(config, binding, json!({}), CallOptions::new()).await.is_err());
+    assert_eq!((script.count(), script.header(0, "idempotency-key")), (1, None));
+}
+
+#[tokio::test]
+async fn the_trace_goes_on() {
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let (script, url) = Script::start(&[unavailable, ok]).await;
+    let config = || HttpConfig::new().with_base_url(&*url).with_retries(retries()).with_trace_context();
+    let given = CallOptions::new().with_metadata("traceparent", PARENT).with_metadata("tracestate", "a=1");
+    let get = || get_of("/x");
+    seen(config(), get(), json!({}), given.clone()).await.unwrap();
+    seen(config(), get(), json!({}), CallOptions::new()).await.unwrap();
+    seen(config(), get(), json!({}), CallOptions::new().with_metadata("traceparent", "nonsense")).await.unwrap();
+    seen(config(), get(), json!({}), given.clone().with_header("traceparent", "own")).await.unwrap();
+    seen(HttpConfig::new().with_base_url(&*url), get(), json!({}), given).await.unwrap();
+    let sent: Vec<Option<String>> = (0..script.count()).map(|at| script.header(at, "traceparent")).collect();
+    assert_eq!(sent.len(), 6);
+    let parts = |at: usize| -> Vec<String> { sent[at].as_ref().unwrap().split('-').map(str::to_owned).collect() };
+    // Each try has its own span in the trace that was given.
+    for at in [0, 1] {
+        assert_eq!((&*parts(at)[0], &*parts(at)[1], &*parts(at)[3]), ("00", "4bf92f3577b34da6a3ce929d0e0e4736", "01"));
+        assert_ne!(parts(at)[2], "00f067aa0ba902b7");
+        assert_eq!(script.header(at, "tracestate").as_deref(), Some("a=1"));
+    }
+    assert_ne!(parts(0)[2], parts(1)[2]);
+    // Without one, each call begins a trace.
+    assert!(parts(2)[1] != parts(3)[1] && parts(3)[1].len() == 32 && parts(3)[2].len() == 16, "{sent:?}");
+    assert_eq!(script.header(2, "tracestate"), None);
+    assert_eq!((sent[4].as_deref(), sent[5].as_deref()), (Some("own"), None));
+}
+
+#[tokio::test]
+async fn calls_that_a_handler_makes_do_not_inherit_them() {
+    let server = Server::start().await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(server.url())).unwrap();
+    let registry = Registry::new();
+    registry.register_all(client.bind([spec(OperationKind::Query, "x", get_of("/echo/x"))]).unwrap()).unwrap();
+    let nested = |_: Value, context: Context| async move { Ok(context.env().call("t.x", json!({})).await?.data) };
+    registry.register(Registration::new(OperationSpec::query("own.op"), Handler::dynamic(nested))).unwrap();
+    let options = || CallOptions::new().with_header("X-Key", "k").with_extension(7_u8);
+    let direct = registry.call_with("t.x", json!({}), options()).await.unwrap().data;
+    assert_eq!(direct["headers"]["x-key"], "k");
+    let nested = registry.call_with("own.op", json!({}), options()).await.unwrap().data;
+    assert_eq!((&nested["uri"], nested["headers"].get("x-key")), (&json!("/echo/x"), None));
+}
