@@ -26,18 +26,29 @@
 //! # Ok(()) }
 //! ```
 
+mod example;
+mod line;
+mod playback;
+mod recorder;
+
+use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::stream;
+use futures_core::Stream;
+use futures_util::{StreamExt, stream};
 use serde_core::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::model::body::handover;
+use self::line::{Answer, Outcome};
 use crate::run::caller::{Target, impl_caller};
 use crate::run::pipeline::{self, Invocation};
 use crate::{
-    Call, CallError, CallOptions, Handler, OperationKind, OperationSpec, Registration, Registry, Reply, Subscribe,
+    Call, CallError, CallOptions, Context, Handler, Identity, Operation, OperationKind, OperationSpec, Registration,
+    Registry, Reply, ResponseEnvelope, Subscribe,
 };
+
+pub use recorder::Recorder;
 
 /// A caller that answers with functions, and keeps what it was called with.
 ///
@@ -56,6 +67,10 @@ pub struct MockCall {
     pub id: String,
     /// The input as JSON; the bodies in it are not to be seen.
     pub input: Value,
+    /// The metadata of the call's options.
+    pub metadata: Map<String, Value>,
+    /// The identity of the call's options.
+    pub identity: Option<Identity>,
 }
 
 impl MockCaller {
@@ -73,12 +88,89 @@ impl MockCaller {
         self,
         answer: impl Fn(Op::Input) -> Result<Op::Output, CallError> + Send + Sync + 'static,
     ) -> Self {
+        self.on_reply::<Op>(move |input, _| answer(input).map(Reply::Value))
+    }
+
+    /// Answers an operation with an envelope of its own, such as that of an HTTP response. The function sees the call's
+    /// context, with its metadata, identity and extensions.
+    ///
+    /// ```
+    /// # use ops_runtime::{Call, Operation, spec::OperationSpec};
+    /// # struct ShowPet;
+    /// # impl Operation for ShowPet {
+    /// #     type Input = u64;
+    /// #     type Output = String;
+    /// #     const SPEC: &'static OperationSpec = &OperationSpec::query("pets.show");
+    /// # }
+    /// # impl Call for ShowPet {}
+    /// use ops_runtime::ResponseEnvelope;
+    /// use ops_runtime::envelope::HttpMeta;
+    /// use ops_runtime::mock::MockCaller;
+    ///
+    /// let mock = MockCaller::new().on_envelope::<ShowPet>(|id, context| {
+    ///     let tenant = context.metadata().map_or("none".to_owned(), |metadata| metadata["tenant"].to_string());
+    ///     let meta = HttpMeta::new(203, "text/plain").with_header("x-cache", "HIT");
+    ///     Ok(ResponseEnvelope::http(format!("pet {id} of {tenant}"), meta))
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If the operation's id is no id.
+    #[must_use]
+    pub fn on_envelope<Op: Call>(
+        self,
+        answer: impl Fn(Op::Input, &Context) -> Result<ResponseEnvelope<Op::Output>, CallError> + Send + Sync + 'static,
+    ) -> Self {
+        self.on_reply::<Op>(move |input, context| answer(input, context).map(Reply::Envelope))
+    }
+
+    /// Answers the calls of an operation in turn; one more is an error.
+    ///
+    /// # Panics
+    /// If the operation's id is no id.
+    #[must_use]
+    pub fn on_sequence<Op: Call>(self, answers: impl IntoIterator<Item = Result<Op::Output, CallError>>) -> Self {
+        let answers: VecDeque<_> = answers.into_iter().collect();
+        let (count, answers) = (answers.len(), Mutex::new(answers));
+        self.on_reply::<Op>(move |_, _| {
+            let next = answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let none = || format!("the mock was told {count} answers to `{}`, and gave them all", Op::SPEC.id);
+            next.unwrap_or_else(|| Err(CallError::execution(none()))).map(Reply::Value)
+        })
+    }
+
+    /// Answers an operation with an example that is made from its output's schema, the same each time.
+    ///
+    /// Values that the schema itself has (`const`, `default`, `enum`) are used; others are made up.
+    ///
+    /// # Panics
+    /// If the operation's id is no id, or if no example could be made that is of the output's type.
+    #[must_use]
+    pub fn on_example<Op: Call>(self) -> Self {
+        let example = example_of::<Op>();
+        self.on::<Op>(move |_| read_example::<Op>(&example))
+    }
+
+    /// Answers a subscription with one example that is made from its output's schema, the same each time.
+    ///
+    /// # Panics
+    /// As [`on_example`](Self::on_example).
+    #[must_use]
+    pub fn on_stream_example<Op: Subscribe>(self) -> Self {
+        let example = example_of::<Op>();
+        self.on_stream::<Op>(move |_| Ok(vec![read_example::<Op>(&example)]))
+    }
+
+    fn on_reply<Op: Call>(
+        self,
+        answer: impl Fn(Op::Input, &Context) -> Result<Reply<Op::Output>, CallError> + Send + Sync + 'static,
+    ) -> Self {
         let calls = self.calls.clone();
         let answer = Arc::new(answer);
-        self.with(Registration::call::<Op, _, _>(move |input, _| {
-            record(&calls, &Op::SPEC.id, &input);
+        self.with(Registration::call::<Op, _, _>(move |input, context| {
+            record(&calls, &Op::SPEC.id, &input, &context);
             let answer = answer.clone();
-            async move { answer(input).map(Reply::Value) }
+            async move { answer(input, &context) }
         }))
     }
 
@@ -91,12 +183,51 @@ impl MockCaller {
         self,
         answer: impl Fn(Op::Input) -> Result<Vec<Result<Op::Output, CallError>>, CallError> + Send + Sync + 'static,
     ) -> Self {
+        self.on_subscription::<Op, _>(move |input, _| answer(input).map(stream::iter))
+    }
+
+    /// Answers a subscription with a stream, which may wait between items. The function sees the call's context, with its
+    /// metadata, identity and extensions.
+    ///
+    /// ```
+    /// # use ops_runtime::{Operation, Subscribe, spec::OperationSpec};
+    /// # struct Prices;
+    /// # impl Operation for Prices {
+    /// #     type Input = u64;
+    /// #     type Output = f64;
+    /// #     const SPEC: &'static OperationSpec = &OperationSpec::subscription("shop.prices");
+    /// # }
+    /// # impl Subscribe for Prices {}
+    /// use std::time::Duration;
+    ///
+    /// use futures_util::{StreamExt, stream};
+    /// use ops_runtime::mock::MockCaller;
+    ///
+    /// let mock = MockCaller::new().on_subscription::<Prices, _>(|_, _| {
+    ///     let items = stream::iter([Ok(9.5), Err("the shop has closed".into())]);
+    ///     Ok(items.then(|item| async {
+    ///         tokio::time::sleep(Duration::from_millis(20)).await;
+    ///         item
+    ///     }))
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If the operation's id is no id.
+    #[must_use]
+    pub fn on_subscription<Op: Subscribe, S>(
+        self,
+        answer: impl Fn(Op::Input, &Context) -> Result<S, CallError> + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: Stream<Item = Result<Op::Output, CallError>> + Send + 'static,
+    {
         let calls = self.calls.clone();
         let answer = Arc::new(answer);
-        self.with(Registration::subscription::<Op, _, _, _>(move |input, _| {
-            record(&calls, &Op::SPEC.id, &input);
+        self.with(Registration::subscription::<Op, _, _, _>(move |input, context| {
+            record(&calls, &Op::SPEC.id, &input, &context);
             let answer = answer.clone();
-            async move { Ok(stream::iter(answer(input)?.into_iter().map(|item| item.map(Reply::Value)))) }
+            async move { Ok(answer(input, &context)?.map(|item| item.map(Reply::Value))) }
         }))
     }
 
@@ -106,14 +237,64 @@ impl MockCaller {
     /// If the id is no id: `namespace.name`.
     #[must_use]
     pub fn on_id(self, id: &str, answer: impl Fn(Value) -> Result<Value, CallError> + Send + Sync + 'static) -> Self {
-        let (namespace, name) = id.split_once('.').unwrap_or((id, ""));
         let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), id.to_owned());
-        let handler = Handler::dynamic(move |input, _| {
-            record(&calls, &own, &input);
+        let handler = Handler::dynamic(move |input, context| {
+            record(&calls, &own, &input, &context);
             let answer = answer.clone();
             async move { answer(input) }
         });
-        match OperationSpec::new(OperationKind::Mutation, namespace, name) {
+        self.with_id(id, OperationKind::Mutation, handler)
+    }
+
+    /// Answers a subscription that is known by its id only with these items, of any JSON.
+    ///
+    /// # Panics
+    /// If the id is no id: `namespace.name`.
+    #[must_use]
+    pub fn on_stream_id(
+        self,
+        id: &str,
+        answer: impl Fn(Value) -> Result<Vec<Result<Value, CallError>>, CallError> + Send + Sync + 'static,
+    ) -> Self {
+        let (calls, answer, own) = (self.calls.clone(), Arc::new(answer), id.to_owned());
+        let handler = Handler::dynamic_stream(move |input, context| {
+            record(&calls, &own, &input, &context);
+            let answer = answer.clone();
+            async move { answer(input).map(stream::iter) }
+        });
+        self.with_id(id, OperationKind::Subscription, handler)
+    }
+
+    /// A caller that answers as a [`Recorder`] saw another answer, by type as by id.
+    ///
+    /// Calls are matched by id and input. Several with the same input are answered in the recorded order, and the last of
+    /// them again after that. A call that was not recorded is an error that names the nearest one.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or if a line is not a recorded call.
+    pub fn playback(path: impl AsRef<Path>) -> Result<Self, CallError> {
+        let mut mock = Self::new();
+        for (id, (streams, tape)) in playback::read(path.as_ref())? {
+            let (namespace, name) = id.split_once('.').unwrap_or((&id, ""));
+            let kind = if streams { OperationKind::Subscription } else { OperationKind::Mutation };
+            // Checked before `with_id`, which takes a wrong id for a mistake in the test.
+            OperationSpec::new(kind, namespace, name).map_err(|error| CallError::execution(error.to_string()))?;
+            let own = id.clone();
+            mock = if streams {
+                mock.on_stream_id(&id, move |input| Ok(items(tape.answer(&own, &input)?)))
+            } else {
+                mock.on_id(&id, move |input| match tape.answer(&own, &input)? {
+                    Answer::One(outcome) => outcome,
+                    Answer::Items(_) => Err(CallError::execution(format!("`{own}` is a subscription"))),
+                })
+            };
+        }
+        Ok(mock)
+    }
+
+    fn with_id(self, id: &str, kind: OperationKind, handler: Handler) -> Self {
+        let (namespace, name) = id.split_once('.').unwrap_or((id, ""));
+        match OperationSpec::new(kind, namespace, name) {
             Ok(spec) => self.with(Registration::new(spec, handler)),
             Err(error) => wrong(&error),
         }
@@ -156,9 +337,32 @@ fn wrong(error: &dyn std::error::Error) -> ! {
     panic!("the mock cannot answer this: {error}")
 }
 
-fn record(calls: &Mutex<Vec<MockCall>>, id: &str, input: &impl Serialize) {
-    let (input, _) = handover::scoped(|| serde_json::to_value(input));
-    let call = MockCall { id: id.to_owned(), input: input.unwrap_or_default() };
+fn items(answer: Answer) -> Vec<Outcome> {
+    match answer {
+        Answer::One(outcome) => vec![outcome],
+        Answer::Items(items) => items,
+    }
+}
+
+fn example_of<Op: Operation>() -> Value {
+    let example = example::example(Op::SPEC);
+    if let Err(error) = read_example::<Op>(&example) {
+        wrong(&error);
+    }
+    example
+}
+
+fn read_example<Op: Operation>(example: &Value) -> Result<Op::Output, CallError> {
+    crate::record::from_value(example).map_err(|error| {
+        let id = &Op::SPEC.id;
+        CallError::execution(format!("no example of the output of `{id}` could be made: {error}; use `on`"))
+    })
+}
+
+fn record(calls: &Mutex<Vec<MockCall>>, id: &str, input: &impl Serialize, context: &Context) {
+    let metadata = context.metadata().cloned().unwrap_or_default();
+    let (input, identity) = (line::input_of(input), context.identity().cloned());
+    let call = MockCall { id: id.to_owned(), input, metadata, identity };
     calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
 }
 

@@ -1,0 +1,104 @@
+//! A recorded call: one line of JSON.
+//!
+//! `{"id": "shop.showPet", "input": {..}, "output": {"data": .., "meta": ..}}`; `error` in the place of `output` for one
+//! that failed. A subscription has `items` instead, each with an `output` or an `error`.
+
+use serde_core::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::model::body::handover;
+use crate::run::payload::to_value;
+use crate::{CallError, ResponseEnvelope};
+
+/// What came of a call, or one item of a subscription.
+pub(super) type Outcome = Result<Value, CallError>;
+
+/// What a call was answered with.
+#[derive(Debug, Clone)]
+pub(super) enum Answer {
+    One(Outcome),
+    Items(Vec<Outcome>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) id: String,
+    pub(super) input: Value,
+    pub(super) answer: Answer,
+}
+
+impl Line {
+    pub(super) fn to_text(&self) -> String {
+        let mut line = json!({ "id": self.id, "input": self.input });
+        if let Some(members) = line.as_object_mut() {
+            match &self.answer {
+                Answer::One(outcome) => members.extend(written(outcome)),
+                Answer::Items(items) => {
+                    let items = items.iter().map(|item| Value::Object(written(item).collect())).collect();
+                    members.insert("items".to_owned(), Value::Array(items));
+                }
+            }
+        }
+        line.to_string()
+    }
+
+    /// # Errors
+    /// What is wrong with the line.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let line: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let id = line.get("id").and_then(Value::as_str).ok_or("it has no `id`")?.to_owned();
+        let input = line.get("input").cloned().unwrap_or_default();
+        let answer = match line.get("items") {
+            Some(Value::Array(items)) => {
+                let read =
+                    |item: &Value| item.as_object().ok_or_else(|| "an item is no object".to_owned()).and_then(outcome);
+                Answer::Items(items.iter().map(read).collect::<Result<_, _>>()?)
+            }
+            Some(_) => return Err("its `items` are no list".to_owned()),
+            None => Answer::One(outcome(&line)?),
+        };
+        Ok(Self { id, input, answer })
+    }
+}
+
+fn written(outcome: &Outcome) -> impl Iterator<Item = (String, Value)> + use<> {
+    let (name, value) = match outcome {
+        Ok(output) => ("output", output.clone()),
+        Err(error) => ("error", to_value(error).unwrap_or_default()),
+    };
+    std::iter::once((name.to_owned(), value))
+}
+
+fn outcome(members: &Map<String, Value>) -> Result<Outcome, String> {
+    match (members.get("output"), members.get("error")) {
+        (Some(output), None) => Ok(Ok(output.clone())),
+        (None, Some(error)) => match crate::record::from_value(error) {
+            Ok(error) => Ok(Err(error)),
+            Err(error) => Err(format!("its `error` cannot be read: {error}")),
+        },
+        _ => Err("it has neither an `output` nor an `error`, or both".to_owned()),
+    }
+}
+
+/// An input as JSON; bodies in it are not seen.
+pub(super) fn input_of(input: &impl Serialize) -> Value {
+    let (input, _) = handover::scoped(|| serde_json::to_value(input));
+    input.unwrap_or_default()
+}
+
+/// What came of a call as it is kept: without cookies, which are secrets of the session.
+///
+/// # Errors
+/// If the data has no JSON: it is a stream of bytes.
+pub(super) fn outcome_of<T: Serialize>(result: &Result<ResponseEnvelope<T>, CallError>) -> Result<Outcome, CallError> {
+    match result {
+        Ok(envelope) => {
+            let mut output = to_value(envelope)?;
+            if let Some(meta) = output.get_mut("meta").and_then(Value::as_object_mut) {
+                meta.remove("setCookie");
+            }
+            Ok(Ok(output))
+        }
+        Err(error) => Ok(Err(error.clone())),
+    }
+}

@@ -1,0 +1,257 @@
+//! The caller for tests: what it answers, and what it records and plays back.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt, stream};
+use ops_runtime::access::Identity;
+use ops_runtime::envelope::HttpMeta;
+use ops_runtime::mock::{MockCaller, Recorder};
+use ops_runtime::spec::{Definition, OperationSpec, Schema};
+use ops_runtime::{Call, CallError, CallOptions, Caller, ErrorCode, Operation, ResponseEnvelope, Subscribe};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Pet {
+    id: u64,
+    name: String,
+    tags: Vec<String>,
+    born: Option<String>,
+    kind: Kind,
+    parent: Option<Box<Pet>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Cat,
+    Dog,
+}
+
+struct Show;
+
+impl Operation for Show {
+    type Input = Value;
+    type Output = Pet;
+    const SPEC: &'static OperationSpec =
+        &OperationSpec::query("pets.show").with_output(Schema::text(r##"{"$ref":"#/$defs/Pet"}"##)).with_definitions(
+            const {
+                &[Definition::new(
+                    "Pet",
+                    r##"{
+                            "type": "object",
+                            "properties": {
+                                "id": { "type": "integer", "minimum": 7 },
+                                "name": { "type": "string", "minLength": 6, "maxLength": 8 },
+                                "tags": { "type": "array", "items": { "type": "string" }, "minItems": 2 },
+                                "born": { "type": ["null", "string"], "format": "date" },
+                                "kind": { "oneOf": [{ "type": "null" }, { "enum": ["dog", "cat"] }] },
+                                "parent": { "$ref": "#/$defs/Pet" }
+                            },
+                            "required": ["id", "name", "tags", "kind"]
+                        }"##,
+                )]
+            },
+        );
+}
+
+impl Call for Show {}
+
+struct Watch;
+
+impl Operation for Watch {
+    type Input = Value;
+    type Output = u64;
+    const SPEC: &'static OperationSpec =
+        &OperationSpec::subscription("pets.watch").with_output(Schema::text(r#"{"type":"integer"}"#));
+}
+
+impl Subscribe for Watch {}
+
+fn pet(id: u64) -> Pet {
+    Pet { id, name: "Rex".to_owned(), tags: vec![], born: None, kind: Kind::Dog, parent: None }
+}
+
+async fn items(caller: &impl Caller, input: Value) -> Vec<Result<u64, String>> {
+    let items = caller.subscribe::<Watch>(input).await.unwrap();
+    items.map(|item| item.map(|item| item.data).map_err(|error| error.message().to_owned())).collect().await
+}
+
+#[tokio::test]
+async fn answers_see_the_context_and_have_metas_of_their_own() {
+    let mock = MockCaller::new().on_envelope::<Show>(|input, context| {
+        let tenant = context.metadata().and_then(|metadata| metadata["tenant"].as_str()).unwrap_or("nobody").to_owned();
+        if context.extension::<u8>() == Some(&9) {
+            return Err(CallError::new("NotFound", tenant));
+        }
+        let meta = HttpMeta::new(203, "application/json").with_header("x-for", tenant);
+        Ok(ResponseEnvelope::http(pet(input["id"].as_u64().unwrap()), meta))
+    });
+    let options = CallOptions::new().with_metadata("tenant", "t-1").with_identity(Identity::new("ann"));
+    let envelope = mock.execute_with::<Show>(json!({ "id": 3 }), options.clone()).await.unwrap();
+    let meta = envelope.meta.as_http().unwrap();
+    assert_eq!((envelope.data.id, meta.status_code, &*meta.headers["x-for"]), (3, 203, "t-1"));
+    let error = mock.execute_with::<Show>(json!({ "id": 3 }), options.with_extension(9_u8)).await.unwrap_err();
+    assert_eq!((error.code(), error.message()), (&ErrorCode::from("NotFound"), "t-1"));
+    let call = &mock.calls()[0];
+    assert_eq!((&call.metadata["tenant"], &call.identity.as_ref().unwrap().id), (&json!("t-1"), &"ann".to_owned()));
+    assert!(mock.call("pets.show", json!({ "id": 1 })).await.is_ok());
+    assert!(mock.calls()[2].metadata.is_empty() && mock.calls()[2].identity.is_none());
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn answers_see_the_http_options() {
+    use ops_runtime::http::{RequestOptions, error_body, error_of};
+    let mock = MockCaller::new().on_envelope::<Show>(|_, context| {
+        let options = context.extension::<RequestOptions>().unwrap();
+        let headers: Vec<_> = options.headers().collect();
+        Err(error_of(409, json!([headers, options.base_url(), options.idempotency_key()])))
+    });
+    let options = CallOptions::new().with_header("X-A", "1").with_base_url("https://h.test").with_idempotency_key("k");
+    let error = mock.execute_with::<Show>(json!({}), options).await.unwrap_err();
+    let seen: Value = error_body(&error).unwrap();
+    assert_eq!((error.message(), seen), ("HTTP 409: Conflict", json!([[["X-A", "1"]], "https://h.test", "k"])));
+}
+
+#[tokio::test]
+async fn answers_in_turn() {
+    let mock = MockCaller::new().on_sequence::<Show>([Ok(pet(1)), Err("busy".into()), Ok(pet(2))]);
+    assert_eq!(mock.execute::<Show>(json!({})).await.unwrap().data.id, 1);
+    assert_eq!(mock.execute::<Show>(json!({})).await.unwrap_err().message(), "busy");
+    assert_eq!(mock.call("pets.show", json!({})).await.unwrap().data["id"], 2);
+    let error = mock.execute::<Show>(json!({})).await.unwrap_err();
+    assert_eq!(error.message(), "the mock was told 3 answers to `pets.show`, and gave them all");
+}
+
+#[tokio::test]
+async fn streams_wait_and_fail() {
+    let mock = MockCaller::new().on_subscription::<Watch, _>(|input, _| {
+        if input.is_null() {
+            return Err("nothing to watch".into());
+        }
+        Ok(stream::iter([Ok(1), Err("lost".into()), Ok(2)]).then(|item| async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            item
+        }))
+    });
+    let start = Instant::now();
+    assert_eq!(items(&mock, json!({})).await, [Ok(1), Err("lost".to_owned()), Ok(2)]);
+    assert!(start.elapsed() >= Duration::from_millis(30));
+    assert_eq!(mock.subscribe::<Watch>(Value::Null).await.err().unwrap().message(), "nothing to watch");
+    let mock = mock.on_stream_id("any.items", |input| Ok(vec![Ok(input), Err("over".into())]));
+    let found: Vec<_> = mock.stream("any.items", json!(1)).await.unwrap().collect().await;
+    assert_eq!((&found[0].as_ref().unwrap().data, found[1].as_ref().unwrap_err().message()), (&json!(1), "over"));
+}
+
+#[tokio::test]
+async fn examples_are_what_the_schema_says() {
+    let mock = MockCaller::new().on_example::<Show>().on_stream_example::<Watch>();
+    let found = mock.execute::<Show>(json!({})).await.unwrap().data;
+    assert_eq!((found.id, found.name.as_str(), found.kind), (7, "textxx", Kind::Dog));
+    assert_eq!((found.tags, found.born.as_deref()), (vec!["text".to_owned(); 2], Some("2026-01-31")));
+    // What contains itself ends.
+    let mut depth = 0;
+    let mut parent = found.parent;
+    while let Some(pet) = parent {
+        (depth, parent) = (depth + 1, pet.parent);
+    }
+    assert!((1..10).contains(&depth), "{depth}");
+    assert_eq!(items(&mock, json!({})).await, [Ok(1)]);
+}
+
+fn file(name: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("mock");
+    fs::create_dir_all(&directory).unwrap();
+    directory.join(name)
+}
+
+#[tokio::test]
+async fn what_was_recorded_is_played_back() {
+    let path = file("recorded.jsonl");
+    let real = MockCaller::new()
+        .on_envelope::<Show>(|input, _| {
+            let id = input["id"]
+                .as_u64()
+                .ok_or_else(|| CallError::new("NotFound", "no such pet").with_details(json!([1])))?;
+            let mut meta = HttpMeta::new(200, "application/json").with_header("etag", "7");
+            meta.set_cookie = vec!["sid=hush".to_owned()];
+            Ok(ResponseEnvelope::http(pet(id), meta))
+        })
+        .on_sequence_of_numbers()
+        .on_stream::<Watch>(|_| Ok(vec![Ok(1), Err("lost".into()), Ok(2)]));
+    let recorder = Recorder::create(real, &path).unwrap();
+    let shown = recorder.execute::<Show>(json!({ "id": 1, "at": [1, 2] })).await.unwrap();
+    let failed = recorder.call("pets.show", json!({ "id": "x" })).await.unwrap_err();
+    for expected in [10, 20] {
+        assert_eq!(recorder.call("count.next", json!({})).await.unwrap().data, expected);
+    }
+    assert_eq!(items(&recorder, json!({ "w": 1 })).await.len(), 3);
+    // One that is dropped early has the items that were seen.
+    drop(recorder.stream("pets.watch", json!({ "w": 2 })).await.unwrap().next().await);
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), 6, "{text}");
+    assert!(!text.contains("hush") && text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{text}");
+
+    let mock = MockCaller::playback(&path).unwrap();
+    let played = mock.execute::<Show>(json!({ "at": [1, 2], "id": 1 })).await.unwrap();
+    assert_eq!(played.data, shown.data);
+    assert_eq!(
+        (played.meta.as_http().unwrap().status_code, &*played.meta.as_http().unwrap().headers["etag"]),
+        (200, "7")
+    );
+    let error = mock.execute::<Show>(json!({ "id": "x" })).await.unwrap_err();
+    assert_eq!((error.code(), error.message(), error.details()), (failed.code(), failed.message(), failed.details()));
+    for expected in [10, 20, 20] {
+        assert_eq!(mock.call("count.next", json!({})).await.unwrap().data, expected);
+    }
+    assert_eq!(items(&mock, json!({ "w": 1 })).await, [Ok(1), Err("lost".to_owned()), Ok(2)]);
+    assert_eq!(items(&mock, json!({ "w": 2 })).await, [Ok(1)]);
+    assert_eq!(mock.calls_of("count.next").len(), 3);
+
+    // What was not recorded names what was.
+    let error = mock.execute::<Show>(json!({ "id": 2, "at": [1, 3], "b": "c" })).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "no recorded call of `pets.show` has this input: the nearest has `1` instead of `2` at `/id`, `2` instead of `3` \
+         at `/at/1`, nothing instead of `\"c\"` at `/b`"
+    );
+    let error = mock.call("pets.shwo", json!({})).await.unwrap_err();
+    assert!(error.message().contains("`pets.show`") && *error.code() == ErrorCode::OperationNotFound, "{error}");
+}
+
+trait Numbers {
+    fn on_sequence_of_numbers(self) -> Self;
+}
+
+impl Numbers for MockCaller {
+    fn on_sequence_of_numbers(self) -> Self {
+        let next = std::sync::atomic::AtomicU64::new(0);
+        self.on_id("count.next", move |_| Ok(json!(next.fetch_add(10, std::sync::atomic::Ordering::Relaxed) + 10)))
+    }
+}
+
+#[test]
+fn recordings_that_cannot_be_read() {
+    let good = r#"{"id":"a.b","input":1,"output":{"data":1,"meta":{"source":"http","statusCode":200}}}"#;
+    for (text, what) in [
+        ("{", "line 1 of"),
+        ("[]", "line 1 of"),
+        (r#"{"input":1}"#, "it has no `id`"),
+        (r#"{"id":"a.b"}"#, "neither an `output` nor an `error`"),
+        (r#"{"id":"a.b","output":1,"error":{"code":"A","message":"b"}}"#, "neither an `output` nor an `error`"),
+        (r#"{"id":"a.b","error":{"code":1}}"#, "its `error` cannot be read"),
+        (r#"{"id":"a.b","items":3}"#, "its `items` are no list"),
+        (r#"{"id":"a.b","items":[3]}"#, "an item is no object"),
+        (&*format!("{good}\n\n{{\"id\":\"a.b\",\"items\":[]}}"), "line 3 of"),
+        (r#"{"id":"no id","output":1}"#, "no id"),
+    ] {
+        let path = file("bad.jsonl");
+        fs::write(&path, text).unwrap();
+        let error = MockCaller::playback(&path).unwrap_err();
+        assert!(error.message().contains(what), "{text}: {error}");
+    }
+    assert!(MockCaller::playback(file("not-there.jsonl")).unwrap_err().message().contains("cannot be read"));
+}
