@@ -104,7 +104,7 @@ async fn answers_see_the_context_and_have_metas_of_their_own() {
 #[cfg(feature = "http")]
 #[tokio::test]
 async fn answers_see_the_http_options() {
-    use ops_runtime::http::{RequestOptions, error_body, error_of};
+    use ops_runtime::http::{RequestOptions, error_of};
     let mock = MockCaller::new().on_envelope::<Show>(|_, context| {
         let options = context.extension::<RequestOptions>().unwrap();
         let headers: Vec<_> = options.headers().collect();
@@ -112,7 +112,7 @@ async fn answers_see_the_http_options() {
     });
     let options = CallOptions::new().with_header("X-A", "1").with_base_url("https://h.test").with_idempotency_key("k");
     let error = mock.execute_with::<Show>(json!({}), options).await.unwrap_err();
-    let seen: Value = error_body(&error).unwrap();
+    let seen: Value = error.body().unwrap();
     assert_eq!((error.message(), seen), ("HTTP 409: Conflict", json!([[["X-A", "1"]], "https://h.test", "k"])));
 }
 

@@ -40,7 +40,10 @@ impl Random {
 
 fn documents() -> Vec<PathBuf> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/openapi");
-    let folder = std::env::var_os("OPS_SPECS").map_or(fixtures, PathBuf::from);
+    let Some(folder) = std::env::var_os("OPS_SPECS").map(PathBuf::from) else {
+        // The others are odd on purpose: nested without end, shared by several paths, lost.
+        return ["petshop.yaml", "tracker.json"].map(|name| fixtures.join(name)).to_vec();
+    };
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let fits = |path: &PathBuf| {
         path.extension().is_some_and(|e| e == "json" || e == "yaml") && path.metadata().unwrap().len() < LARGEST

@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 type Requests = Arc<Mutex<Vec<String>>>;
 
 /// A running server.
-pub struct Server {
+pub(crate) struct Server {
     /// Its base URL.
-    pub url: String,
+    pub(crate) url: String,
     requests: Requests,
 }
 
 impl Server {
     /// The requests so far: method, path and query, body.
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// Starts a server.
-pub async fn start() -> std::io::Result<Server> {
+pub(crate) async fn start() -> std::io::Result<Server> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     let requests = Requests::default();

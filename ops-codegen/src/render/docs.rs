@@ -22,7 +22,7 @@ const DEEPEST: usize = 3;
 /// The documentation of a type; empty if nothing is said of it but its name.
 pub(super) fn of(item: &Item) -> String {
     let fallback = || if item.subject.is_empty() { subject(&item.pointer) } else { subject_of(&item.subject) };
-    text_or(item.docs.as_deref(), || fallback())
+    text_or(item.docs.as_deref(), fallback)
 }
 
 /// An operation: what it does, and how it is reached.

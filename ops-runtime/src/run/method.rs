@@ -52,7 +52,6 @@ macro_rules! method {
             }
 
             /// Sets the options of the call, in place of those set before.
-            #[must_use]
             pub fn with_options(mut self, options: CallOptions) -> Self {
                 self.options = options;
                 self

@@ -154,7 +154,7 @@ fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure>
 
 /// The operation among those that can be called.
 fn find(registrations: &[Registration], wanted: &str, location: &str) -> Result<SpecRef, Failure> {
-    let specs: Vec<&OperationSpec> = registrations.iter().map(|registration| registration.spec()).collect();
+    let specs: Vec<&OperationSpec> = registrations.iter().map(Registration::spec).collect();
     crate::find::find(&specs, wanted, location).map(|spec| SpecRef::from(spec.clone()))
 }
 

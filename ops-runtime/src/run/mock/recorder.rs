@@ -115,9 +115,10 @@ impl Drop for Items {
 impl<C: Caller> Caller for Recorder<C> {
     async fn execute_with<Op: Call>(
         &self,
-        input: Op::Input,
+        input: impl Into<Op::Input> + Send,
         options: CallOptions,
     ) -> Result<ResponseEnvelope<Op::Output>, CallError> {
+        let input = input.into();
         let kept = input_of(&input);
         let result = self.caller.execute_with::<Op>(input, options).await;
         self.keep(&Op::SPEC.id, kept, result)
@@ -125,9 +126,10 @@ impl<C: Caller> Caller for Recorder<C> {
 
     async fn subscribe_with<Op: Subscribe>(
         &self,
-        input: Op::Input,
+        input: impl Into<Op::Input> + Send,
         options: CallOptions,
     ) -> Result<EnvelopeStream<Op::Output>, CallError> {
+        let input = input.into();
         let kept = input_of(&input);
         let result = self.caller.subscribe_with::<Op>(input, options).await;
         self.keep_items(&Op::SPEC.id, kept, result)

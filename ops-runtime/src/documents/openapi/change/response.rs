@@ -1,6 +1,5 @@
 //! Responses: statuses, content types, and what they hold.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -156,7 +155,7 @@ fn covered(status: StatusRange, range: StatusRange) -> bool {
 }
 
 /// The schema of a variant of the output.
-fn variant<'v>(output: &'v Cow<'_, Value>, variant: Option<u16>) -> &'v Value {
+fn variant(output: &Value, variant: Option<u16>) -> &Value {
     let of = |at: u16| output.get("oneOf")?.get(usize::from(at));
     variant.and_then(of).unwrap_or(output)
 }
