@@ -279,3 +279,34 @@ impl From<Policy> for OutputPolicy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::{CommandFactory, Parser};
+
+    use super::Arguments;
+
+    #[test]
+    fn each_command_of_the_readme_is_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+        // Lines of shell blocks are whole commands; in the text, a command may be only named.
+        let lines = readme.lines().filter(|line| line.starts_with("ops "));
+        let lines: Vec<&str> = lines.map(|line| line.split(" #").next().unwrap()).collect();
+        let spans = readme.split('`').filter(|span| span.starts_with("ops "));
+        let spans: Vec<&str> = spans.filter(|span| !span.starts_with("ops help") && !lines.contains(span)).collect();
+        assert!(lines.len() > 9 && spans.len() > 2, "{lines:?} {spans:?}");
+        for command in lines.into_iter().chain(spans) {
+            let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_matches('\'')).collect();
+            if let ["ops", name] = words[..] {
+                assert!(Arguments::command().find_subcommand(name).is_some(), "`{command}`: no such subcommand");
+                continue;
+            }
+            Arguments::try_parse_from(&words).unwrap_or_else(|error| panic!("`{command}`: {error}"));
+            let own = words.iter().filter(|word| word.starts_with("examples/"));
+            own.for_each(|path| assert!(root.join(path).exists(), "`{command}`: there is no {path}"));
+        }
+    }
+}
