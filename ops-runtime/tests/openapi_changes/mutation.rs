@@ -275,7 +275,7 @@ fn of_operations(kind: &str, document: &Value, reach: &Reach) -> Vec<Mutation> {
             || if node.get("parameters").is_some() { Vec::new() } else { vec![(at_of("parameters"), Some(json!([])))] };
         let success = below(document, &at_of("responses")).into_iter().find(|at| at.ends_with("/200"));
         // One that several operations share would change for all of them.
-        let owned = |place: &str| !document.pointer(place).is_some_and(|node| node.get("$ref").is_some());
+        let owned = |place: &str| document.pointer(place).is_none_or(|node| node.get("$ref").is_none());
         match kind {
             "an operation is gone" if is_named => add(vec![(at.clone(), None)], true),
             "an operation is new" if found.borrow().is_empty() => {
