@@ -120,7 +120,7 @@ impl Generator {
         let mut module = module(api, &self.settings, &mut diagnostics);
         let source = render(&module, &self.runtime);
         Diagnostic::bound(&mut diagnostics);
-        let others = (!module.others.is_empty()).then(|| others(api, std::mem::take(&mut module.others)));
+        let others = module.others.take().map(|specs| others(api, specs));
         Generated { source, diagnostics, others, names: module.names }
     }
 }

@@ -21,8 +21,8 @@ pub(crate) struct Module {
     pub(crate) types: Types,
     /// The definitions that the operations reach, sorted by name.
     pub(crate) definitions: Vec<(String, Value)>,
-    /// The operations that were left out, because nothing names them.
-    pub(crate) others: Vec<OperationSpec>,
+    /// The operations that were left out, because nothing names them; `None` if nothing is left out.
+    pub(crate) others: Option<Vec<OperationSpec>>,
     /// Every identifier by which a crate can name a part of it; only if something may be left out.
     pub(crate) names: HashSet<String>,
     /// The enums of declared errors.
@@ -240,16 +240,7 @@ fn name_all(
     for item in &mut types.items {
         name_members(&mut item.shape);
     }
-    Module {
-        operations,
-        types,
-        definitions,
-        others: Vec::new(),
-        names: HashSet::new(),
-        errors: errors.all,
-        methods,
-        scope,
-    }
+    Module { operations, types, definitions, others: None, names: HashSet::new(), errors: errors.all, methods, scope }
 }
 
 fn name_reached(

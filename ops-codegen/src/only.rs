@@ -43,7 +43,7 @@ pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
     let (kept, others): (Vec<_>, Vec<_>) =
         operations.into_iter().partition(|operation| is_named(used, module, operation));
     module.operations = kept;
-    module.others = others.into_iter().map(|operation| operation.spec).collect();
+    module.others = Some(others.into_iter().map(|operation| operation.spec).collect());
     let type_names: Vec<String> = module.types.items.iter().map(|item| item.name.clone()).collect();
     for item in &mut module.types.items {
         match &mut item.shape {

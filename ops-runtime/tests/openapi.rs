@@ -360,7 +360,11 @@ fn answers() {
     );
     let errors: Vec<_> =
         operation.errors.iter().map(|e| (e.code.as_ref(), e.http_status, e.description.as_ref())).collect();
-    assert_eq!(errors, [("HTTP_404", Some(404), "d"), ("HTTP_ERROR", None, "d")]);
+    let declared =
+        [("HTTP_404", Some(404), "d"), ("HTTP_409", Some(409), ""), ("HTTP_5XX", None, ""), ("HTTP_ERROR", None, "d")];
+    assert_eq!(errors, declared);
+    let schemas: Vec<_> = operation.errors.iter().map(|error| error.schema.to_value().unwrap().into_owned()).collect();
+    assert_eq!(schemas, [json!({ "const": 4 }), json!({ "type": "null" }), json!({ "type": "string" }), json!({})]);
     let responses: Vec<_> = http(&operation).responses.iter().map(|r| (r.status, r.content_type.as_deref())).collect();
     assert_eq!(
         responses,

@@ -47,8 +47,11 @@ impl Renderer<'_> {
         matches!(shape, Some(Shape::Record(record)) if record.fields.is_empty() && record.extra.is_none())
     }
 
-    /// The methods by their operations' first tags, in the order of the document.
+    /// The methods by their operations' first tags, in the order of the document; empty where there are no tags.
     fn index(&self) -> String {
+        if self.module.operations.iter().all(|operation| operation.spec.tags.is_empty()) {
+            return String::new();
+        }
         let tag = |operation: &Operation| operation.spec.tags.iter().next().map(str::to_owned);
         let mut known: HashMap<Option<String>, usize> = HashMap::new();
         let mut tags: Vec<Option<String>> = Vec::new();
@@ -70,7 +73,7 @@ impl Renderer<'_> {
             if let Some(tag) = tag {
                 index.push_str(&docs::line(""));
                 index.push_str(&docs::heading(tag));
-            } else if tags.len() > 1 {
+            } else {
                 index.push_str(&docs::line(""));
                 index.push_str(&docs::heading("Without a tag"));
             }

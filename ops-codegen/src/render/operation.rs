@@ -19,8 +19,11 @@ impl Renderer<'_> {
             self.operation(operation);
             self.input_of(&operation.input);
         }
-        if let Some(other) = self.module.others.first() {
-            let file = string(&format!("{}.others.json", other.namespace()));
+        let others = self.module.others.as_ref();
+        let mut all =
+            others.into_iter().flat_map(|others| others.iter().chain(self.module.operations.iter().map(|it| &it.spec)));
+        if let Some(first) = all.next() {
+            let file = string(&format!("{}.others.json", first.namespace()));
             self.lines("\n/// The operations that this module leaves out because nothing names them, for calls by id.");
             self.lines("///\n/// They are read at each call; the error is that of a file that was changed.");
             self.lines("#[allow(dead_code)]");

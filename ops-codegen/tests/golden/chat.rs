@@ -56,9 +56,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
-///
-/// - [`create_chat_completion`](Self::create_chat_completion): Answers a conversation.
-/// - [`create_chat_completion_stream`](Self::create_chat_completion_stream): Answers a conversation.
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// Answers a conversation.

@@ -130,13 +130,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
-///
-/// - [`all`](Self::all)
-/// - [`none`](Self::none)
-/// - [`some`](Self::some)
-/// - [`a`](Self::a)
-/// - [`a_2`](Self::a_2)
-/// - [`all_2`](Self::all_2)
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// `POST /all`

@@ -29,8 +29,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
-///
-/// - [`visits`](Self::visits)
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// `GET /visits`

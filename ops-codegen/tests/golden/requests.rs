@@ -153,14 +153,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
-///
-/// - [`list_pets`](Self::list_pets)
-/// - [`add_pet`](Self::add_pet)
-/// - [`change_pet`](Self::change_pet)
-/// - [`replace_pet`](Self::replace_pet)
-/// - [`merge_pet`](Self::merge_pet)
-/// - [`add_owner`](Self::add_owner)
-/// - [`add_event`](Self::add_event)
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// `GET /pets`

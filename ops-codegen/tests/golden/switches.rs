@@ -190,16 +190,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
-///
-/// - [`chat`](Self::chat)
-/// - [`chat_stream`](Self::chat_stream)
-/// - [`complete`](Self::complete)
-/// - [`complete_stream`](Self::complete_stream)
-/// - [`shared`](Self::shared)
-/// - [`watch`](Self::watch)
-/// - [`watch_stream`](Self::watch_stream)
-/// - [`attach`](Self::attach)
-/// - [`lines`](Self::lines)
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// `POST /chat`

@@ -115,12 +115,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
-///
-/// - [`find_items`](Self::find_items): Find items
-/// - [`count`](Self::count): Counts everything.
-/// - [`move_item`](Self::move_item): Moves an item.
-/// - [`photo`](Self::photo): Takes a photo.
-/// - [`levels`](Self::levels): The stock by kind, or nothing.
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// Find items

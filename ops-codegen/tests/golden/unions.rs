@@ -33,8 +33,6 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
-///
-/// - [`all`](Self::all)
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// `POST /all`

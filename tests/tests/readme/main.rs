@@ -43,6 +43,22 @@ const SNIPPETS: &[(&str, &str, Place)] = &[
         ),
     ),
     (
+        "let options = CallOptions::new().with_header(\"X-Tenant\", \"t-7\").with_idempotency_key(\"order-4711\");",
+        "call_options",
+        Place::Body(
+            "crate::payments::{Methods, PaymentRequest}, ops_runtime::{CallOptions, HttpClient}",
+            "client: HttpClient, request: PaymentRequest",
+        ),
+    ),
+    (
+        "let verifier = WebhookVerifier::standard(&std::env::var(\"WEBHOOK_SECRET\")?)?;",
+        "webhooks",
+        Place::Body(
+            "axum::http::HeaderMap, ops_runtime::webhooks::WebhookVerifier",
+            "headers: HeaderMap, body: Vec<u8>, secret: &str",
+        ),
+    ),
+    (
         "let config = HttpConfig::new().with_namespace(\"met\");",
         "met_at_run_time",
         Place::Body("ops_runtime::{HttpConfig, Registry}", "registry: Registry"),

@@ -18,6 +18,7 @@ const DEEPEST: usize = 64;
 const NESTED: usize = 4;
 
 /// How many changes of one schema are reported.
+#[cfg(feature = "mcp-schema")]
 const MOST: usize = 500;
 
 /// A pointer of more bytes is not extended.
@@ -38,6 +39,7 @@ pub(in crate::documents) enum Entry {
     Found(Finding),
     /// All that a pair of definitions gives, at a place that refers to both.
     Inner {
+        #[cfg_attr(not(feature = "mcp-schema"), allow(dead_code, reason = "only a list of tools tells every place"))]
         pointer: String,
         pair: usize,
     },
@@ -123,6 +125,7 @@ impl<'a> Comparer<'a> {
     }
 
     /// All findings, those of definitions at the first place that refers to them.
+    #[cfg(feature = "mcp-schema")]
     pub(in crate::documents) fn findings(&mut self, entries: Vec<Entry>) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut seen = HashSet::new();
@@ -456,6 +459,7 @@ fn shown(value: &Value) -> String {
     readable(&value.to_string(), 200)
 }
 
+#[cfg(feature = "mcp-schema")]
 fn joined(start: &str, pointer: &str) -> String {
     if start.len() + pointer.len() > LONGEST { cut(start) } else { format!("{start}{pointer}") }
 }

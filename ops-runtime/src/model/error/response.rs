@@ -163,7 +163,7 @@ impl CallError {
     }
 
     /// Marks a failure of the connection.
-    #[cfg(feature = "registry")]
+    #[cfg(feature = "http")]
     pub(crate) fn transient(mut self) -> Self {
         self.0.transient = true;
         self

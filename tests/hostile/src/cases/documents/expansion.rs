@@ -79,11 +79,14 @@ pub(super) fn shared_parameter(size: usize) -> Outcome {
 /// A shared schema of more bytes is written once; each operation has a copy of a smaller one.
 const LARGE: usize = 16 << 10;
 
+/// What the method of an operation takes in the source, beside the operation itself.
+const METHOD: usize = 256;
+
 /// Reads a document whose operations share a schema, which should be written no more often than it has to be.
 fn once(text: &str, operations: usize, schema: usize) -> Outcome {
     let copies = if schema > LARGE { 0 } else { operations * schema };
     let made = made(text.to_owned())?;
-    if made.source.len() > 8 * (text.len() + copies) + (64 << 10) {
+    if made.source.len() > 8 * (text.len() + copies) + METHOD * operations + (64 << 10) {
         return Err(format!("the schema is repeated: {}", made.told()));
     }
     made.bounded()
