@@ -52,7 +52,7 @@ fn library(folder: &Path, source: &Source) -> Result<(), String> {
     let module = module.map_err(|error| error.to_string())?.pop().ok_or("no module")?;
     let text = &module.generated.source;
     let operations = text.lines().filter_map(|line| {
-        let (kind, name) = line.strip_prefix("impl ops::")?.strip_suffix(" {}")?.split_once(" for ")?;
+        let (kind, name) = line.trim().strip_prefix("impl ops::")?.strip_suffix(" {}")?.split_once(" for super::")?;
         let run = match kind {
             "Call" => "call",
             "Subscribe" => "subscribe",
