@@ -11,7 +11,7 @@ use crate::{Progress, ProgressSink};
 
 /// Receives the answer to one request, and its progress.
 #[derive(Default)]
-pub(in crate::mcp::client) struct Slot {
+pub(in super::super) struct Slot {
     state: Mutex<SlotState>,
     progress: Option<ProgressSink>,
     /// True if rmcp needs the answer, too.
@@ -27,7 +27,7 @@ struct SlotState {
 }
 
 /// The answer to a request, as it came.
-pub(in crate::mcp::client) enum Answer {
+pub(in super::super) enum Answer {
     Result(Box<RawValue>),
     Error(RpcError),
     /// A result of more bytes than there is room for.
@@ -36,31 +36,31 @@ pub(in crate::mcp::client) enum Answer {
 
 /// A JSON-RPC error.
 #[derive(Debug, Clone, Deserialize)]
-pub(in crate::mcp::client) struct RpcError {
+pub(in super::super) struct RpcError {
     #[serde(default)]
-    pub(in crate::mcp::client) code: Value,
+    pub(in super::super) code: Value,
     #[serde(default)]
-    pub(in crate::mcp::client) message: Value,
+    pub(in super::super) message: Value,
     #[serde(default)]
-    pub(in crate::mcp::client) data: Value,
+    pub(in super::super) data: Value,
 }
 
 impl Slot {
-    pub(in crate::mcp::client) fn new(progress: Option<ProgressSink>) -> Arc<Self> {
+    pub(in super::super) fn new(progress: Option<ProgressSink>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), progress, shared: false, room: None })
     }
 
     /// A slot for an answer that rmcp reads, too, whose result may have `room` bytes.
-    pub(in crate::mcp::client) fn shared(room: usize) -> Arc<Self> {
+    pub(in super::super) fn shared(room: usize) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), progress: None, shared: true, room: Some(room) })
     }
 
-    pub(in crate::mcp::client) fn take(&self) -> Option<Answer> {
+    pub(in super::super) fn take(&self) -> Option<Answer> {
         self.state().answer.take()
     }
 
     /// When the server last reported progress, if it did.
-    pub(in crate::mcp::client) fn last_progress(&self) -> Option<Instant> {
+    pub(in super::super) fn last_progress(&self) -> Option<Instant> {
         self.state().last_progress
     }
 
