@@ -1,12 +1,13 @@
 //! The hub: a service that spokes connect to.
 
-use std::collections::BTreeMap;
+mod spokes;
+
 use std::fmt;
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::extract::Request;
@@ -23,6 +24,8 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{self, Role};
 use tokio_util::sync::CancellationToken;
 
+pub use self::spokes::Peer;
+use self::spokes::{Registered, Shared, Spokes};
 use super::config::{HEARTBEAT, MAX_MESSAGE};
 use super::connection::{Connection, Parts, Stage};
 use super::door::{self, Door};
@@ -30,11 +33,9 @@ use super::driver;
 use super::io::{Gauge, Gauged};
 use super::listener::{self, Handshakes};
 use super::outbox::{Outbox, ToPeer};
-use crate::call::directory::{gone, not_served};
 use crate::call::heard::MAX_ANNOUNCED;
-use crate::call::{CallHandler, Directory, PeerAuth, PendingRequests, Remote, Route, Transport, TransportInfo};
+use crate::call::{CallHandler, Directory, PeerAuth, PendingRequests, Remote};
 use crate::model::futures::BoxFuture;
-use crate::{CallError, ErrorCode, Identity, SpecRef};
 
 /// How long a spoke has to send its last request when the hub stops.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -68,24 +69,6 @@ pub struct Hub {
     /// Connections that there is room for.
     room: Arc<Semaphore>,
     shared: Arc<Shared>,
-}
-
-struct Shared {
-    directory: Directory,
-    peers: Mutex<BTreeMap<u64, Peer>>,
-    next: AtomicU64,
-    /// Ends connections when all that was said has gone out; at once.
-    stop: CancellationToken,
-    kill: CancellationToken,
-    max_message: AtomicU64,
-    /// How many connections there are.
-    company: Arc<AtomicUsize>,
-}
-
-impl Shared {
-    fn peers(&self) -> MutexGuard<'_, BTreeMap<u64, Peer>> {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Hub {
@@ -405,22 +388,6 @@ impl Drop for Counted {
     }
 }
 
-/// Takes a spoke out when its connection ends, however that may be.
-struct Registered {
-    shared: Arc<Shared>,
-    id: u64,
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        let peer = self.shared.peers().remove(&self.id);
-        if let Some(peer) = peer {
-            peer.connection.close();
-            peer.connection.pending.close(&CallError::new(ErrorCode::Aborted, "the connection was lost"));
-        }
-    }
-}
-
 /// A hub that is a server of its own; dropping it ends its connections where they stand.
 pub struct Listening {
     hub: Hub,
@@ -456,87 +423,5 @@ impl Drop for Listening {
 impl fmt::Debug for Listening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listening").field("address", &self.address).finish_non_exhaustive()
-    }
-}
-
-/// A spoke that is connected to a hub.
-#[derive(Clone)]
-pub struct Peer {
-    connection: Arc<Connection>,
-    identity: Option<Arc<Identity>>,
-}
-
-impl Peer {
-    /// Who it is, if it was authenticated.
-    pub fn identity(&self) -> Option<&Identity> {
-        self.identity.as_deref()
-    }
-
-    /// A caller of what this spoke serves.
-    pub fn remote(&self) -> Remote {
-        Remote::new(Spoke(self.connection.clone()))
-    }
-}
-
-impl fmt::Debug for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peer").field("identity", &self.identity()).finish_non_exhaustive()
-    }
-}
-
-/// All spokes of a hub, to be called.
-struct Spokes(Arc<Shared>);
-
-impl Transport for Spokes {
-    fn route(&self, operation: &str) -> Result<Route, CallError> {
-        self.0.directory.route(operation).map(Route::To)
-    }
-
-    fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.0.directory.spec(operation)
-    }
-
-    fn list(&self) -> Vec<SpecRef> {
-        self.0.directory.list()
-    }
-
-    fn pending_count(&self) -> usize {
-        self.0.peers().values().map(|peer| peer.connection.pending.pending_count()).sum()
-    }
-
-    fn info(&self) -> TransportInfo {
-        let limit = self.0.max_message.load(Ordering::Relaxed);
-        TransportInfo::new("websocket").with_max_message(usize::try_from(limit).unwrap_or(usize::MAX))
-    }
-}
-
-/// One spoke of a hub, to be called.
-struct Spoke(Arc<Connection>);
-
-impl Transport for Spoke {
-    fn route(&self, operation: &str) -> Result<Route, CallError> {
-        if *self.0.stage().borrow() == Stage::Closed {
-            return Err(gone("the spoke is gone"));
-        }
-        match self.0.spec(operation) {
-            Some(_) => Ok(Route::To(self.0.pending.clone())),
-            None => Err(not_served(operation)),
-        }
-    }
-
-    fn spec(&self, operation: &str) -> Option<SpecRef> {
-        self.0.spec(operation)
-    }
-
-    fn list(&self) -> Vec<SpecRef> {
-        self.0.specs()
-    }
-
-    fn pending_count(&self) -> usize {
-        self.0.pending.pending_count()
-    }
-
-    fn info(&self) -> TransportInfo {
-        TransportInfo::new("websocket").with_max_message(self.0.outbox.limit())
     }
 }

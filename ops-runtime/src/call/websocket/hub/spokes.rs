@@ -1,0 +1,130 @@
+//! The spokes of a hub: those that are connected, and calling what they serve.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::call::directory::{gone, not_served};
+use crate::call::websocket::connection::{Connection, Stage};
+use crate::call::{Directory, Remote, Route, Transport, TransportInfo};
+use crate::{CallError, ErrorCode, Identity, SpecRef};
+
+/// What the connections of a hub share.
+pub(super) struct Shared {
+    pub(super) directory: Directory,
+    pub(super) peers: Mutex<BTreeMap<u64, Peer>>,
+    pub(super) next: AtomicU64,
+    /// Ends connections when all that was said has gone out; at once.
+    pub(super) stop: CancellationToken,
+    pub(super) kill: CancellationToken,
+    pub(super) max_message: AtomicU64,
+    /// How many connections there are.
+    pub(super) company: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    pub(super) fn peers(&self) -> MutexGuard<'_, BTreeMap<u64, Peer>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes a spoke out when its connection ends, however that may be.
+pub(super) struct Registered {
+    pub(super) shared: Arc<Shared>,
+    pub(super) id: u64,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let peer = self.shared.peers().remove(&self.id);
+        if let Some(peer) = peer {
+            peer.connection.close();
+            peer.connection.pending.close(&CallError::new(ErrorCode::Aborted, "the connection was lost"));
+        }
+    }
+}
+
+/// A spoke that is connected to a hub.
+#[derive(Clone)]
+pub struct Peer {
+    pub(super) connection: Arc<Connection>,
+    pub(super) identity: Option<Arc<Identity>>,
+}
+
+impl Peer {
+    /// Who it is, if it was authenticated.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.identity.as_deref()
+    }
+
+    /// A caller of what this spoke serves.
+    pub fn remote(&self) -> Remote {
+        Remote::new(Spoke(self.connection.clone()))
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("identity", &self.identity()).finish_non_exhaustive()
+    }
+}
+
+/// All spokes of a hub, to be called.
+pub(super) struct Spokes(pub(super) Arc<Shared>);
+
+impl Transport for Spokes {
+    fn route(&self, operation: &str) -> Result<Route, CallError> {
+        self.0.directory.route(operation).map(Route::To)
+    }
+
+    fn spec(&self, operation: &str) -> Option<SpecRef> {
+        self.0.directory.spec(operation)
+    }
+
+    fn list(&self) -> Vec<SpecRef> {
+        self.0.directory.list()
+    }
+
+    fn pending_count(&self) -> usize {
+        self.0.peers().values().map(|peer| peer.connection.pending.pending_count()).sum()
+    }
+
+    fn info(&self) -> TransportInfo {
+        let limit = self.0.max_message.load(Ordering::Relaxed);
+        TransportInfo::new("websocket").with_max_message(usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+}
+
+/// One spoke of a hub, to be called.
+struct Spoke(Arc<Connection>);
+
+impl Transport for Spoke {
+    fn route(&self, operation: &str) -> Result<Route, CallError> {
+        if *self.0.stage().borrow() == Stage::Closed {
+            return Err(gone("the spoke is gone"));
+        }
+        match self.0.spec(operation) {
+            Some(_) => Ok(Route::To(self.0.pending.clone())),
+            None => Err(not_served(operation)),
+        }
+    }
+
+    fn spec(&self, operation: &str) -> Option<SpecRef> {
+        self.0.spec(operation)
+    }
+
+    fn list(&self) -> Vec<SpecRef> {
+        self.0.specs()
+    }
+
+    fn pending_count(&self) -> usize {
+        self.0.pending.pending_count()
+    }
+
+    fn info(&self) -> TransportInfo {
+        TransportInfo::new("websocket").with_max_message(self.0.outbox.limit())
+    }
+}
