@@ -165,6 +165,15 @@ fn requests_hold_what_was_set() {
 }
 
 #[test]
+fn a_body_that_may_be_absent_is_an_input() {
+    use golden::requests::{AddPlaceInput, Place};
+    let place: Place = serde_json::from_value(json!({})).unwrap();
+    let input = AddPlaceInput::from(place);
+    assert_eq!(serde_json::to_value(input).unwrap(), json!({ "body": {} }));
+    assert_eq!(serde_json::to_value(AddPlaceInput::from(())).unwrap(), json!({}));
+}
+
+#[test]
 fn a_chat_is_a_model_and_messages() {
     use golden::chat::{
         ChatCompletion, CreateChatCompletion, CreateChatCompletionInput, CreateChatCompletionRequest,

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use ops_runtime::binding::Binding;
+
 use super::Renderer;
 use super::layout::inside;
 use super::record::{construct, is_set};
+use crate::module::Operation;
 use crate::types::{Field, Item, Record, Shape, Type, Variant};
 
 /// Clippy's limit for parameters.
@@ -35,9 +38,10 @@ impl Renderer<'_> {
         ));
     }
 
-    /// The conversion to an operation's input from the one property that it requires.
-    pub(super) fn input_of(&mut self, input: &Type) {
-        let Type::Named(id) = input else { return };
+    /// The conversion to an operation's input from the one property that it requires; if it requires none, from `()`, and
+    /// from the body that most calls have.
+    pub(super) fn input_of(&mut self, operation: &Operation) {
+        let Type::Named(id) = &operation.input else { return };
         let Some(item) = self.module.types.get(*id) else { return };
         let Shape::Record(record) = &item.shape else { return };
         let mut required = record.fields.iter().filter(|field| is_set(field));
@@ -47,6 +51,12 @@ impl Renderer<'_> {
                     "impl From<()> for super::{} {{\n    fn from((): ()) -> Self {{\n        Self::default()\n    }}\n}}",
                     item.name
                 ));
+                if let Some(body) = self.optional_body(operation, record) {
+                    let alone = record.fields.len() == 1 && record.extra.is_none();
+                    let rest = if alone { "" } else { ", ..Self::default()" };
+                    let made = format!("Self {{ {}: Some(value){rest} }}", body.ident);
+                    self.impls(&conversion(&self.inner_type(&body.type_), &item.name, &made));
+                }
             }
             (Some(field), None) => {
                 let made = "Self::new(value)";
@@ -62,6 +72,16 @@ impl Renderer<'_> {
             }
             _ => {}
         }
+    }
+
+    /// The body of a request that may have none, if it has a type of its own. Documents often forget that it is required.
+    fn optional_body<'r>(&self, operation: &Operation, record: &'r Record) -> Option<&'r Field> {
+        let Binding::Http(http) = &operation.spec.binding else { return None };
+        let property = &http.bodies.first()?.property;
+        let field = record.fields.iter().find(|field| field.json == **property && field.is_optional())?;
+        let Type::Named(id) = &field.type_ else { return None };
+        let shape = &self.module.types.get(*id)?.shape;
+        matches!(shape, Shape::Record(_) | Shape::Union(_) | Shape::Tagged(_)).then_some(field)
     }
 
     /// The conversions to a union from the types of its variants that no other variant has.

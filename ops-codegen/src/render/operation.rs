@@ -17,7 +17,7 @@ impl Renderer<'_> {
     pub(super) fn operations(&mut self) {
         for operation in &self.module.operations {
             self.operation(operation);
-            self.input_of(&operation.input);
+            self.input_of(operation);
         }
         let others = self.module.others.as_ref();
         let mut all =

@@ -138,6 +138,25 @@ static ADD_EVENT: ops::OperationSpec = ops::OperationSpec::mutation("requests.ad
         .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
     .with_definitions(DEFINITIONS);
 
+/// `POST /places`
+pub struct AddPlace;
+
+impl ops::Operation for AddPlace {
+    type Input = AddPlaceInput;
+    type Output = ();
+    const SPEC: &'static ops::OperationSpec = &ADD_PLACE;
+}
+
+static ADD_PLACE: ops::OperationSpec = ops::OperationSpec::mutation("requests.addPlace")
+    .with_description("POST /places")
+    .with_input(ops::Schema::text(r##"{"type":"object","properties":{"trace":{"type":"string"},"body":{"$ref":"#/$defs/Place"}}}"##))
+    .with_output(ops::Schema::text(r#"{"type":"null"}"#))
+    .with_http(ops::HttpBinding::new("POST", "/places")
+        .with_parameters(const { &[ops::HttpParameter::query("trace")] })
+        .with_bodies(const { &[ops::HttpBody::new("application/json")] })
+        .with_responses(const { &[ops::HttpResponse::empty(ops::StatusRange::Exact(204))] }))
+    .with_definitions(DEFINITIONS);
+
 /// All operations of this module, in the order of the document.
 pub fn operations() -> &'static [&'static ops::OperationSpec] {
     const { &[
@@ -148,6 +167,7 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
         <MergePet as ops::Operation>::SPEC,
         <AddOwner as ops::Operation>::SPEC,
         <AddEvent as ops::Operation>::SPEC,
+        <AddPlace as ops::Operation>::SPEC,
     ] }
 }
 
@@ -181,6 +201,10 @@ pub trait Methods: ops::Caller + Sized {
     }
     /// `POST /events`
     fn add_event(&self, input: impl Into<AddEventInput>) -> ops::Execute<'_, Self, AddEvent> {
+        ops::Execute::new(self, input)
+    }
+    /// `POST /places`
+    fn add_place(&self, input: impl Into<AddPlaceInput>) -> ops::Execute<'_, Self, AddPlace> {
         ops::Execute::new(self, input)
     }
 }
@@ -354,6 +378,13 @@ pub struct Gone {
     pub why: String,
 }
 
+/// The input of `requests.addPlace`.
+#[allow(missing_docs)]
+pub struct AddPlaceInput {
+    pub trace: Option<String>,
+    pub body: Option<Place>,
+}
+
 #[allow(dead_code, deprecated)]
 mod impls {
     use ::ops_runtime::record::prelude::*;
@@ -394,6 +425,20 @@ mod impls {
     impl From<super::Event> for super::AddEventInput {
         fn from(value: super::Event) -> Self {
             Self::new(value)
+        }
+    }
+
+    impl ops::Call for super::AddPlace {}
+
+    impl From<()> for super::AddPlaceInput {
+        fn from((): ()) -> Self {
+            Self::default()
+        }
+    }
+
+    impl From<super::Place> for super::AddPlaceInput {
+        fn from(value: super::Place) -> Self {
+            Self { body: Some(value), ..Self::default() }
         }
     }
 
@@ -780,6 +825,19 @@ mod impls {
             Self { why: why.into() }
         }
     }
+
+    impl Record for super::AddPlaceInput {
+        const NAME: &'static str = "AddPlaceInput";
+        const FIELDS: &'static [&'static str] = &["trace", "body"];
+        type Slots = (Optional<String>, Optional<super::Place>);
+        fn make((trace, body): Values<Self>) -> Self {
+            Self { trace, body }
+        }
+        fn fields(&self) -> Fields<'_, Self> {
+            (&self.trace, &self.body)
+        }
+    }
+    ops::table!(super::AddPlaceInput, Default);
 
     ops::json_schemas!("requests", super::DEFINITIONS {
         super::Pet = "Pet",
