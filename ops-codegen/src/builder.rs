@@ -42,6 +42,14 @@ pub struct Builder {
 struct Input {
     kind: Kind,
     namespace: Option<String>,
+    /// The generator for it; `None` for the builder's.
+    generator: Option<Generator>,
+}
+
+impl Input {
+    fn new(kind: Kind) -> Self {
+        Self { kind, namespace: None, generator: None }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -96,7 +104,7 @@ impl Builder {
 
     fn add(&mut self, path: &Path, form: Form) {
         let location = path.to_string_lossy().replace('\\', "/");
-        self.inputs.push(Input { kind: Kind::Document(location, form), namespace: None });
+        self.inputs.push(Input::new(Kind::Document(location, form)));
     }
 
     /// Adds a directory: every OpenAPI document and every list of an MCP server's tools in it and in the folders below,
@@ -108,14 +116,15 @@ impl Builder {
     /// that cannot be read is skipped, and reported by a diagnostic with the severity `Error`.
     #[must_use]
     pub fn dir(mut self, path: impl Into<PathBuf>) -> Self {
-        self.inputs.push(Input { kind: Kind::Directory(path.into()), namespace: None });
+        self.inputs.push(Input::new(Kind::Directory(path.into())));
         self
     }
 
     /// Adds an API from another source, and the diagnostics of its reader, under a namespace.
     #[must_use]
     pub fn api(mut self, namespace: impl Into<String>, api: Api, diagnostics: Vec<Diagnostic>) -> Self {
-        self.inputs.push(Input { kind: Kind::Api(api, diagnostics), namespace: Some(namespace.into()) });
+        let input = Input::new(Kind::Api(api, diagnostics));
+        self.inputs.push(Input { namespace: Some(namespace.into()), ..input });
         self
     }
 
@@ -194,13 +203,32 @@ impl Builder {
         self
     }
 
+    /// Sets the generator of the document, directory or API added last; the others have the builder's.
+    ///
+    /// ```no_run
+    /// // build.rs
+    /// use ops_codegen::{Builder, Generator};
+    ///
+    /// fn main() -> Result<(), ops_codegen::Error> {
+    ///     let generator = Generator::new().with_type("Pet", "crate::Pet")?;
+    ///     Builder::new().openapi("shop.yaml").with_document_generator(generator).openapi("bank.yaml").build()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_document_generator(mut self, generator: Generator) -> Self {
+        if let Some(input) = self.inputs.last_mut() {
+            input.generator = Some(generator);
+        }
+        self
+    }
+
     /// Generates every module, without writing files.
     ///
     /// The diagnostics of skipped files of a directory are those of the last module.
     ///
     /// # Errors
-    /// If a document cannot be read or is of the wrong kind, if two have one namespace, or if a pattern matches
-    /// nothing. An invalid file of a directory is no error: see [`dir`](Self::dir).
+    /// If a document cannot be read or is of the wrong kind, if two have one namespace, if a pattern matches nothing, or
+    /// if a setting of a generator names nothing in all of its documents or can't be applied. An invalid file of a directory is no error: see [`dir`](Self::dir).
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
         let used = if self.only_used { Some(Sources::read()?.names) } else { None };
         self.generate_for(used)
@@ -208,7 +236,8 @@ impl Builder {
 
     fn generate_for(&self, used: Option<HashSet<String>>) -> Result<Vec<Module>, Error> {
         let mut run = Run::new(self, used);
-        for input in &self.inputs {
+        for (at, input) in self.inputs.iter().enumerate() {
+            run.use_generator_of(at);
             match &input.kind {
                 Kind::Document(location, form) => {
                     let namespace = match &input.namespace {

@@ -6,7 +6,7 @@ use ops_runtime::spec::Api;
 
 use crate::module::module;
 use crate::render::type_text;
-use crate::types::Settings;
+use crate::settings::{Faults, Settings};
 use crate::types::Shape;
 
 /// The names of a module.
@@ -53,7 +53,7 @@ pub struct Field {
 
 /// Describes the module that a generator with default settings makes of an API.
 pub fn describe(api: &Api) -> Described {
-    let module = module(api, &Settings::default(), &mut Vec::new());
+    let module = module(api, &Settings::default(), &mut Vec::new(), &mut Faults::default());
     let mut described = Described::default();
     for operation in &module.operations {
         let (input, output) = (type_text(&module, &operation.input), type_text(&module, &operation.output));

@@ -6,9 +6,12 @@ use ops_runtime::spec::{Api, Definitions, Diagnostic, OperationSpec};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
+use crate::derive::Derive;
 use crate::module::module;
+use crate::path::{is_field_name, is_type_name, type_path};
 use crate::render::render;
-use crate::types::{Format, Settings};
+use crate::settings::{Faults, Settings};
+use crate::types::Format;
 
 /// Renders APIs as Rust modules.
 #[derive(Debug, Clone)]
@@ -70,6 +73,160 @@ impl Generator {
         self
     }
 
+    /// Gives strings of every [`Format`] a type of its own.
+    #[must_use]
+    pub fn with_typed_formats(mut self) -> Self {
+        self.settings.formats.extend(Format::ALL.map(|(_, format)| format));
+        self
+    }
+
+    /// Takes a type of your own for a schema of the document: nothing is generated for it, and everything that refers to
+    /// it has your type.
+    ///
+    /// The schema is named as in the document. The path begins with `crate` or the name of a crate, and may have types as
+    /// arguments: `crate::Pet`, `chrono::NaiveDate`, `std::collections::HashSet<String>`. The type implements `Serialize`,
+    /// `DeserializeOwned`, `Debug`, `Clone`, `PartialEq` and `Send`. Its JSON is what the schema says: requests and responses are
+    /// still checked and repaired by the schema. Where that allows `null`, the type is in an `Option`.
+    ///
+    /// A schema that extends this one by `allOf` has its properties, not your type. A default of the schema is no value
+    /// of your type, so that a property with one is an `Option`.
+    ///
+    /// # Errors
+    /// If the text is no path of a type, or if the schema has another type already. Generating fails if the document has
+    /// no such schema.
+    ///
+    /// ```
+    /// use ops_codegen::Generator;
+    /// use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec, Schema};
+    ///
+    /// let definitions = Definitions::new(vec![Definition::new("Day", r#"{"type":"string"}"#)]);
+    /// let today = OperationSpec::query("zoo.today").with_output(Schema::text(r##"{"$ref":"#/$defs/Day"}"##));
+    /// let generator = Generator::new().with_type("Day", "chrono::NaiveDate")?;
+    /// let source = generator.generate(&Api::new(definitions, vec![today])).source;
+    /// assert!(source.contains("type Output = ::chrono::NaiveDate;"));
+    /// # Ok::<(), ops_codegen::Error>(())
+    /// ```
+    pub fn with_type(mut self, schema: impl Into<String>, path: &str) -> Result<Self, Error> {
+        let schema = schema.into();
+        let Some(path) = type_path(path) else {
+            let help = "begin with `crate::` or the name of a crate";
+            return Err(Error::Settings(format!("`{path}` is no path of a type for `{schema}`: {help}")));
+        };
+        match self.settings.types.insert(schema.clone(), path.clone()).filter(|other| *other != path) {
+            Some(other) => Err(Error::Settings(format!("`{schema}` has two types, `{other}` and `{path}`"))),
+            None => Ok(self),
+        }
+    }
+
+    /// Takes the types that the document names by the extension `x-rust-type`, in the form of typify.
+    ///
+    /// `{ "crate": "my-crate", "version": "1.2", "path": "my_crate::Type" }` beside a schema is `::my_crate::Type`, which is a
+    /// type as in [`with_type`](Self::with_type). Your crate needs the dependency; its version is not compared. An
+    /// extension in another form, or with `parameters`, gives a warning, and the type is generated. Use it only for
+    /// documents whose authors may choose which code you run.
+    #[must_use]
+    pub fn with_rust_types(mut self) -> Self {
+        self.settings.rust_types = true;
+        self
+    }
+
+    /// Sets the name of a generated type.
+    ///
+    /// The type is given by the name of its schema in the document, or, if it has none, by the name that it would have:
+    /// `ShowPetInput`. No other name changes.
+    ///
+    /// # Errors
+    /// If the name is none for a type, or if the type has another already. Generating fails if there is no such type, or
+    /// if the name is taken.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), ops_codegen::Error> {
+    /// let generator = ops_codegen::Generator::new().with_renamed_type("com.example.PetV2", "Pet")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_renamed_type(mut self, schema: impl Into<String>, name: impl Into<String>) -> Result<Self, Error> {
+        let (schema, name) = (schema.into(), name.into());
+        if !is_type_name(&name) {
+            let help = "use letters and digits, and begin with an upper-case letter";
+            return Err(Error::Settings(format!("`{name}` is no name for the type of `{schema}`: {help}")));
+        }
+        match self.settings.type_names.insert(schema.clone(), name.clone()).filter(|other| *other != name) {
+            Some(other) => Err(Error::Settings(format!("`{schema}` has two names, `{other}` and `{name}`"))),
+            None => Ok(self),
+        }
+    }
+
+    /// Sets the name of a field; in JSON, it keeps its own.
+    ///
+    /// The type is given as in [`with_renamed_type`](Self::with_renamed_type), the property by its name in JSON.
+    ///
+    /// # Errors
+    /// If the name is none for a field, or if the field has another already. Generating fails if there is no such
+    /// property, or if another field has the name.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), ops_codegen::Error> {
+    /// let generator = ops_codegen::Generator::new()
+    ///     .with_renamed_field("Pet", "type", "species")?
+    ///     .with_renamed_field("ListPetsInput", "X-Page", "page")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_renamed_field(
+        mut self,
+        schema: impl Into<String>,
+        property: impl Into<String>,
+        name: impl Into<String>,
+    ) -> Result<Self, Error> {
+        let (schema, property, name) = (schema.into(), property.into(), name.into());
+        let place = format!("the property `{property}` of `{schema}`");
+        if !is_field_name(&name) {
+            let help = "use lower-case letters, digits and single `_`, and no word of the language";
+            return Err(Error::Settings(format!("`{name}` is no name for {place}: {help}")));
+        }
+        match self.settings.field_names.insert((schema, property), name.clone()).filter(|other| *other != name) {
+            Some(other) => Err(Error::Settings(format!("{place} has two names, `{other}` and `{name}`"))),
+            None => Ok(self),
+        }
+    }
+
+    /// Adds a derive to the types whose names match this pattern.
+    ///
+    /// The name is that of the type or of its schema; `*` stands for any text, `?` for any character. The derive is a
+    /// trait of the standard library, such as `Hash`, or the path of a macro, such as `strum::EnumIs`. Traits of the
+    /// standard library are left out where a type can't have them, with a note that names the part that has none; types of
+    /// your own are expected to have them. `Ord` brings `Eq` and `PartialOrd`. Of any other derive the compiler tells.
+    ///
+    /// Every type has `Debug`, `Clone`, `PartialEq`, `Serialize` and `Deserialize`. The latter two are not derived: a macro
+    /// finds no attributes of serde, so that it takes the names of the fields for those in JSON. For that reason, rather
+    /// use the runtime's feature `macros` than derive `schemars::JsonSchema`.
+    ///
+    /// # Errors
+    /// If the text is no derive. Generating fails if the pattern matches no type.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), ops_codegen::Error> {
+    /// let generator = ops_codegen::Generator::new().with_derive("*", "Hash")?.with_derive("Pet*", "Default")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_derive(mut self, schema_pattern: impl Into<String>, derive: &str) -> Result<Self, Error> {
+        self.settings.derives.push((schema_pattern.into(), Derive::read(derive)?));
+        Ok(self)
+    }
+
+    /// Generates the schemas of the document that match this pattern even if no operation has them, such as those of
+    /// webhooks.
+    ///
+    /// `*` stands for any text, `?` for any character. Their types come after those of operations and change no name of
+    /// them. They are read as responses are: defaults of the document are values. Generating fails if no schema matches.
+    #[must_use]
+    pub fn with_schema(mut self, pattern: impl Into<String>) -> Self {
+        self.settings.schemas.push(pattern.into());
+        self
+    }
+
     /// Leaves out the trait `Methods`, whose methods run the operations: `client.show_pet(7)`.
     #[must_use]
     pub fn without_methods(mut self) -> Self {
@@ -113,15 +270,30 @@ impl Generator {
         self
     }
 
+    /// True if types that the document names are taken.
+    pub(crate) fn takes_rust_types(&self) -> bool {
+        self.settings.rust_types
+    }
+
     /// Renders an API.
+    ///
+    /// A setting that can't be applied, such as a name that is taken, is left out; a diagnostic with the severity `Error`
+    /// says so.
     #[must_use]
     pub fn generate(&self, api: &Api) -> Generated {
-        let mut diagnostics = Vec::new();
-        let mut module = module(api, &self.settings, &mut diagnostics);
+        let (mut generated, faults) = self.run(api);
+        generated.diagnostics.splice(..0, faults.messages().map(|message| Diagnostic::error("", message)));
+        generated
+    }
+
+    /// Renders an API; returns what is wrong with the settings.
+    pub(crate) fn run(&self, api: &Api) -> (Generated, Faults) {
+        let (mut diagnostics, mut faults) = (Vec::new(), Faults::default());
+        let mut module = module(api, &self.settings, &mut diagnostics, &mut faults);
         let source = render(&module, &self.runtime);
         Diagnostic::bound(&mut diagnostics);
         let others = module.others.take().map(|specs| others(api, specs));
-        Generated { source, diagnostics, others, names: module.names }
+        (Generated { source, diagnostics, others, names: module.names }, faults)
     }
 }
 

@@ -63,6 +63,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;
+mod derive;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod described;
@@ -75,10 +76,13 @@ mod module;
 mod names;
 mod only;
 mod output;
+mod path;
+mod rename;
 mod render;
 #[doc(hidden)]
 pub mod report;
 mod select;
+mod settings;
 mod types;
 
 pub use builder::{Builder, Module};

@@ -4,6 +4,7 @@
 //! stack. Schemas inside one are lowered recursively to a bounded depth.
 
 mod alias;
+mod custom;
 mod default;
 mod depth;
 mod direction;
@@ -25,7 +26,8 @@ use ops_runtime::spec::Diagnostic;
 use serde_json::{Map, Value};
 
 use crate::names::upper_camel;
-use crate::types::{Format, Item, ItemId, Shape, Type, Types};
+use crate::settings::Settings;
+use crate::types::{Item, ItemId, Shape, Type, Types};
 use ops_runtime::spec::pointer::escaped;
 
 pub(crate) use finish::finish;
@@ -98,9 +100,11 @@ pub(crate) struct Clash(pub(crate) String);
 /// The work of lowering one API.
 pub(crate) struct Lowering<'a> {
     source: &'a Source,
-    formats: &'a [Format],
+    settings: &'a Settings,
     pub(crate) types: Types,
     by_name: BTreeMap<String, ItemId>,
+    /// The user's types, by the definitions that they stand for; `None` for a definition without one.
+    customs: BTreeMap<String, Option<Type>>,
     queue: VecDeque<(ItemId, String)>,
     views: BTreeMap<String, Rc<View>>,
     /// The definitions whose views are being made, the outermost first.
@@ -110,12 +114,13 @@ pub(crate) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(crate) fn new(source: &'a Source, formats: &'a [Format]) -> Self {
+    pub(crate) fn new(source: &'a Source, settings: &'a Settings) -> Self {
         Self {
             source,
-            formats,
+            settings,
             types: Types::default(),
             by_name: BTreeMap::new(),
+            customs: BTreeMap::new(),
             queue: VecDeque::new(),
             views: BTreeMap::new(),
             open: Vec::new(),
@@ -199,6 +204,7 @@ impl<'a> Lowering<'a> {
             docs: text(schema),
             subject: String::new(),
             sent: false,
+            derives: Vec::new(),
             shape,
         });
         id
@@ -216,6 +222,9 @@ impl<'a> Lowering<'a> {
         }
         if !self.spend(1) {
             return self.any(site, "the document's schemas are too many");
+        }
+        if let Some(type_) = self.custom_in(object, site) {
+            return Lowered::Type(type_);
         }
         if let Some((reference, nullable)) = self.sole_reference(object) {
             let type_ = self.reference(&reference, site);
@@ -263,7 +272,7 @@ impl<'a> Lowering<'a> {
 
     fn single(&mut self, kind: &str, view: &Object, site: &Site) -> Lowered {
         Lowered::Type(match kind {
-            "string" => scalar::string(view, self.formats),
+            "string" => scalar::string(view, &self.settings.formats),
             "boolean" => Type::Bool,
             "integer" => scalar::integer(view),
             "number" => scalar::number(view),
@@ -276,7 +285,10 @@ impl<'a> Lowering<'a> {
     /// The type of a reference; its definition is lowered later.
     fn reference(&mut self, reference: &str, site: &Site) -> Type {
         match self.source.name(reference) {
-            Some(name) => Type::Named(self.definition(name)),
+            Some(name) => match self.custom(name) {
+                Some(type_) => type_,
+                None => Type::Named(self.definition(name)),
+            },
             None => {
                 let reference: String = reference.chars().take(120).collect();
                 self.warn(&site.pointer, format!("`{reference}` refers to no definition"), "typed as any JSON");

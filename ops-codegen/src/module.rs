@@ -7,12 +7,15 @@ use ops_runtime::binding::{Binding, McpOutput};
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::{Value, json};
 
+use crate::derive::derive;
 use crate::errors::{ErrorEnum, ErrorEnums, Errors};
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
 use crate::only::{leave_out, names};
-use crate::select::matches;
-use crate::types::{Settings, Shape, Type, Types};
+use crate::rename::rename;
+use crate::select::{glob, matches};
+use crate::settings::{Faults, Settings};
+use crate::types::{Shape, Type, Types};
 use ops_runtime::spec::pointer;
 
 /// A module that is ready to be rendered.
@@ -25,6 +28,8 @@ pub(crate) struct Module {
     pub(crate) others: Option<Vec<OperationSpec>>,
     /// Every identifier by which a crate can name a part of it; only if something may be left out.
     pub(crate) names: HashSet<String>,
+    /// The types that are there even if no operation has them.
+    pub(crate) extra: Vec<Type>,
     /// The enums of declared errors.
     pub(crate) errors: Vec<ErrorEnum>,
     /// The trait whose methods run the operations, if there is to be one.
@@ -49,9 +54,9 @@ pub(crate) struct Operation {
 }
 
 /// Lowers an API and assigns all names.
-pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagnostic>) -> Module {
+pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagnostic>, faults: &mut Faults) -> Module {
     let source = Source::new(&api.definitions, diagnostics);
-    let mut lowering = Lowering::new(&source, &settings.formats);
+    let mut lowering = Lowering::new(&source, settings);
     let mut schemas: Vec<Value> = Vec::new();
     let mut roots = Roots::default();
     let mut specs = distinct(&api.operations, diagnostics);
@@ -83,12 +88,21 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
         }
         roots.operations.push(root);
     }
+    for name in chosen(&source, settings, faults) {
+        let schema = json!({ "$ref": format!("{}{}", pointer::DEFINITIONS, pointer::escaped(name)) });
+        if let type_ @ Type::Named(_) = lowering.root(&schema, &Site::new(name, "")) {
+            roots.others.push(type_);
+        }
+        schemas.push(schema);
+    }
     let definitions = source.reached(&schemas).into_iter();
     let definitions = definitions.filter_map(|name| Some((name.to_owned(), source.get(name)?.clone()))).collect();
     diagnostics.append(&mut lowering.diagnostics);
     let mut types = lowering.types;
     finish(&mut types, &mut roots, diagnostics);
     let mut module = name_all(specs, roots, types, definitions, settings.methods, diagnostics);
+    rename(&mut module, settings, &source, faults);
+    derive(&mut module.types, &settings.derives, faults, diagnostics);
     if let Some(used) = &settings.only {
         module.names = names(&module);
         leave_out(&mut module, used);
@@ -106,6 +120,19 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
         module.definitions.retain(|(name, _)| reached.contains(name.as_str()));
     }
     module
+}
+
+/// The definitions that are generated even if no operation reaches them; notes settings without a definition.
+fn chosen<'s>(source: &'s Source, settings: &Settings, faults: &mut Faults) -> Vec<&'s str> {
+    for (name, path) in settings.types.iter().filter(|(name, _)| source.get(name).is_none()) {
+        let what = format!("the type `{path}`: there is no schema `{name}`");
+        faults.miss(what, name, source.names(), "write its name as the document has it");
+    }
+    for pattern in settings.schemas.iter().filter(|pattern| !source.names().any(|name| glob(pattern, name))) {
+        let what = format!("no schema matches `{pattern}`");
+        faults.miss(what, pattern, source.names(), "write its name as the document has it; `*` stands for any text");
+    }
+    source.names().filter(|name| settings.schemas.iter().any(|pattern| glob(pattern, name))).collect()
 }
 
 /// The media type of a merge patch (RFC 7396), in which `null` removes a property.
@@ -237,10 +264,14 @@ fn name_all(
         operation.errors = errors.add(&operation.name, &operation.spec.errors, &bodies, &mut scope);
     }
     let methods = (with_methods && !operations.is_empty()).then(|| scope.take_camel("Methods"));
+    for type_ in &roots.others {
+        name_reached(type_, &mut types, &mut named, &mut scope, diagnostics);
+    }
     for item in &mut types.items {
         name_members(&mut item.shape);
     }
-    Module { operations, types, definitions, others: None, names: HashSet::new(), errors: errors.all, methods, scope }
+    let (others, extra, names) = (None, roots.others, HashSet::new());
+    Module { operations, types, definitions, others, names, extra, errors: errors.all, methods, scope }
 }
 
 fn name_reached(

@@ -54,10 +54,15 @@ pub(crate) fn screaming(text: &str) -> String {
 }
 
 fn usable(mut name: String) -> String {
-    if KEYWORDS.contains(&name.as_str()) || CONSTRUCTORS.contains(&name.as_str()) {
+    if is_reserved(&name) {
         name.push('_');
     }
     name
+}
+
+/// True for a word that no type and no field can be called.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    KEYWORDS.contains(&name) || CONSTRUCTORS.contains(&name)
 }
 
 /// The letter in upper case, if that is one letter (it is two for `ß`).
@@ -229,6 +234,11 @@ impl Scope {
                 return given;
             }
         }
+    }
+
+    /// Gives a name free.
+    pub(crate) fn release(&mut self, name: &str) {
+        self.taken.remove(name);
     }
 
     /// True if the name is taken.

@@ -78,11 +78,12 @@ pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
     let roots = module.operations.iter().flat_map(|operation| [&operation.input, &operation.output]);
     let bodies = module.errors.iter().flat_map(|errors| errors.variants.iter().map(|variant| &variant.body));
     let kept = reached(&module.types, roots.chain(bodies).chain(&named));
-    for (item, kept) in module.types.items.iter_mut().zip(kept) {
+    for (item, kept) in module.types.items.iter_mut().zip(&kept) {
         if !kept {
             item.shape = Shape::Pending;
         }
     }
+    module.extra.retain(|type_| matches!(type_, Type::Named(id) if kept.get(*id) == Some(&true)));
 }
 
 /// True if a type names another.

@@ -11,6 +11,7 @@ mod tables;
 mod text;
 mod types;
 
+use crate::derive::Derive;
 use crate::module::Module;
 use crate::output::HEAD;
 use crate::types::{Shape, Type};
@@ -86,7 +87,10 @@ impl Renderer<'_> {
         let mut lines = String::new();
         for item in &self.module.types.items {
             let name = item.pointer.strip_prefix("/$defs/").filter(|name| !name.contains('/'));
-            if let (Some(name), false) = (name, matches!(item.shape, Shape::Alias(_) | Shape::Pending)) {
+            // A schema of the user's own derive takes the place of ours.
+            let derives_it = item.derives.iter().any(|derive| derive.text().ends_with("::JsonSchema"));
+            let has_none = derives_it || matches!(item.shape, Shape::Alias(_) | Shape::Pending);
+            if let (Some(name), false) = (name, has_none) {
                 let name = text::string(&pointer::unescaped(name));
                 lines.push_str(&format!("    super::{} = {name},\n", item.name));
             }
@@ -156,6 +160,7 @@ impl Renderer<'_> {
                 if let [only] = items.as_slice() { format!("({only},)") } else { format!("({})", items.join(", ")) }
             }
             Type::Option(value) => format!("{}<{}>", prelude("Option"), inner(value)),
+            Type::Custom(custom) => custom.path.clone(),
             Type::Named(id) => self.path(*id, path),
             Type::Boxed(id) => format!("{}<{}>", prelude("Box"), self.path(*id, path)),
         }
@@ -182,8 +187,8 @@ impl Renderer<'_> {
             }
             Shape::Newtype(type_) => {
                 let (docs, name, type_) = (documented(docs::of(item)), &item.name, self.type_(type_));
-                let derives = "#[derive(Debug, Clone, PartialEq, Default)]";
-                self.push(&format!("{docs}{derives}\npub struct {name}(pub {type_});"));
+                let derives = derived("Debug, Clone, PartialEq, Default", &item.derives);
+                self.push(&format!("{docs}{derives}pub struct {name}(pub {type_});"));
                 self.impls(&format!("ops::newtype!(super::{name});"));
             }
             Shape::Record(record) => self.record(item, record),
@@ -193,6 +198,13 @@ impl Renderer<'_> {
             Shape::Union(variants) => self.union(item, variants),
         }
     }
+}
+
+/// The attribute with derives, those that the type has by itself first; empty if there are none.
+fn derived(own: &str, more: &[Derive]) -> String {
+    let all = Some(own).filter(|own| !own.is_empty()).into_iter().chain(more.iter().map(Derive::text));
+    let all: Vec<&str> = all.collect();
+    if all.is_empty() { String::new() } else { format!("#[derive({})]\n", all.join(", ")) }
 }
 
 /// Documentation, or the lint that misses it switched off.

@@ -20,7 +20,6 @@ pub(crate) struct Selection {
     /// These are only checked for matches here; the generator applies them.
     explicit_null: Vec<Pattern>,
     /// The names of all operations to select from, for suggestions.
-    #[cfg(feature = "cli")]
     seen: std::collections::BTreeSet<String>,
 }
 
@@ -63,7 +62,6 @@ impl Selection {
         if self.include.is_empty() && self.exclude.is_empty() {
             return;
         }
-        #[cfg(feature = "cli")]
         self.seen.extend(api.operations.iter().map(|spec| spec.name().to_owned()));
         let mut choices: Vec<Choice> = api.operations.iter().map(|spec| self.choose(spec)).collect();
         let streams = streams(&api.operations, &mut choices);
@@ -109,7 +107,6 @@ impl Selection {
     }
 
     /// The names similar to a pattern, in brackets.
-    #[cfg(feature = "cli")]
     fn meant(&self, pattern: &str) -> String {
         let name = pattern.split_once('.').map_or(pattern, |(_, name)| name);
         let seen = || self.seen.iter().map(String::as_str);
@@ -119,12 +116,6 @@ impl Selection {
         }
         let meant: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
         if meant.is_empty() { String::new() } else { format!(" (there is {})", meant.join(", ")) }
-    }
-
-    #[cfg(not(feature = "cli"))]
-    #[allow(clippy::unused_self)]
-    fn meant(&self, _: &str) -> String {
-        String::new()
     }
 }
 
@@ -204,7 +195,7 @@ pub(crate) fn matches(pattern: &str, spec: &OperationSpec) -> bool {
 }
 
 /// True if the text matches the pattern: `*` is any text, `?` any character, any other character itself.
-fn glob(pattern: &str, text: &str) -> bool {
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);

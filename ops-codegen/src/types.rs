@@ -1,22 +1,15 @@
 //! The canonical form between JSON Schemas and Rust: schemas are lowered to it, and source is rendered from it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::rc::Rc;
 
+use ops_runtime::spec::pointer;
 use serde_json::Value;
 
-/// Settings for the types.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    /// The formats with types of their own.
-    pub(crate) formats: Vec<Format>,
-    /// Patterns of the operations whose requests can send `null`.
-    pub(crate) explicit_null: Vec<String>,
-    /// True for a trait whose methods run the operations.
-    pub(crate) methods: bool,
-    /// The identifiers that are used; `None` if all is to be generated.
-    pub(crate) only: Option<HashSet<String>>,
-}
+use crate::derive::Derive;
+use crate::lower::Kind;
 
 /// The position of an [`Item`] in [`Types`].
 pub(crate) type ItemId = usize;
@@ -44,7 +37,16 @@ pub(crate) struct Item {
     pub(crate) subject: String,
     /// True if an input reaches it, so that callers make values of it.
     pub(crate) sent: bool,
+    /// Derives beside those that every type has.
+    pub(crate) derives: Vec<Derive>,
     pub(crate) shape: Shape,
+}
+
+impl Item {
+    /// The name of the definition that it is made from.
+    pub(crate) fn definition(&self) -> Option<Cow<'_, str>> {
+        self.pointer.strip_prefix("/$defs/").filter(|name| !name.contains('/')).map(pointer::unescaped)
+    }
 }
 
 /// The kind of a named type.
@@ -95,6 +97,19 @@ pub(crate) enum Type {
     Named(ItemId),
     /// A named type behind a pointer, because it would contain itself.
     Boxed(ItemId),
+    /// A type of the user's.
+    Custom(Rc<Custom>),
+}
+
+/// A type of the user's that stands for a schema.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Custom {
+    /// The path, as it is written in any module.
+    pub(crate) path: String,
+    /// The name of the schema, for names that are made of it.
+    pub(crate) name: String,
+    /// The shapes of JSON values that the schema accepts.
+    pub(crate) kinds: Vec<Kind>,
 }
 
 /// A format of strings with its own type.
@@ -192,6 +207,16 @@ impl Field {
     /// True if the field may be absent and has no default.
     pub(crate) fn is_optional(&self) -> bool {
         !self.required && !matches!(self.default, Default::Fits(_))
+    }
+
+    /// True if reading the type requires the property.
+    pub(crate) fn is_demanded(&self) -> bool {
+        self.required && !matches!(self.default, Default::Fits(_))
+    }
+
+    /// True if whoever makes a value has to set the property.
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_demanded() || self.given
     }
 }
 

@@ -77,7 +77,7 @@ pub use model::error::{CallError, DeclaredError, DeclaresErrors, ErrorCode, Erro
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
 #[doc(hidden)]
 pub use model::keywords;
-#[cfg(feature = "registry")]
+#[cfg(any(feature = "openapi", feature = "registry"))]
 #[doc(hidden)]
 pub use model::nearest;
 pub use model::operation::{Call, Operation, Subscribe};

@@ -20,7 +20,7 @@ pub(crate) mod json;
 pub mod keywords;
 #[cfg(any(feature = "http", feature = "openapi", feature = "registry"))]
 pub(crate) mod media;
-#[cfg(feature = "registry")]
+#[cfg(any(feature = "openapi", feature = "registry"))]
 pub mod nearest;
 pub(crate) mod operation;
 #[cfg(feature = "http")]

@@ -1,6 +1,6 @@
 //! One run of a builder: from its inputs to modules.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use ops_runtime::mcp;
@@ -12,11 +12,18 @@ use super::place::place;
 use super::{Builder, Module};
 use crate::directory::{Form, contents};
 use crate::select::Selection;
+use crate::settings::Miss;
 use crate::{Error, Generator};
 
 /// One run of a builder.
 pub(super) struct Run {
-    generator: Generator,
+    /// The builder's generator, then those of inputs that have their own.
+    generators: Vec<Settled>,
+    /// The generator of each input.
+    by_input: Vec<usize>,
+    current: usize,
+    /// Settings of generators that can't be applied.
+    faults: Vec<String>,
     selection: Selection,
     modules: Vec<Module>,
     /// The sources of the modules, for messages.
@@ -24,20 +31,73 @@ pub(super) struct Run {
     skipped: Vec<Diagnostic>,
 }
 
+/// A generator, and which of its settings name nothing in which of its modules.
+struct Settled {
+    generator: Generator,
+    /// The positions of its modules.
+    modules: Vec<usize>,
+    misses: BTreeMap<String, Vec<(usize, Miss)>>,
+}
+
+impl Settled {
+    /// The settings that name nothing in any module; those that others name are noted.
+    fn finish(self, modules: &mut [Module]) -> Vec<String> {
+        let mut missing = Vec::new();
+        for (what, misses) in self.misses {
+            if misses.len() == self.modules.len() {
+                // The most helpful of all.
+                let most = misses.iter().map(|(_, miss)| miss.message()).max_by_key(String::len);
+                missing.push(most.unwrap_or(what));
+                continue;
+            }
+            for (at, miss) in misses {
+                if let Some(module) = modules.get_mut(at) {
+                    let told = Diagnostic::note("", miss.message()).with_help("another document has it");
+                    module.generated.diagnostics.push(told);
+                }
+            }
+        }
+        missing
+    }
+}
+
 /// A file that could not be used, and why.
 type Failed = (PathBuf, Vec<Diagnostic>);
 
 impl Run {
     pub(super) fn new(builder: &Builder, used: Option<HashSet<String>>) -> Self {
-        let add = |generator: Generator, pattern: &String| generator.with_explicit_null(pattern);
-        let generator = builder.explicit_null.iter().fold(builder.generator.clone(), add);
-        let generator = match used {
-            Some(names) => generator.with_only(names),
-            None => generator,
-        };
         let mut selection = builder.selection.clone();
-        generator.explicit_null().iter().for_each(|pattern| selection.explicit_null(pattern.clone()));
-        Self { generator, selection, modules: Vec::new(), sources: Vec::new(), skipped: Vec::new() }
+        let mut settled = |generator: &Generator| {
+            let add = |generator: Generator, pattern: &String| generator.with_explicit_null(pattern);
+            let generator = builder.explicit_null.iter().fold(generator.clone(), add);
+            generator.explicit_null().iter().for_each(|pattern| selection.explicit_null(pattern.clone()));
+            let generator = match &used {
+                Some(names) => generator.with_only(names.clone()),
+                None => generator,
+            };
+            Settled { generator, modules: Vec::new(), misses: BTreeMap::new() }
+        };
+        let mut generators = vec![settled(&builder.generator)];
+        let mut by_input = Vec::new();
+        for input in &builder.inputs {
+            by_input.push(if input.generator.is_some() { generators.len() } else { 0 });
+            generators.extend(input.generator.as_ref().map(&mut settled));
+        }
+        Self {
+            generators,
+            by_input,
+            current: 0,
+            faults: Vec::new(),
+            selection,
+            modules: Vec::new(),
+            sources: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    /// Generates what follows by the generator of an input.
+    pub(super) fn use_generator_of(&mut self, input: usize) {
+        self.current = self.by_input.get(input).copied().unwrap_or(0);
     }
 
     pub(super) fn document(
@@ -51,7 +111,10 @@ impl Run {
         let read = if is_list {
             mcp::load(location, &source, &mcp::ReadOptions::new().with_namespace(namespace))
         } else {
-            openapi::load(location, &source, &ReadOptions::new().with_namespace(namespace))
+            let takes_types =
+                self.generators.get(self.current).is_some_and(|settled| settled.generator.takes_rust_types());
+            let options = ReadOptions::new().with_namespace(namespace);
+            openapi::load(location, &source, &if takes_types { options.with_rust_types() } else { options })
         };
         let (api, diagnostics) = read.map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
         let files = source.files();
@@ -124,7 +187,13 @@ impl Run {
             return Err(Error::Settings(format!("{both}: give one of them a namespace of its own")));
         }
         self.selection.apply(&mut api, &mut diagnostics);
-        let mut generated = self.generator.generate(&api);
+        let Some(settled) = self.generators.get_mut(self.current) else { return Ok(()) };
+        let (mut generated, faults) = settled.generator.run(&api);
+        settled.modules.push(self.modules.len());
+        for miss in faults.misses {
+            settled.misses.entry(miss.what.clone()).or_default().push((self.modules.len(), miss));
+        }
+        self.faults.extend(faults.faults.into_iter().map(|fault| format!("{}: {fault}", quoted(source))));
         diagnostics.append(&mut generated.diagnostics);
         generated.diagnostics = diagnostics;
         self.modules.push(Module { namespace, operations: api.operations, generated, files });
@@ -133,15 +202,22 @@ impl Run {
     }
 
     pub(super) fn finish(mut self) -> Result<Vec<Module>, Error> {
-        if let Err(error) = self.selection.finish() {
-            // It might match an operation of a document that could not be read.
-            let unreadable = self.skipped.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
-            let Error::Settings(message) = error else { return Err(error) };
-            if !unreadable {
-                return Err(Error::Settings(message));
-            }
-            self.skipped.push(Diagnostic::error("", message));
+        let mut faults = std::mem::take(&mut self.faults);
+        // What names nothing might be meant for a document that could not be read.
+        let mut missing: Vec<String> =
+            self.selection.finish().err().map(|error| error.to_string()).into_iter().collect();
+        for settled in self.generators {
+            missing.extend(settled.finish(&mut self.modules));
+        }
+        let unreadable = self.skipped.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+        if unreadable && !missing.is_empty() {
+            let told = faults.into_iter().chain(missing).map(|message| Diagnostic::error("", message));
+            self.skipped.extend(told);
             return Err(Error::Document { diagnostics: self.skipped });
+        }
+        faults.extend(missing);
+        if !faults.is_empty() {
+            return Err(Error::Settings(faults.join("\n")));
         }
         match self.modules.last_mut() {
             Some(module) => module.generated.diagnostics.append(&mut self.skipped),

@@ -1,6 +1,6 @@
 //! Defaults: which ones fit their properties' types, and how they are printed.
 
-use ops_runtime::spec::Diagnostic;
+use ops_runtime::spec::{Diagnostic, Severity};
 use serde_json::Value;
 
 use super::direction::without_null;
@@ -18,9 +18,15 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
             if literal.is_some() {
                 continue;
             }
+            let is_custom = is_custom(types, id, at);
             let Some((pointer, field)) = field(types, id, at) else { continue };
             if let Default::Raw(value) = std::mem::replace(&mut field.default, Default::None) {
-                diagnostics.push(misfit(pointer, field, &value).with_help("the property has no default"));
+                let mut diagnostic = misfit(pointer, field, &value).with_help("the property has no default");
+                if is_custom {
+                    diagnostic.severity = Severity::Note;
+                    diagnostic.message = format!("the default {} is of a type of your own", shortened(&value));
+                }
+                diagnostics.push(diagnostic);
             }
             if field.required {
                 continue;
@@ -32,6 +38,13 @@ pub(super) fn drop_misfits(types: &mut Types, diagnostics: &mut Vec<Diagnostic>)
             }
         }
     }
+}
+
+/// True if a property has a type of the user's, whose values only the user can make.
+fn is_custom(types: &Types, id: ItemId, at: usize) -> bool {
+    let Some(Shape::Record(record)) = types.get(id).map(|item| &item.shape) else { return false };
+    let type_ = record.fields.get(at).map(|field| without_null(types, field.type_.clone()));
+    type_.is_some_and(|type_| matches!(types.resolve(&type_), Type::Custom(_)))
 }
 
 /// Warns of documented defaults that are certainly no scalar of their types: the type may be wrong instead.

@@ -89,6 +89,7 @@ fn untag(types: &mut Types) {
     while let Some(id) = queue.pop() {
         let record = |type_: &Type| match types.resolve(type_) {
             Type::Map(_) | Type::Value => true,
+            Type::Custom(custom) => custom.kinds.iter().all(|kind| kind.name == "Object"),
             Type::Named(id) => {
                 matches!(types.get(*id).map(|item| &item.shape), Some(Shape::Record(_) | Shape::Tagged(_)))
             }

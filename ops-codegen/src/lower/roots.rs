@@ -2,10 +2,11 @@
 
 use crate::types::Type;
 
-/// The types that the operations use directly, in the order of the operations.
+/// The types that the operations use directly, in the order of the operations, and those that are generated anyway.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     pub(crate) operations: Vec<Root>,
+    pub(crate) others: Vec<Type>,
 }
 
 /// The types that one operation uses directly.
@@ -30,9 +31,10 @@ pub(crate) enum Nulls {
 
 impl Roots {
     pub(crate) fn types_mut(&mut self) -> impl Iterator<Item = &mut Type> {
-        self.operations.iter_mut().flat_map(|root| {
+        let operations = self.operations.iter_mut().flat_map(|root| {
             let Root { input, output, errors, .. } = root;
             [input, output].into_iter().chain(errors)
-        })
+        });
+        operations.chain(&mut self.others)
     }
 }

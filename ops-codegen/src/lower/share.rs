@@ -114,6 +114,7 @@ fn plain_name(types: &Types, type_: &Type) -> Option<String> {
         Type::F64 => "Number".to_owned(),
         Type::String => "String".to_owned(),
         Type::Format(format) => format.type_name().to_owned(),
+        Type::Custom(custom) => custom.name.clone(),
         Type::Body => "Bytes".to_owned(),
         Type::Block => "Block".to_owned(),
         Type::List(inner) => format!("{}List", plain_name(types, inner)?),

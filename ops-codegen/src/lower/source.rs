@@ -33,6 +33,11 @@ impl Source {
         self.definitions.get(name)
     }
 
+    /// The names of all definitions, sorted.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.definitions.keys().map(String::as_str)
+    }
+
     /// The name of the definition that a `$ref` refers to.
     pub(crate) fn name(&self, reference: &str) -> Option<&str> {
         let name = pointer::unescaped(reference.strip_prefix(pointer::DEFINITIONS)?);

@@ -12,7 +12,7 @@ use crate::names::upper_camel;
 use crate::types::{Constant, Shape, Tagged, TaggedVariant, Type, Types, Variant};
 
 /// A union inside a union is merged into it, up to this depth.
-const NESTED: usize = 8;
+pub(super) const NESTED: usize = 8;
 
 /// A member of a union's list.
 struct Member {
@@ -47,7 +47,7 @@ impl Lowering<'_> {
         let lowered = match members.as_slice() {
             [] => return Some(Lowered::Type(if nullable { Type::Unit } else { Type::Value })),
             [single] => self.shape(&single.schema, &site.again()),
-            _ => match constants(&members) {
+            _ => match self.constants_of(&members) {
                 Some(Constants::Named(reference)) => Lowered::Type(self.reference(&reference, site)),
                 Some(Constants::Text) => Lowered::Type(Type::String),
                 Some(Constants::All(constants)) => self.enumeration(constants, site),
@@ -55,6 +55,15 @@ impl Lowering<'_> {
             },
         };
         Some(nullable_if(nullable, lowered))
+    }
+
+    /// The constants of a union, unless one of them has a type of the user's.
+    fn constants_of(&mut self, members: &[Member]) -> Option<Constants> {
+        let is_custom = members.iter().any(|member| {
+            let name = member.reference.as_deref().and_then(|reference| self.source.name(reference));
+            name.is_some_and(|name| self.custom(name).is_some())
+        });
+        if is_custom { None } else { constants(members) }
     }
 
     fn member(&mut self, schema: Value, position: usize, base: &Object) -> Member {
@@ -396,6 +405,7 @@ fn kind_name(type_: &Type) -> String {
         Type::Map(_) => "Map",
         Type::Option(inner) => return kind_name(inner),
         Type::Named(_) | Type::Boxed(_) => "Variant",
+        Type::Custom(custom) => &custom.name,
     }
     .to_owned()
 }
@@ -409,13 +419,13 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    fn new(name: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         Self { name, needs: Vec::new(), knows: Vec::new() }
     }
 }
 
 /// How many shapes are used to distinguish a variant of a union.
-const SHAPES: usize = 1_000;
+pub(super) const SHAPES: usize = 1_000;
 
 /// The shapes of JSON values that a type takes.
 pub(crate) fn kinds(types: &Types, type_: &Type) -> Vec<Kind> {
@@ -437,6 +447,7 @@ fn kinds_within(types: &Types, type_: &Type, depth: usize, room: &mut usize) -> 
         Type::F64 => vec![Kind::new("Number")],
         Type::String | Type::Format(_) | Type::Body => vec![Kind::new("String")],
         Type::Block | Type::Value => vec![Kind::new("Any")],
+        Type::Custom(custom) => custom.kinds.clone(),
         Type::List(_) | Type::Tuple(_) => vec![Kind::new("Array")],
         Type::Map(_) => vec![Kind::new("Object")],
         Type::Option(inner) => {

@@ -6,7 +6,7 @@ use ops_runtime::binding::Binding;
 
 use super::Renderer;
 use super::layout::inside;
-use super::record::{construct, is_set};
+use super::record::construct;
 use crate::module::Operation;
 use crate::types::{Field, Item, Record, Shape, Type, Variant};
 
@@ -16,13 +16,13 @@ const MANY: usize = 7;
 impl Renderer<'_> {
     /// `new` of a record that an input reaches, if something is required.
     pub(super) fn constructor(&mut self, item: &Item, record: &Record) {
-        let required: Vec<&Field> = record.fields.iter().filter(|field| is_set(field)).collect();
+        let required: Vec<&Field> = record.fields.iter().filter(|field| field.is_set()).collect();
         if !item.sent || required.is_empty() {
             return;
         }
         let parameters = required.iter().map(|field| format!("{}: {}", field.ident, self.parameter(&field.type_)));
         let parameters = inside(parameters.collect(), "    ");
-        let inits = record.fields.iter().map(|field| match is_set(field) {
+        let inits = record.fields.iter().map(|field| match field.is_set() {
             true => self.taken(&field.ident, &field.type_),
             false => self.unset(field),
         });
@@ -44,7 +44,7 @@ impl Renderer<'_> {
         let Type::Named(id) = &operation.input else { return };
         let Some(item) = self.module.types.get(*id) else { return };
         let Shape::Record(record) = &item.shape else { return };
-        let mut required = record.fields.iter().filter(|field| is_set(field));
+        let mut required = record.fields.iter().filter(|field| field.is_set());
         match (required.next(), required.next()) {
             (None, _) if !record.fields.is_empty() => {
                 self.impls(&format!(

@@ -37,6 +37,7 @@ impl Renderer<'_> {
         self.lines("pub fn operations() -> &'static [&'static ops::OperationSpec] {");
         if self.module.operations.is_empty() {
             self.lines("    &[]\n}");
+            self.roots();
             return;
         }
         self.lines("    const { &[");
@@ -52,6 +53,9 @@ impl Renderer<'_> {
         let mut lines = "const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;\n".to_owned();
         for errors in self.module.operations.iter().filter_map(|operation| operation.errors.as_ref()) {
             lines.push_str(&format!("const _: Option<super::{}> = None;\n", errors.name));
+        }
+        for type_ in &self.module.extra {
+            lines.push_str(&format!("const _: Option<{}> = None;\n", self.inner_type(type_)));
         }
         self.impls(&lines);
     }
@@ -82,7 +86,8 @@ impl Renderer<'_> {
 
     /// The table of definitions, sorted by name.
     pub(super) fn definitions(&mut self) {
-        if self.module.definitions.is_empty() {
+        // Only operations and their namespace use them.
+        if self.module.definitions.is_empty() || self.module.operations.is_empty() {
             return;
         }
         self.lines("\nstatic DEFINITIONS: &[ops::Definition] = &[");

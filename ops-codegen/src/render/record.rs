@@ -3,7 +3,8 @@
 use super::layout::inside;
 use super::text::string;
 use super::types::scalar;
-use super::{Renderer, docs};
+use super::{Renderer, derived, docs};
+use crate::derive::{Derive, Trait};
 use crate::types::{Default, Field, Item, Literal, Record, Shape, Type};
 
 /// A tuple of more parts than this is a tuple of tuples; `Slots` is implemented to here.
@@ -13,10 +14,13 @@ impl Renderer<'_> {
     pub(super) fn record(&mut self, item: &Item, record: &Record) {
         self.push(&self.record_struct(item, record));
         let mut source = self.record_impl(item, record);
-        let demands = record.fields.iter().any(is_set);
+        let demands = record.fields.iter().any(Field::is_set);
         let default = if demands { "" } else { ", Default" };
         source.push_str(&format!("ops::table!(super::{}{default});", item.name));
         self.has_records = true;
+        if demands && item.derives.contains(&Derive::Std(Trait::Default)) {
+            source.push_str(&self.default_impl(item, record));
+        }
         self.impls(&source);
         self.constructor(item, record);
     }
@@ -32,6 +36,14 @@ impl Renderer<'_> {
         let fields: Vec<String> = record.fields.iter().map(docs::of_field).collect();
         if source.is_empty() || fields.iter().any(|docs| !docs.starts_with("///")) {
             source.push_str("#[allow(missing_docs)]\n");
+        }
+        // `Default` is not derived: the document's defaults are values.
+        let derives: Vec<Derive> =
+            item.derives.iter().filter(|derive| **derive != Derive::Std(Trait::Default)).cloned().collect();
+        source.push_str(&derived("", &derives));
+        if derives.contains(&Derive::Std(Trait::Hash)) {
+            // `PartialEq` compares the same fields.
+            source.push_str("#[allow(clippy::derived_hash_with_manual_eq)]\n");
         }
         source.push_str(&format!("pub struct {} {{", item.name));
         if !record.fields.is_empty() || record.extra.is_some() {
@@ -52,6 +64,18 @@ impl Renderer<'_> {
     fn field_type(&self, field: &Field) -> String {
         let type_ = self.type_(&field.type_);
         if field.is_optional() { format!("{}<{type_}>", self.prelude("Option")) } else { type_ }
+    }
+
+    /// `Default` of a record with fields that have to be set.
+    fn default_impl(&self, item: &Item, record: &Record) -> String {
+        let inits = record.fields.iter().map(|field| match field.is_set() {
+            true => format!("{}: Default::default()", field.ident),
+            false => self.unset(field),
+        });
+        let rest = record.extra.iter().map(|(ident, _)| format!("{ident}: Default::default()"));
+        let body = construct(inits.chain(rest).collect(), "        ");
+        let name = &item.name;
+        format!("\nimpl Default for super::{name} {{\n    fn default() -> Self {{\n        {body}\n    }}\n}}")
     }
 
     fn record_impl(&self, item: &Item, record: &Record) -> String {
@@ -89,7 +113,7 @@ impl Renderer<'_> {
     /// How the property is read.
     fn slot(&self, field: &Field) -> String {
         let takes_null = self.module.types.takes_null(&field.type_);
-        let slot = match (demanded(field), &field.default, takes_null) {
+        let slot = match (field.is_demanded(), &field.default, takes_null) {
             (true, ..) => "Required",
             (_, Default::Fits(_), true) => "DefaultedNull",
             (_, Default::Fits(_), false) => "Defaulted",
@@ -172,16 +196,6 @@ fn is_plain(literal: &Literal) -> bool {
         Literal::Tuple(items) => items.iter().all(is_plain),
         _ => false,
     }
-}
-
-/// True if reading the type requires the property.
-fn demanded(field: &Field) -> bool {
-    field.required && !matches!(field.default, Default::Fits(_))
-}
-
-/// True if whoever makes a value has to set the property.
-pub(super) fn is_set(field: &Field) -> bool {
-    demanded(field) || field.given
 }
 
 /// The new record.

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::text::string;
-use super::{Renderer, docs};
+use super::{Renderer, derived, docs};
 use crate::lower::{Kind, kinds};
 use crate::names::rest;
-use crate::types::{Constant, Item, Tagged, Variant};
+use crate::types::{Constant, Item, Tagged, Type, Variant};
 
 impl Renderer<'_> {
     pub(super) fn names(&mut self, item: &Item, constants: &[Constant]) {
@@ -26,7 +26,7 @@ impl Renderer<'_> {
         let docs: Vec<String> = constants.iter().map(docs::of_constant).collect();
         let mut source = docs::of(item);
         let silent = source.is_empty() || docs.iter().any(String::is_empty);
-        source.push_str(&format!("#[derive(Debug, Clone, PartialEq{derives})]\n"));
+        source.push_str(&derived(&format!("Debug, Clone, PartialEq{derives}"), &item.derives));
         source.push_str(&allowed(&item.name, &idents, false, silent));
         source.push_str(&format!("pub enum {} {{\n", item.name));
         for (constant, docs) in constants.iter().zip(&docs) {
@@ -46,11 +46,17 @@ impl Renderer<'_> {
         let mut lines = format!("ops::tagged!(super::{}[{}] {{\n", item.name, string(&tagged.property));
         for variant in &tagged.variants {
             let tags: Vec<String> = variant.tags.iter().map(scalar).collect();
-            lines.push_str(&format!("    {} => {},\n", tags.join(" | "), variant.variant.ident));
+            let own = if self.is_record(&variant.variant.type_) { "" } else { "(_)" };
+            lines.push_str(&format!("    {} => {}{own},\n", tags.join(" | "), variant.variant.ident));
         }
         lines.push_str(&format!("    _ => {rest},\n}});"));
         self.impls(&lines);
         self.variants_of(item, &variants);
+    }
+
+    /// False for a type of the user's, which only serde can read.
+    fn is_record(&self, type_: &Type) -> bool {
+        !matches!(self.module.types.resolve(type_), Type::Custom(_))
     }
 
     pub(super) fn union(&mut self, item: &Item, variants: &[Variant]) {
@@ -71,7 +77,7 @@ impl Renderer<'_> {
         let docs: Vec<String> = variants.iter().map(|variant| docs::of_variant(variant)).collect();
         let mut source = docs::of(item);
         let silent = source.is_empty() || docs.iter().any(String::is_empty);
-        source.push_str("#[derive(Debug, Clone, PartialEq)]\n");
+        source.push_str(&derived("Debug, Clone, PartialEq", &item.derives));
         source.push_str(&allowed(&item.name, &idents, true, silent));
         source.push_str(&format!("pub enum {} {{\n", item.name));
         for (variant, docs) in variants.iter().zip(&docs) {

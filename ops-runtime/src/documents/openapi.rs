@@ -148,6 +148,7 @@ pub(in crate::documents) fn read_documents(
         return Err(error.with_help("write `paths: {}` if that is meant"));
     }
     let mut reader = Reader::new(documents, version);
+    reader.rust_types = options.rust_types;
     reader.told.add(diagnostics);
     let location = documents.get(0).and_then(|root| root.location.as_deref());
     let info = root.get("info");

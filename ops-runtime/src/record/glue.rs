@@ -9,7 +9,7 @@ pub use serde_json::Value;
 pub use super::names::{from_str, is, read_name, read_value, write_name, write_scalar, write_value};
 pub use super::reader::{read_record, write_record};
 pub use super::table::{copy, debug, equal, nothing};
-pub use super::tagged::{put_other, put_variant};
+pub use super::tagged::{put_other, put_own, put_variant};
 pub use super::untagged::{no_variant, read_untagged, write_untagged};
 
 /// Makes a serde type of a type that implements [`Record`](crate::record::Record).
@@ -149,11 +149,22 @@ macro_rules! __values {
 /// property, the tag; its last variant, a `serde_json::Value`, keeps an object whose tag is not known.
 ///
 /// Each other variant holds a `Record`, which may declare the tag as one of its own properties. Tags are strings,
-/// integers or booleans, and may come anywhere in the object: only what precedes them is buffered.
+/// integers or booleans, and may come anywhere in the object: only what precedes them is buffered. A variant with `(_)`
+/// holds any other serde type that is an object; it sees the tag.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tagged {
-    ($t:ty [$tag:literal] { $($first:literal $(| $more:literal)* => $variant:ident,)* _ => $other:ident $(,)? }) => {
+    (@read $object:ident) => { $object.read() };
+    (@read $object:ident $own:tt) => { $object.read_own() };
+    (@put $m:ident, $tag:literal, $first:literal, $value:ident) => {
+        $crate::record::glue::put_variant($m, $tag, $first, $value)
+    };
+    (@put $m:ident, $tag:literal, $first:literal, $value:ident, $own:tt) => {
+        $crate::record::glue::put_own($m, $tag, $first, $value)
+    };
+    ($t:ty [$tag:literal] {
+        $($first:literal $(| $more:literal)* => $variant:ident $(($own:tt))?,)* _ => $other:ident $(,)?
+    }) => {
         impl $crate::record::Record for $t {
             const NAME: &'static str = ::std::stringify!($t);
             const FIELDS: &'static [&'static str] = &[$tag];
@@ -166,13 +177,13 @@ macro_rules! __tagged {
             ) -> ::std::result::Result<Self, A::Error> {
                 let object = m.tagged($tag)?;
                 $(if object.is($first) $(|| object.is($more))* {
-                    return object.read().map(Self::$variant);
+                    return $crate::__tagged!(@read object $($own)?).map(Self::$variant);
                 })*
                 object.other().map(Self::$other)
             }
             fn write<M: $crate::record::glue::SerializeMap>(&self, m: &mut M) -> ::std::result::Result<(), M::Error> {
                 match self {
-                    $(Self::$variant(value) => $crate::record::glue::put_variant(m, $tag, $first, value),)*
+                    $(Self::$variant(value) => $crate::__tagged!(@put m, $tag, $first, value $(, $own)?),)*
                     Self::$other(value) => $crate::record::glue::put_other(m, value),
                 }
             }

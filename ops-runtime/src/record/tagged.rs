@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::vec;
 
-use serde_core::Deserialize;
-use serde_core::de::value::BorrowedStrDeserializer;
-use serde_core::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde_core::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
+use serde_core::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde_core::ser::SerializeMap;
+use serde_core::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::buffer::{Buffer, Key};
@@ -66,6 +66,17 @@ impl<'de, A: MapAccess<'de>> Tagged<'de, '_, A> {
         T::read(&mut Reader::new(chain))
     }
 
+    /// Reads the object as a variant that is no [`Record`], which sees the tag.
+    ///
+    /// # Errors
+    ///
+    /// When the object is not a `T`.
+    pub fn read_own<T: DeserializeOwned>(self) -> Result<T, A::Error> {
+        let before = self.before.into_iter();
+        let chain = Chain { name: self.name, tag: self.tag, before, rest: self.rest, next: Next::Rest };
+        T::deserialize(MapAccessDeserializer::new(chain))
+    }
+
     /// Keeps the whole object of a tag that no variant has, or without a tag.
     ///
     /// # Errors
@@ -102,6 +113,24 @@ pub fn put_variant<M: SerializeMap, L: Scalar, T: Record>(
         m.serialize_entry(name, &literal)?;
     }
     value.write(m)
+}
+
+/// Writes a variant that is no [`Record`], and its tag if `value` does not write it itself.
+///
+/// # Errors
+///
+/// When `value` does not become an object, or the serializer fails.
+pub fn put_own<M: SerializeMap, L: Scalar, T: Serialize>(
+    m: &mut M,
+    name: &'static str,
+    literal: L,
+    value: &T,
+) -> Result<(), M::Error> {
+    let value = serde_json::to_value(value).map_err(serde_core::ser::Error::custom)?;
+    if value.get(name).is_none() {
+        m.serialize_entry(name, &literal)?;
+    }
+    put_other(m, &value)
 }
 
 /// Writes the entries of an object that was kept because its tag is not known.

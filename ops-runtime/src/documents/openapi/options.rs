@@ -10,11 +10,13 @@ pub struct ReadOptions {
     pub max_documents: usize,
     /// How many bytes all documents of one description may have together; 512 MB by default.
     pub max_bytes: usize,
+    /// True if schemas keep the extension `x-rust-type`, by which documents name Rust types; `false` by default.
+    pub rust_types: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { namespace: None, max_documents: 2_000, max_bytes: 512 * 1024 * 1024 }
+        Self { namespace: None, max_documents: 2_000, max_bytes: 512 * 1024 * 1024, rust_types: false }
     }
 }
 
@@ -42,6 +44,13 @@ impl ReadOptions {
     #[must_use]
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
+        self
+    }
+
+    /// Keeps the extension `x-rust-type` of schemas, for generators; all other extensions are left out.
+    #[must_use]
+    pub fn with_rust_types(mut self) -> Self {
+        self.rust_types = true;
         self
     }
 }

@@ -19,6 +19,8 @@ use crate::{Definition, Diagnostic, SecurityKind, SecurityRequirement, Severity}
 pub(super) struct Reader<'a> {
     pub(super) documents: &'a Documents<'a>,
     pub(super) version: Version,
+    /// True if schemas keep the extension that names Rust types.
+    pub(super) rust_types: bool,
     /// The name of the definition that each place became, by the key of the place.
     pub(super) names: HashMap<usize, String>,
     /// All names of definitions.
@@ -46,6 +48,7 @@ impl<'a> Reader<'a> {
         Self {
             documents,
             version,
+            rust_types: false,
             names: HashMap::new(),
             taken: Names::default(),
             queue: VecDeque::new(),

@@ -115,6 +115,7 @@ impl<'a> Reader<'a> {
         let Some(inner) = at.get(key) else { return };
         let value = inner.value;
         let (key, value) = match (key, value) {
+            ("x-rust-type", _) if self.rust_types && depth(value) <= 20 => (key, value.clone()),
             (key, _) if DROPPED.contains(&key) || key.starts_with("x-") => return,
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
                 (key, self.members(&inner, level + 1))

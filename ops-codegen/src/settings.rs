@@ -1,0 +1,83 @@
+//! What a user asks of a generator, and what of it an API does not have.
+
+use std::collections::{BTreeMap, HashSet};
+
+use ops_runtime::nearest::nearest;
+
+use crate::derive::Derive;
+use crate::types::Format;
+
+/// Settings of a module.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// The formats with types of their own.
+    pub(crate) formats: Vec<Format>,
+    /// Patterns of the operations whose requests can send `null`.
+    pub(crate) explicit_null: Vec<String>,
+    /// True for a trait whose methods run the operations.
+    pub(crate) methods: bool,
+    /// The identifiers that are used; `None` if all is to be generated.
+    pub(crate) only: Option<HashSet<String>>,
+    /// The paths of the user's own types, by the definitions that they stand for.
+    pub(crate) types: BTreeMap<String, String>,
+    /// True if the document may name types of crates.
+    pub(crate) rust_types: bool,
+    /// The names of types, by their definitions or by the names that they would have.
+    pub(crate) type_names: BTreeMap<String, String>,
+    /// The names of fields, by their types, as above, and the names of the properties.
+    pub(crate) field_names: BTreeMap<(String, String), String>,
+    /// Derives, each with the pattern of the types that get it.
+    pub(crate) derives: Vec<(String, Derive)>,
+    /// Patterns of definitions that are generated even if no operation reaches them.
+    pub(crate) schemas: Vec<String>,
+}
+
+/// What is wrong with settings for one API.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faults {
+    /// Settings that name nothing of the API; they may be meant for another.
+    pub(crate) misses: Vec<Miss>,
+    /// Settings that can't be applied.
+    pub(crate) faults: Vec<String>,
+}
+
+/// A setting that names nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Miss {
+    /// What there is not: the same for the same setting in any API.
+    pub(crate) what: String,
+    /// What may be meant, and what to do.
+    pub(crate) help: String,
+}
+
+impl Miss {
+    pub(crate) fn message(&self) -> String {
+        format!("{}{}", self.what, self.help)
+    }
+}
+
+impl Faults {
+    /// Notes that a setting names nothing of these candidates.
+    pub(crate) fn miss<'n>(
+        &mut self,
+        what: String,
+        name: &str,
+        candidates: impl IntoIterator<Item = &'n str>,
+        todo: &str,
+    ) {
+        let meant: Vec<String> =
+            nearest(name, candidates, 3).into_iter().map(|name| format!("`{}`", readable(name))).collect();
+        let meant = if meant.is_empty() { String::new() } else { format!(" (there is {})", meant.join(", ")) };
+        self.misses.push(Miss { what, help: format!("{meant}: {todo}") });
+    }
+
+    /// All messages.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = String> {
+        self.misses.iter().map(Miss::message).chain(self.faults.iter().cloned())
+    }
+}
+
+/// A name of the document in a line of its own.
+fn readable(name: &str) -> String {
+    crate::report::line(name)
+}
