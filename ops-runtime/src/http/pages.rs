@@ -1,13 +1,15 @@
 //! Lists that come in pages, as a stream of pages.
 //!
-//! [`pages`] runs an operation repeatedly. A function makes the next input from each page: from its cursor, from the
-//! next offset or page number, or from the `Link` header. It works with any [`Caller`].
+//! [`Execute::pages`], on the methods of generated code, runs an operation repeatedly. A function makes the next input from
+//! each page: from its cursor, from the next offset or page number, or from the `Link` header. It works with any
+//! [`Caller`].
 //!
 //! ```
 //! use futures_util::{StreamExt, TryStreamExt};
-//! use ops_runtime::http::pages::{link_parameter, pages};
-//! use ops_runtime::{Call, CallError, Caller, Operation};
+//! use ops_runtime::http::pages::link_parameter;
+//! use ops_runtime::registry::Execute;
 //! use ops_runtime::spec::OperationSpec;
+//! use ops_runtime::{Call, CallError, Caller, Operation};
 //! use serde_json::{Value, json};
 //!
 //! struct ListPets;
@@ -18,19 +20,31 @@
 //! }
 //! impl Call for ListPets {}
 //!
+//! // As the generator writes it.
+//! trait Methods: Caller + Sized {
+//!     fn list_pets(&self, input: impl Into<Value>) -> Execute<'_, Self, ListPets> {
+//!         Execute::new(self, input)
+//!     }
+//! }
+//! impl<C: Caller> Methods for C {}
+//!
 //! async fn all(client: &impl Caller) -> Result<Vec<Value>, CallError> {
-//!     // By a cursor in the page; by an offset it would be `offset += page.data["items"].as_array()?.len()`.
-//!     let next = |page: &ops_runtime::ResponseEnvelope<Value>| {
-//!         let cursor = page.data["next"].as_str()?;
-//!         Some(json!({ "cursor": cursor }))
-//!     };
-//!     pages::<ListPets, _, _>(client, json!({}), next).map_ok(|page| page.into_data()).try_collect().await
+//!     // By a cursor in the page; by a page number it would be `input["page"] = json!(number)`.
+//!     let pages = client.list_pets(json!({})).pages(|input, page| {
+//!         input["cursor"] = page.data["next"].clone();
+//!         !input["cursor"].is_null()
+//!     });
+//!     pages.map_ok(|page| page.data).try_collect().await
 //! }
 //!
-//! async fn by_link(client: &impl Caller) -> Result<usize, CallError> {
+//! async fn by_link(client: &impl Caller) -> usize {
 //!     // By the header `Link: <https://api.example.com/pets?page=2>; rel="next"`.
-//!     let next = |page: &ops_runtime::ResponseEnvelope<Value>| Some(json!({ "page": link_parameter(page, "page")? }));
-//!     Ok(pages::<ListPets, _, _>(client, json!({}), next).count().await)
+//!     let pages = client.list_pets(json!({})).pages(|input, page| {
+//!         let next = link_parameter(page, "page");
+//!         input["page"] = json!(next);
+//!         next.is_some()
+//!     });
+//!     pages.count().await
 //! }
 //! ```
 
@@ -39,11 +53,33 @@ use futures_util::stream;
 use serde_json::Value;
 
 use crate::model::body::handover;
+use crate::model::futures::BoxStream;
 use crate::model::parameters::{end_of_part, parameter};
-use crate::{Call, CallError, Caller, ResponseEnvelope};
+use crate::run::method::Execute;
+use crate::{Call, CallError, CallOptions, Caller, ResponseEnvelope};
 
 /// How many pages a stream of [`pages`] gives at most.
 const MAX_PAGES: usize = 10_000;
+
+impl<'c, C: Caller, Op: Call> Execute<'c, C, Op>
+where
+    Op::Input: Clone,
+{
+    /// The pages of a list, one call each, all with the same options.
+    ///
+    /// `next` changes the input of a page to that of the page after it, and returns `false` if there is none. A failed call
+    /// is the last item. So is an error if an input equals the one before, or after 10,000 pages: such a list would not
+    /// end.
+    pub fn pages(
+        self,
+        mut next: impl FnMut(&mut Op::Input, &ResponseEnvelope<Op::Output>) -> bool + Send + 'c,
+    ) -> BoxStream<'c, Result<ResponseEnvelope<Op::Output>, CallError>> {
+        let (caller, first, options) = self.into_parts();
+        let mut input = first.clone();
+        let next = move |page: &_| next(&mut input, page).then(|| input.clone());
+        Box::pin(run::<Op, C, _>(caller, options, first, next, MAX_PAGES))
+    }
+}
 
 /// The pages of a list, one call each; `next` makes the input of the next page, or ends the list.
 ///
@@ -74,21 +110,40 @@ where
     C: Caller,
     N: FnMut(&ResponseEnvelope<Op::Output>) -> Option<Op::Input> + 'a,
 {
-    stream::unfold((Some(Ok(first)), next, 0_usize), move |(input, mut next, count)| async move {
-        let input = match input? {
-            Ok(_) if count >= limit => Err(CallError::execution(format!("the list has more than {limit} pages"))),
-            input => input,
-        };
-        let (asked, page) = match input {
-            Ok(input) => (as_json(&input), caller.execute::<Op>(input).await),
-            Err(error) => (None, Err(error)),
-        };
-        let following = page.as_ref().ok().and_then(&mut next).map(|input| {
-            let again = asked.is_some() && as_json(&input) == asked;
-            if again { Err(CallError::execution("a page of the list leads to itself")) } else { Ok(input) }
-        });
-        Some((page, (following, next, count + 1)))
-    })
+    run::<Op, C, N>(caller, CallOptions::default(), first, next, limit)
+}
+
+fn run<'a, Op, C, N>(
+    caller: &'a C,
+    options: CallOptions,
+    first: Op::Input,
+    next: N,
+    limit: usize,
+) -> impl Stream<Item = Result<ResponseEnvelope<Op::Output>, CallError>> + 'a
+where
+    Op: Call,
+    C: Caller,
+    N: FnMut(&ResponseEnvelope<Op::Output>) -> Option<Op::Input> + 'a,
+{
+    let step = move |(input, mut next, count): (Option<Result<_, _>>, N, usize)| {
+        let options = options.clone();
+        async move {
+            let input = match input? {
+                Ok(_) if count >= limit => Err(CallError::execution(format!("the list has more than {limit} pages"))),
+                input => input,
+            };
+            let (asked, page) = match input {
+                Ok(input) => (as_json(&input), caller.execute_with::<Op>(input, options).await),
+                Err(error) => (None, Err(error)),
+            };
+            let following = page.as_ref().ok().and_then(&mut next).map(|input| {
+                let again = asked.is_some() && as_json(&input) == asked;
+                if again { Err(CallError::execution("a page of the list leads to itself")) } else { Ok(input) }
+            });
+            Some((page, (following, next, count + 1)))
+        }
+    };
+    stream::unfold((Some(Ok(first)), next, 0), step)
 }
 
 /// An input as JSON, to be compared with another; bodies in it are ignored.

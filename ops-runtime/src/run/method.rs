@@ -87,3 +87,11 @@ method! {
     #[must_use = "a subscription opens when this is awaited"]
     Open, Subscribe, subscribe_with -> EnvelopeStream<Op::Output>
 }
+
+#[cfg(feature = "http")]
+impl<'c, C, Op: Operation> Execute<'c, C, Op> {
+    /// Who runs the operation, its input, and the options of the call.
+    pub(crate) fn into_parts(self) -> (&'c C, Op::Input, CallOptions) {
+        (self.caller, self.input, self.options)
+    }
+}

@@ -15,6 +15,7 @@ use futures_util::{StreamExt, stream};
 use ops_runtime::binding::{HttpBinding, HttpParameter, HttpResponse, StatusRange};
 use ops_runtime::http::pages::{link_parameter, pages, pages_up_to};
 use ops_runtime::http::{HttpClient, HttpConfig, Reconnect, Retry};
+use ops_runtime::registry::Execute;
 use ops_runtime::spec::{OperationKind, OperationSpec, Schema};
 use ops_runtime::{Call, CallOptions, Operation, ResponseEnvelope};
 use serde_json::{Value, json};
@@ -281,4 +282,38 @@ async fn lists_page_by_page() {
     let stuck: Vec<_> = pages::<List, _, _>(&client, json!({ "page": 1 }), same).collect().await;
     assert_eq!(stuck.len(), 2);
     assert!(stuck[1].as_ref().unwrap_err().message().contains("leads to itself"));
+}
+
+#[tokio::test]
+async fn a_method_gives_pages() {
+    async fn page(request: Request) -> Response {
+        let tenant = request.headers().get("x-tenant").map(|value| value.to_str().unwrap().to_owned());
+        match request.uri().query() {
+            None => axum::Json(json!({ "tenant": tenant, "next": 2 })).into_response(),
+            Some("page=2") => axum::Json(json!({ "tenant": tenant, "next": 3 })).into_response(),
+            _ => StatusCode::BAD_GATEWAY.into_response(),
+        }
+    }
+    let url = serve(Router::new().route("/list", any(page))).await;
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url)).unwrap();
+    let list = |input| Execute::<_, List>::new(&client, input);
+    let cursor = |input: &mut Value, page: &ResponseEnvelope<Value>| {
+        input["page"] = page.data["next"].clone();
+        page.data["next"] != 3
+    };
+
+    // The options go with each page.
+    let options = CallOptions::new().with_header("X-Tenant", "t-7");
+    let mut pages = list(json!({})).with_options(options).pages(cursor);
+    assert_eq!(pages.next().await.unwrap().unwrap().data, json!({ "tenant": "t-7", "next": 2 }));
+    assert_eq!(pages.next().await.unwrap().unwrap().data, json!({ "tenant": "t-7", "next": 3 }));
+    assert!(pages.next().await.is_none());
+
+    // A failed call is the last item, and so is a page that leads to itself.
+    let failed: Vec<_> = list(json!({ "page": 3 })).pages(|_, _| true).collect().await;
+    assert_eq!(failed.iter().map(|page| page.as_ref().unwrap_err().status()).collect::<Vec<_>>(), [Some(502)]);
+    let stuck: Vec<_> = list(json!({})).pages(|_, _| true).collect().await;
+    assert_eq!(stuck[0].as_ref().unwrap().data, json!({ "tenant": null, "next": 2 }));
+    assert!(stuck[1].as_ref().unwrap_err().message().contains("leads to itself"));
+    assert_eq!(stuck.len(), 2);
 }
