@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use ops_runtime::openapi::FileSource;
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec, Severity};
 
+use self::included::include;
 use self::run::{Run, check_namespace};
-use self::used::{Made, Note, Sources};
+use self::used::{Kept, Made, Note, Sources};
 use crate::directory::{Form, stem};
 use crate::output::write_if_changed;
 use crate::select::Selection;
 use crate::{Error, Generated, Generator};
 
+mod included;
 mod place;
 mod run;
 mod used;
@@ -267,6 +269,8 @@ impl Builder {
 
     /// Generates every module into a file of its own, `<namespace>.rs`, and tells cargo which files it read.
     ///
+    /// In `$OUT_DIR`, these are the modules that `include_operations!` finds: it lists them for any other name.
+    ///
     /// A file is written only if its content changes. Warnings about the documents become warnings of cargo.
     ///
     /// # Errors
@@ -282,15 +286,19 @@ impl Builder {
         if !self.only_used {
             let modules = self.generate_for(None)?;
             rerun(self.read_by(&modules));
-            return self.write(&out_dir, &modules).map(|(_, lines)| warn(&lines));
+            let (written, lines) = self.write(&out_dir, &modules)?;
+            include(&written);
+            warn(&lines);
+            return Ok(());
         }
         let sources = Sources::read()?;
         rerun(sources.folders.iter());
         // Any edit of the sources leads here; most name nothing new.
         let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..)));
         let note = Note::new(&format!("{self:?}"), files_only, &out_dir);
-        if let Some((files, lines)) = note.unchanged(&sources.names) {
+        if let Some(Kept { files, modules, lines }) = note.unchanged(&sources.names) {
             rerun(files.iter());
+            include(&modules);
             warn(&lines);
             return Ok(());
         }
@@ -300,6 +308,7 @@ impl Builder {
         let known = modules.iter().flat_map(|module| &module.generated.names).collect();
         let made = Made { files: self.read_by(&modules).into_iter().cloned().collect(), known, written, lines };
         note.write(&sources.names, &made);
+        include(&made.written);
         warn(&made.lines);
         Ok(())
     }

@@ -26,6 +26,17 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
+/// What tells `include_operations!` that there is this module.
+fn included(module: &str) -> [String; 5] {
+    [
+        "cargo:rustc-check-cfg=cfg(ops_modules)".to_owned(),
+        "cargo:rustc-check-cfg=cfg(ops_module, values(any()))".to_owned(),
+        "cargo:rustc-cfg=ops_modules".to_owned(),
+        format!("cargo:rustc-cfg=ops_module=\"{module}\""),
+        format!("cargo:rustc-env=OPS_MODULES=`{module}`"),
+    ]
+}
+
 #[test]
 fn a_build_script_prints_what_cargo_needs_and_nothing_else() {
     if let Some(folder) = std::env::var_os("OPS_BUILD") {
@@ -47,8 +58,9 @@ fn a_build_script_prints_what_cargo_needs_and_nothing_else() {
     let lines = build();
     let rerun = |name: &str| format!("cargo:rerun-if-changed={}", folder.join(name).display());
     assert_eq!(lines[..2], [rerun("shop.v1.yaml"), rerun("types.yaml")]);
-    assert_eq!(lines.len(), 3, "{lines:?}");
-    assert!(lines[2].starts_with("cargo:warning=") && lines[2].contains("\"many\""), "{lines:?}");
+    assert_eq!(lines[2..7], included("shop"));
+    assert_eq!(lines.len(), 8, "{lines:?}");
+    assert!(lines[7].starts_with("cargo:warning=") && lines[7].contains("\"many\""), "{lines:?}");
 
     let file = out.join("shop.rs");
     let written = std::fs::metadata(&file).unwrap().modified().unwrap();
@@ -77,7 +89,11 @@ fn a_document_tells_cargo_nothing() {
     let output = String::from_utf8(output.stdout).unwrap();
     let (_, printed) = output.split_once("<<\n").unwrap();
     let (printed, _) = printed.split_once(">>\n").unwrap();
-    let is_ours = |line: &str| line.starts_with("cargo:warning=") || line.starts_with("cargo:rerun-if-changed=");
+    let included = included("bad");
+    let is_ours = |line: &str| {
+        let is_told = line.starts_with("cargo:warning=") || line.starts_with("cargo:rerun-if-changed=");
+        is_told || included.iter().any(|ours| ours == line)
+    };
     assert!(printed.lines().count() > 2 && printed.lines().all(is_ours), "{printed}");
     let is_bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{2028}' | '\u{202e}');
     assert!(!printed.contains(is_bad), "{printed:?}");

@@ -192,6 +192,17 @@ mod names {
 #[macro_export]
 macro_rules! include_operations {
     ($namespace:literal) => {
+        // The build script sets these, if it is one of `ops-codegen`.
+        #[allow(unexpected_cfgs)]
+        const _: () = {
+            #[cfg(all(ops_modules, not(ops_module = $namespace)))]
+            compile_error!(concat!(
+                "there is no module `",
+                $namespace,
+                "`: `build.rs` generated ",
+                env!("OPS_MODULES")
+            ));
+        };
         include!(concat!(env!("OUT_DIR"), "/", $namespace, ".rs"));
     };
 }

@@ -73,6 +73,16 @@ pub(super) struct Made<'m> {
     pub(super) lines: Vec<String>,
 }
 
+/// What a build need not make again.
+pub(super) struct Kept {
+    /// The files that were read.
+    pub(super) files: Vec<PathBuf>,
+    /// The files that were written.
+    pub(super) modules: Vec<PathBuf>,
+    /// The warnings about the documents.
+    pub(super) lines: Vec<String>,
+}
+
 /// What the last build generated from.
 pub(super) struct Note {
     path: PathBuf,
@@ -89,15 +99,19 @@ impl Note {
         Self { path: out_dir.join(NOTE), settings: hasher.finish(), files_only }
     }
 
-    /// The files that were read and the lines for cargo of the last build, if this one would generate the same.
-    pub(super) fn unchanged(&self, names: &HashSet<String>) -> Option<(Vec<PathBuf>, Vec<String>)> {
+    /// The last build, if this one would generate the same.
+    pub(super) fn unchanged(&self, names: &HashSet<String>) -> Option<Kept> {
         let text = std::fs::read_to_string(&self.path).ok().filter(|_| self.files_only)?;
         let part = |kind: &'static str| text.lines().filter_map(move |line| line.strip_prefix(kind));
         let files: Vec<PathBuf> = part("file ").map(PathBuf::from).collect();
-        let modules_are_there = part("module ").all(|module| Path::new(module).exists());
+        let modules: Vec<PathBuf> = part("module ").map(PathBuf::from).collect();
+        let modules_are_there = modules.iter().all(|module| module.exists());
         let key = key(self.settings, &files, part("name ").filter(|name| names.contains(*name)))?;
-        (modules_are_there && part("key ").next() == Some(&*key))
-            .then(|| (files, part("line ").map(str::to_owned).collect()))
+        (modules_are_there && part("key ").next() == Some(&*key)).then(|| Kept {
+            files,
+            modules,
+            lines: part("line ").map(str::to_owned).collect(),
+        })
     }
 
     /// Writes down what was generated. A note that cannot be written costs the next build some time, no more.
