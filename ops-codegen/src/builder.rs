@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ops_runtime::openapi::FileSource;
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec, Severity};
+use serde_core::Serialize;
+use serde_json::Value;
 
 use self::included::include;
 use self::run::{Run, check_namespace};
@@ -59,6 +61,8 @@ enum Kind {
     /// A document, by its location.
     Document(String, Form),
     Directory(PathBuf),
+    /// An OpenAPI document.
+    Value(Value),
     /// An API, and the diagnostics of its reader.
     Api(Api, Vec<Diagnostic>),
 }
@@ -77,6 +81,37 @@ impl Builder {
     pub fn openapi(mut self, path: impl AsRef<Path>) -> Self {
         self.add(path.as_ref(), Form::OpenApi);
         self
+    }
+
+    /// Adds an OpenAPI document that is a value, under a namespace: anything that serialises to a document, such as
+    /// `openapiv3::OpenAPI`, what `utoipa` makes, or a `serde_json::Value`.
+    ///
+    /// So a build script can change a document before it generates from it:
+    ///
+    /// ```no_run
+    /// // build.rs
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     println!("cargo:rerun-if-changed=shop.json");
+    ///     let mut document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string("shop.json")?)?;
+    ///     document["servers"] = serde_json::json!([{ "url": "https://shop.example.com/v2" }]);
+    ///     ops_codegen::Builder::new().openapi_value("shop", &document)?.build()?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// Operations and properties have the order in which the value writes them. Diagnostics have JSON pointers, but no
+    /// file. References to other documents are not followed, because a value has no location; a warning names each.
+    ///
+    /// # Errors
+    /// If the value can't be written as JSON. One that is no OpenAPI document is an error of [`build`](Self::build) and
+    /// [`generate`](Self::generate).
+    pub fn openapi_value(mut self, namespace: impl Into<String>, document: &impl Serialize) -> Result<Self, Error> {
+        let namespace = namespace.into();
+        let value = serde_json::to_value(document).map_err(|error| {
+            Error::Settings(format!("the document for `{namespace}` can't be written as JSON: {error}"))
+        })?;
+        self.inputs.push(Input { kind: Kind::Value(value), namespace: Some(namespace) });
+        Ok(self)
     }
 
     /// Adds the tools of an MCP server, by the path of a snapshot from `ops snapshot`, or of another list of tools: a
@@ -257,6 +292,11 @@ impl Builder {
                         return Err(Error::Settings(message));
                     }
                 },
+                Kind::Value(document) => {
+                    let namespace = input.namespace.clone().unwrap_or_default();
+                    check_namespace(&namespace)?;
+                    run.value(document, &namespace)?;
+                }
                 Kind::Api(api, diagnostics) => {
                     let namespace = input.namespace.clone().unwrap_or_default();
                     check_namespace(&namespace)?;
@@ -294,7 +334,7 @@ impl Builder {
         let sources = Sources::read()?;
         rerun(sources.folders.iter());
         // Any edit of the sources leads here; most name nothing new.
-        let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..)));
+        let files_only = self.inputs.iter().all(|input| matches!(input.kind, Kind::Document(..) | Kind::Value(_)));
         let note = Note::new(&format!("{self:?}"), files_only, &out_dir);
         if let Some(Kept { files, modules, lines }) = note.unchanged(&sources.names) {
             rerun(files.iter());

@@ -189,3 +189,45 @@ fn tools_are_read_like_documents() {
     assert_eq!(all, ["shop", "till"]);
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_value_that_serialises_to_a_document_is_one() {
+    let text = r##"{
+      "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" },
+      "paths": {
+        "/z": { "get": { "operationId": "zebras", "responses": { "200": { "description": "x", "content": {
+          "application/json": { "schema": { "$ref": "#/components/schemas/Zebra" } } } } } } },
+        "/a": { "get": { "operationId": "apes", "responses": { "200": { "description": "x", "content": {
+          "application/json": { "schema": { "$ref": "apes.json#/Ape" } } } } } } }
+      },
+      "components": { "schemas": { "Zebra": { "type": "object", "properties": {
+        "stripes": { "type": "integer", "default": "many" }, "age": { "type": "integer" } } } } }
+    }"##;
+    let document: serde_json::Value = serde_json::from_str(text).unwrap();
+    let folder = folder("value");
+    std::fs::write(folder.join("shop.json"), text).unwrap();
+    let of_file = Builder::new().openapi(folder.join("shop.json")).generate().unwrap().remove(0);
+    let of_value = Builder::new().openapi_value("shop", &document).unwrap().generate().unwrap().remove(0);
+    assert_eq!(of_value.generated.source, of_file.generated.source);
+    let (zebras, apes) = (of_value.generated.source.find("Zebras;"), of_value.generated.source.find("Apes;"));
+    assert!(zebras < apes && zebras.is_some(), "in the order of the document");
+    assert_eq!(of_value.files, Vec::<PathBuf>::new());
+    // Pointers into the document, and no file.
+    let told: Vec<_> = of_value.generated.diagnostics.iter().map(|told| (&*told.pointer, &told.document)).collect();
+    let ape = "/paths/~1a/get/responses/200/content/application~1json/schema";
+    assert_eq!(told, [(ape, &None), ("/components/schemas/Zebra/properties/stripes", &None)]);
+    let told = of_value.generated.diagnostics[0].to_string();
+    assert!(told.contains("`apes.json` is another document, and there is no source to read it from"), "{told}");
+
+    // What is no document, no JSON, and no namespace.
+    let error = Builder::new().openapi_value("shop", &serde_json::json!([1])).unwrap().generate().unwrap_err();
+    assert!(matches!(&error, Error::Document { diagnostics } if diagnostics.len() == 1), "{error}");
+    let unwritable = std::collections::BTreeMap::from([((1, 2), "a pair is no key of an object")]);
+    let error = Builder::new().openapi_value("shop", &unwritable).unwrap_err();
+    assert!(error.to_string().starts_with("the document for `shop` can't be written as JSON: "), "{error}");
+    let error = Builder::new().openapi_value("a.b", &document).unwrap().generate().unwrap_err();
+    assert_eq!(error.to_string(), "`a.b` is no namespace: use letters, digits, `_` and `-`");
+    let twice = Builder::new().openapi_value("shop", &document).unwrap().openapi_value("Shop", &document).unwrap();
+    assert!(twice.generate().unwrap_err().to_string().contains("have the namespace `Shop`"));
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -139,7 +139,7 @@ pub mod openapi {
     pub use crate::documents::source::{FileSource, Source, SourceError};
     #[cfg(feature = "http")]
     pub use crate::http::import::{
-        Imported, fetch, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url,
+        Imported, fetch, from_openapi, from_openapi_file, from_openapi_source, from_openapi_url, from_openapi_value,
     };
 }
 
@@ -189,6 +189,9 @@ mod names {
 ///     ops_runtime::include_operations!("petstore");
 /// }
 /// ```
+///
+/// For a namespace that `Builder::build` did not generate, the error lists those that it did. A file that something else
+/// wrote is included by `include!(concat!(env!("OUT_DIR"), "/own.rs"))`.
 #[macro_export]
 macro_rules! include_operations {
     ($namespace:literal) => {

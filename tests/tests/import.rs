@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::routing::get;
 use ops_runtime::envelope::ResponseMeta;
-use ops_runtime::openapi::{from_openapi, from_openapi_file, from_openapi_url};
+use ops_runtime::openapi::{Imported, from_openapi, from_openapi_file, from_openapi_url, from_openapi_value, parse};
 use ops_runtime::{HttpConfig, Registry};
 use ops_tests::corpus;
 use serde_json::json;
@@ -98,4 +98,33 @@ fn a_file_brings_its_operations() {
     let imported = from_openapi_file(path.to_str().unwrap(), HttpConfig::new()).unwrap();
     let ids: Vec<_> = imported.registrations.iter().map(|r| r.spec().id.as_ref()).collect();
     assert_eq!(ids, ["shop.showPet", "shop.watchSales"]);
+}
+
+#[test]
+fn a_value_brings_the_operations_of_its_text() {
+    let text = std::fs::read_to_string(corpus::root().join("tests/fixtures/openapi/petshop.yaml")).unwrap();
+    let config = || HttpConfig::new().with_namespace("pets");
+    let of_text = from_openapi(&text, config()).unwrap();
+    let of_value = from_openapi_value(&parse(&text).unwrap(), config()).unwrap();
+    let specs = |imported: &Imported| -> Vec<String> {
+        imported.registrations.iter().map(|it| serde_json::to_string(it.spec()).unwrap()).collect()
+    };
+    assert!(!of_text.registrations.is_empty());
+    assert_eq!(specs(&of_value), specs(&of_text));
+
+    // A type of another library, which has no text.
+    let mut document = openapiv3::OpenAPI { openapi: "3.0.3".to_owned(), ..Default::default() };
+    for path in ["/z", "/a"] {
+        let get = openapiv3::Operation { operation_id: Some(path[1..].to_owned()), ..Default::default() };
+        let item = openapiv3::PathItem { get: Some(get), ..Default::default() };
+        document.paths.paths.insert(path.to_owned(), openapiv3::ReferenceOr::Item(item));
+    }
+    let imported = from_openapi_value(&document, config()).unwrap();
+    let ids: Vec<_> = imported.registrations.iter().map(|it| it.spec().id.as_ref()).collect();
+    assert_eq!(ids, ["pets.z", "pets.a"]);
+
+    let error = from_openapi_value(&json!({ "swagger": 7 }), config()).err().unwrap();
+    assert!(error.message().contains("swagger"), "{error}");
+    let error = from_openapi_value(&std::collections::BTreeMap::from([((1, 2), 3)]), config()).err().unwrap();
+    assert!(error.message().starts_with("the document can't be written as JSON: "), "{error}");
 }

@@ -41,6 +41,17 @@ pub(super) fn place(diagnostics: &mut [Diagnostic], operations: &[OperationSpec]
     }
 }
 
+/// Gives the generator's diagnostics pointers into a document that is a value, if it has their places.
+pub(super) fn place_in_value(diagnostics: &mut [Diagnostic], operations: &[OperationSpec], document: &Value) {
+    let by_id: HashMap<&str, &OperationSpec> = operations.iter().map(|spec| (spec.id.as_ref(), spec)).collect();
+    for diagnostic in diagnostics {
+        let places = candidates(&diagnostic.pointer, &by_id);
+        if let Some(pointer) = places.into_iter().find(|pointer| document.pointer(pointer).is_some()) {
+            diagnostic.pointer = pointer;
+        }
+    }
+}
+
 /// A list of tools, and their place in it.
 struct Tools<'v> {
     root: &'static str,

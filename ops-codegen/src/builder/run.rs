@@ -7,8 +7,9 @@ use ops_runtime::mcp;
 use ops_runtime::openapi::FileSource;
 use ops_runtime::openapi::{self, ReadOptions};
 use ops_runtime::spec::{Api, Diagnostic, Severity};
+use serde_json::Value;
 
-use super::place::place;
+use super::place::{place, place_in_value};
 use super::{Builder, Module};
 use crate::directory::{Form, contents};
 use crate::select::Selection;
@@ -122,6 +123,17 @@ impl Run {
         if let Some(module) = self.modules.last_mut() {
             let Module { operations, generated, .. } = module;
             place(&mut generated.diagnostics, operations, location);
+        }
+        Ok(())
+    }
+
+    /// Reads a document that is a value.
+    pub(super) fn value(&mut self, document: &Value, namespace: &str) -> Result<(), Error> {
+        let read = openapi::read(document, &ReadOptions::new().with_namespace(namespace));
+        let (api, diagnostics) = read.map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
+        self.module(namespace.to_owned(), api, diagnostics, Vec::new(), "")?;
+        if let Some(Module { operations, generated, .. }) = self.modules.last_mut() {
+            place_in_value(&mut generated.diagnostics, operations, document);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use serde_core::Serialize;
 use url::Url;
 
 use super::{HttpClient, HttpConfig};
@@ -58,6 +59,37 @@ pub fn from_openapi(document: &str, config: HttpConfig) -> Result<Imported, Call
     const NAME: &str = "document";
     let source = BTreeMap::from([(NAME.to_owned(), document.to_owned())]);
     from_openapi_source(NAME, &source, config)
+}
+
+/// Makes operations of an OpenAPI document that is a value: anything that serialises to one, such as
+/// `openapiv3::OpenAPI`, what `utoipa` makes, or a `serde_json::Value`.
+///
+/// Operations and properties have the order in which the value writes them. References to other documents are not
+/// followed, because a value has no location; a diagnostic says so. For a document of several parts, give their texts to
+/// [`from_openapi_source`].
+///
+/// ```
+/// use ops_runtime::HttpConfig;
+/// use ops_runtime::openapi::from_openapi_value;
+///
+/// let mut document = serde_json::json!({
+///     "openapi": "3.1.0",
+///     "info": { "title": "Pets", "version": "1.0.0" },
+///     "paths": { "/pets": { "get": { "responses": { "200": { "description": "All" } } } } }
+/// });
+/// document["paths"]["/pets"]["get"]["operationId"] = "listPets".into();
+/// let imported = from_openapi_value(&document, HttpConfig::new().with_namespace("pets"))?;
+/// assert_eq!(imported.registrations[0].spec().id, "pets.listPets");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the value can't be written as JSON, if it is no OpenAPI document, or if the configuration is wrong.
+pub fn from_openapi_value(document: &impl Serialize, config: HttpConfig) -> Result<Imported, CallError> {
+    let value = serde_json::to_value(document)
+        .map_err(|error| CallError::execution(format!("the document can't be written as JSON: {error}")))?;
+    let (api, diagnostics) = openapi::read(&value, &options(&config))?;
+    bind(api, diagnostics, &HttpClient::new(config)?)
 }
 
 /// Makes operations of the OpenAPI document in a file, and of the files in its folder that it refers to.
