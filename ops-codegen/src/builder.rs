@@ -110,7 +110,7 @@ impl Builder {
         let value = serde_json::to_value(document).map_err(|error| {
             Error::Settings(format!("the document for `{namespace}` can't be written as JSON: {error}"))
         })?;
-        self.inputs.push(Input { kind: Kind::Value(value), namespace: Some(namespace) });
+        self.inputs.push(Input { namespace: Some(namespace), ..Input::new(Kind::Value(value)) });
         Ok(self)
     }
 

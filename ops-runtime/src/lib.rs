@@ -73,7 +73,7 @@ pub mod webhooks;
 
 pub use model::body::Body;
 pub use model::envelope::ResponseEnvelope;
-pub use model::error::{CallError, DeclaredError, ErrorCode, ErrorResponse};
+pub use model::error::{CallError, DeclaredError, DeclaresErrors, ErrorCode, ErrorResponse};
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
 #[doc(hidden)]
 pub use model::keywords;

@@ -5,7 +5,7 @@ use std::error::Error;
 pub mod program;
 mod server;
 
-use program::contacts::UpdateContactError;
+use program::contacts::{UpdateContact, UpdateContactError};
 use program::{add, connect, forget_phone, remove, tagged};
 
 const JSON: &str = "application/json";
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let error = forget_phone(&client, 9).await.unwrap_err();
     println!("{error}");
     assert!(matches!(
-        error.declared(),
+        error.declared::<UpdateContact>(),
         Some(UpdateContactError::Default(problem)) if problem.message == "no such contact"
     ));
     let sent = ["PATCH /contacts/1", "PATCH /contacts/9"].map(|asked| with_body(asked, JSON, r#"{"phone":null}"#));

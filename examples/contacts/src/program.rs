@@ -1,8 +1,8 @@
 //! Contacts that a service keeps: found page by page, added with a photo, changed and removed.
 
 use contacts::{
-    Contact, ContactPatch, CreateContactError, ListContactsInput, Methods, NewContact, NewPhoto, UpdateContactInput,
-    UploadPhotoInput,
+    Contact, ContactPatch, CreateContact, CreateContactError, ListContactsInput, Methods, NewContact, NewPhoto,
+    UpdateContactInput, UploadPhotoInput,
 };
 use futures_util::TryStreamExt;
 use ops_runtime::{Body, CallError, HttpClient, HttpConfig, http::Auth};
@@ -32,7 +32,9 @@ pub async fn add(client: &HttpClient, name: &str, email: &str, photo: &str) -> R
     let new = NewContact { email: Some(email.into()), ..NewContact::new(name) };
     let contact = match client.create_contact(new).await {
         Ok(created) => created.data,
-        Err(error) if let Some(CreateContactError::Conflict(found)) = error.declared() => found.existing,
+        Err(error) if let Some(CreateContactError::Conflict(found)) = error.declared::<CreateContact>() => {
+            found.existing
+        }
         Err(error) => return Err(error),
     };
     client.upload_photo(UploadPhotoInput::new(contact.id, NewPhoto::new(Body::file(photo)))).await?;

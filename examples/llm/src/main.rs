@@ -8,7 +8,7 @@ mod server;
 use ops_runtime::http::Auth;
 use ops_runtime::{CallError, HttpClient, HttpConfig};
 use program::ask;
-use program::llm::{CreateReplyError, FinishReason, Methods, ReplyRequest, UserMessage};
+use program::llm::{CreateReply, CreateReplyError, FinishReason, Methods, ReplyRequest, UserMessage};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(error.to_string(), "the model is tired");
     let error = ask(&server.url, "k-2", "Is it hot?", picture).await.unwrap_err().downcast::<CallError>()?;
     assert!(matches!(
-        error.declared(),
+        error.declared::<CreateReply>(),
         Some(CreateReplyError::Default(problem)) if problem.code.as_deref() == Some("no_such_key")
     ));
     assert_eq!(server.take_requests().len(), 2);

@@ -5,7 +5,7 @@ use std::error::Error;
 pub mod program;
 mod server;
 
-use program::payments::{CreatePaymentError, GetPaymentError, Methods};
+use program::payments::{CreatePayment, CreatePaymentError, GetPayment, GetPaymentError, Methods};
 use program::{charge, connect, status};
 
 #[tokio::main]
@@ -23,11 +23,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let error = charge(&client, "13", "free").await.unwrap_err();
     println!("{error}");
     assert!(matches!(
-        error.declared(),
+        error.declared::<CreatePayment>(),
         Some(CreatePaymentError::UnprocessableEntity(problem)) if problem.field.as_deref() == Some("amount")
     ));
     let error = status(&client, "tr_odd").await.unwrap_err();
-    assert!(matches!(error.declared(), Some(GetPaymentError::Undeclared(response)) if response.status == 418));
+    assert!(
+        matches!(error.declared::<GetPayment>(), Some(GetPaymentError::Undeclared(response)) if response.status == 418)
+    );
     assert_eq!((error.status(), error.is_retryable(), error.request_id()), (Some(418), false, Some("req-5")));
 
     // Nothing is required here, so nothing need be said.

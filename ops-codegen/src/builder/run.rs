@@ -112,10 +112,7 @@ impl Run {
         let read = if is_list {
             mcp::load(location, &source, &mcp::ReadOptions::new().with_namespace(namespace))
         } else {
-            let takes_types =
-                self.generators.get(self.current).is_some_and(|settled| settled.generator.takes_rust_types());
-            let options = ReadOptions::new().with_namespace(namespace);
-            openapi::load(location, &source, &if takes_types { options.with_rust_types() } else { options })
+            openapi::load(location, &source, &self.options(namespace))
         };
         let (api, diagnostics) = read.map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
         let files = source.files();
@@ -129,13 +126,24 @@ impl Run {
 
     /// Reads a document that is a value.
     pub(super) fn value(&mut self, document: &Value, namespace: &str) -> Result<(), Error> {
-        let read = openapi::read(document, &ReadOptions::new().with_namespace(namespace));
+        let read = openapi::read(document, &self.options(namespace));
         let (api, diagnostics) = read.map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
         self.module(namespace.to_owned(), api, diagnostics, Vec::new(), "")?;
         if let Some(Module { operations, generated, .. }) = self.modules.last_mut() {
             place_in_value(&mut generated.diagnostics, operations, document);
         }
         Ok(())
+    }
+
+    /// How the current generator has a document read.
+    fn options(&self, namespace: &str) -> ReadOptions {
+        let options = ReadOptions::new().with_namespace(namespace);
+        let settled = self.generators.get(self.current);
+        if settled.is_some_and(|settled| settled.generator.takes_rust_types()) {
+            options.with_rust_types()
+        } else {
+            options
+        }
     }
 
     /// Reads everything in a directory; a fault in one file affects only that file.

@@ -22,6 +22,11 @@ impl Renderer<'_> {
                 let docs = docs::line(&format!("The errors that [`{}`] declares.", operation.name));
                 self.push(&format!("{docs}pub type {name} = {first};"));
             }
+            let allowed = if operation.spec.deprecated { "#[allow(deprecated)]\n" } else { "" };
+            self.push(&format!(
+                "{allowed}impl ops::DeclaresErrors for {} {{\n    type Error = {name};\n}}",
+                operation.name
+            ));
         }
     }
 

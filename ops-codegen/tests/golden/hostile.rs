@@ -1512,6 +1512,103 @@ pub enum EveryPlaceError {
     Undeclared(ops::ErrorResponse),
 }
 
+impl ops::DeclaresErrors for FnMain {
+    type Error = FnMainError;
+}
+
+impl ops::DeclaresErrors for CompileErrorX {
+    type Error = CompileErrorXError;
+}
+
+impl ops::DeclaresErrors for FnXR {
+    type Error = FnXRError;
+}
+
+impl ops::DeclaresErrors for RightRightSpaceU7dSpaceU7d {
+    type Error = RightRightSpaceU7dSpaceU7dError;
+}
+
+impl ops::DeclaresErrors for Backslash {
+    type Error = BackslashError;
+}
+
+impl ops::DeclaresErrors for BackslashQuotes {
+    type Error = BackslashQuotesError;
+}
+
+impl ops::DeclaresErrors for AllowX {
+    type Error = AllowXError;
+}
+
+impl ops::DeclaresErrors for GetP7 {
+    type Error = GetP7Error;
+}
+
+impl ops::DeclaresErrors for Evil4 {
+    type Error = Evil4Error;
+}
+
+impl ops::DeclaresErrors for N0X {
+    type Error = N0XError;
+}
+
+impl ops::DeclaresErrors for Static {
+    type Error = StaticError;
+}
+
+impl ops::DeclaresErrors for X {
+    type Error = XError;
+}
+
+impl ops::DeclaresErrors for CodeLinkPetCratePetScriptAlert1Script {
+    type Error = CodeLinkPetCratePetScriptAlert1ScriptError;
+}
+
+impl ops::DeclaresErrors for IndentedCode {
+    type Error = IndentedCodeError;
+}
+
+impl ops::DeclaresErrors for Unclosed {
+    type Error = UnclosedError;
+}
+
+impl ops::DeclaresErrors for ALazy1BLazy {
+    type Error = ALazy1BLazyError;
+}
+
+impl ops::DeclaresErrors for CrateX {
+    type Error = CrateXError;
+}
+
+impl ops::DeclaresErrors for U0U7 {
+    type Error = U0U7Error;
+}
+
+impl ops::DeclaresErrors for Ufeff {
+    type Error = UfeffError;
+}
+
+impl ops::DeclaresErrors for U1f980 {
+    type Error = U1f980Error;
+}
+
+impl ops::DeclaresErrors for RType {
+    type Error = RTypeError;
+}
+
+impl ops::DeclaresErrors for DotDot {
+    type Error = DotDotError;
+}
+
+impl ops::DeclaresErrors for Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa {
+    type Error = AaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaError;
+}
+
+#[allow(deprecated)]
+impl ops::DeclaresErrors for EveryPlace {
+    type Error = EveryPlaceError;
+}
+
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
 ///

@@ -161,6 +161,14 @@ pub enum CreatePetError {
     Undeclared(ops::ErrorResponse),
 }
 
+impl ops::DeclaresErrors for ListPets {
+    type Error = ListPetsError;
+}
+
+impl ops::DeclaresErrors for CreatePet {
+    type Error = CreatePetError;
+}
+
 ops::methods! {
 /// The operations of this module as methods of whoever runs them: clients, registries, mocks.
 ///

@@ -14,7 +14,9 @@ pub use crate::{
     __errors as errors, __json_schemas as json_schemas, __methods as methods, __names as names, __newtype as newtype,
     __record as record, __table as table, __tagged as tagged, __untagged as untagged, __values as values,
 };
-pub use crate::{Body, Call, DeclaredError, ErrorResponse, Operation, ResponseEnvelope, Subscribe, record};
+pub use crate::{
+    Body, Call, DeclaredError, DeclaresErrors, ErrorResponse, Operation, ResponseEnvelope, Subscribe, record,
+};
 #[cfg(feature = "registry")]
 pub use crate::{
     Caller,

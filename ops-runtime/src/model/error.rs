@@ -43,7 +43,7 @@ use serde_json::Value;
 use crate::model::text::readable;
 use crate::{McpMeta, Text};
 
-pub use response::{DeclaredError, ErrorResponse};
+pub use response::{DeclaredError, DeclaresErrors, ErrorResponse};
 
 /// The maximum number of characters of an operation's id in an error.
 const MAX_ID: usize = 200;

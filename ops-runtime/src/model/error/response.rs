@@ -4,6 +4,7 @@ use serde_core::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{CallError, ErrorCode};
+use crate::Operation;
 
 /// The headers in which servers name a request, the usual ones first.
 const REQUEST_IDS: [&str; 7] = [
@@ -26,27 +27,34 @@ pub struct ErrorResponse {
     pub body: Value,
 }
 
-/// The declared errors of an operation as an enum, with a last variant for responses that are not described.
+/// An operation whose declared errors have a type: an enum with a variant for each.
 ///
 /// The generator writes it for operations whose document describes error responses.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an enum of declared errors",
-    label = "an operation whose document describes error responses has such an enum: `ShowPetError` beside `ShowPet`",
+    message = "`{Self}` declares no errors",
+    label = "its document describes no error response",
     note = "`CallError::status` and `CallError::body` read any error response"
 )]
+pub trait DeclaresErrors: Operation {
+    /// The errors that the operation declares, and the rest.
+    type Error: DeclaredError;
+}
+
+/// The declared errors of an operation as an enum, with a last variant for responses that are not described.
 pub trait DeclaredError: Sized {
     /// The variant for a response.
     fn of(response: ErrorResponse) -> Self;
 }
 
 impl CallError {
-    /// The error response as one of those that the operation declares: the enum that is matched says which operation.
+    /// The error response as one of those that the operation declares.
     ///
     /// A response of another status, or whose body is not as described, is the enum's last variant. `None` if this is not
     /// the error of a response: there was no connection, no answer in time, the input was refused.
     ///
     /// ```
-    /// use ops_runtime::CallError;
+    /// use ops_runtime::spec::OperationSpec;
+    /// use ops_runtime::{CallError, Call, Operation};
     /// use serde_json::json;
     ///
     /// // As the generator writes it.
@@ -58,14 +66,24 @@ impl CallError {
     /// }
     /// ops_runtime::__generated::errors!(ShowPetError, Undeclared { 404 => NotFound(_), 500..=599 => ServerError });
     ///
+    /// struct ShowPet;
+    /// impl Operation for ShowPet {
+    ///     type Input = u64;
+    ///     type Output = String;
+    ///     const SPEC: &'static OperationSpec = &OperationSpec::query("pets.show");
+    /// }
+    /// impl ops_runtime::DeclaresErrors for ShowPet {
+    ///     type Error = ShowPetError;
+    /// }
+    ///
     /// let error = CallError::execution("HTTP 404").with_details(json!({ "statusCode": 404, "body": "gone" }));
-    /// assert_eq!(error.declared(), Some(ShowPetError::NotFound("gone".to_owned())));
+    /// assert_eq!(error.declared::<ShowPet>(), Some(ShowPetError::NotFound("gone".to_owned())));
     /// let error = CallError::execution("HTTP 404").with_details(json!({ "statusCode": 404, "body": 1 }));
-    /// assert!(matches!(error.declared(), Some(ShowPetError::Undeclared(response)) if response.status == 404));
-    /// assert_eq!(CallError::execution("no connection").declared::<ShowPetError>(), None);
+    /// assert!(matches!(error.declared::<ShowPet>(), Some(ShowPetError::Undeclared(response)) if response.status == 404));
+    /// assert_eq!(CallError::execution("no connection").declared::<ShowPet>(), None);
     /// ```
-    pub fn declared<E: DeclaredError>(&self) -> Option<E> {
-        self.response().map(E::of)
+    pub fn declared<Op: DeclaresErrors>(&self) -> Option<Op::Error> {
+        self.response().map(Op::Error::of)
     }
 
     /// The error response that this stands for; `None` if it is no error of a response.
