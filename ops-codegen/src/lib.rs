@@ -57,8 +57,12 @@
 //! A `readOnly` property is left out of types that only requests have, and optional in types that both sides have. A
 //! `writeOnly` property is optional in responses.
 //!
+//! A [`Generator`] has settings for types: [types of your own](Generator::with_type) in place of schemas, other
+//! [names](Generator::with_renamed_type), [derives](Generator::with_derive), and [schemas](Generator::with_schema) that no
+//! operation has.
+//!
 //! Names that are taken get a number, in the order in which the operations reach their types: additions at the end of a
-//! document change no earlier names. A [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out,
+//! document change no earlier names. An operation goes before the schemas of its name. A [diagnostic](ops_runtime::spec::Diagnostic) names everything that is left out,
 //! made less precise or renamed.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 

@@ -160,7 +160,6 @@ const METHODS: &[&str] = &[
     "add",
     "bind",
     "borrow",
-    "build",
     "call",
     "call_with",
     "calls",
@@ -171,6 +170,7 @@ const METHODS: &[&str] = &[
     "clone_into",
     "close",
     "diagnostics",
+    "discover",
     "execute",
     "execute_with",
     "handler",
@@ -178,12 +178,17 @@ const METHODS: &[&str] = &[
     "in_flight",
     "info",
     "into",
-    "into_service",
     "list",
+    "name",
     "on",
+    "on_envelope",
     "on_example",
     "on_id",
+    "on_sequence",
     "on_stream",
+    "on_stream_example",
+    "on_stream_id",
+    "on_subscription",
     "operations",
     "pending_count",
     "refresh",
@@ -204,8 +209,8 @@ const METHODS: &[&str] = &[
     "to_owned",
     "tools",
     "try_into",
+    "version",
     "with_policy",
-    "with_state",
     "with_window",
 ];
 
@@ -328,5 +333,111 @@ fn name_members(shape: &mut Shape) {
         Shape::Union(variants) => {
             variants.iter_mut().for_each(|variant| variant.ident = scope.take_camel(&variant.ident));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use syn::{ImplItem, Item, TraitItem, Type, Visibility};
+
+    use super::*;
+
+    /// Those of traits that are in scope everywhere, or nearly so.
+    const PRELUDE: [&str; 7] = ["borrow", "clone", "clone_from", "clone_into", "into", "to_owned", "try_into"];
+
+    /// The macro that makes a caller of a type.
+    const MACRO: &str = "impl_caller";
+
+    /// The sources of the runtime, but for its tests.
+    fn items() -> Vec<Item> {
+        let (mut items, mut queue) = (Vec::new(), Vec::new());
+        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../ops-runtime/src")];
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|ending| ending == "rs") {
+                    queue.extend(syn::parse_file(&std::fs::read_to_string(path).unwrap()).unwrap().items);
+                }
+            }
+        }
+        while let Some(item) = queue.pop() {
+            match item {
+                Item::Mod(inner) if inner.ident != "tests" => {
+                    queue.extend(inner.content.into_iter().flat_map(|(_, items)| items));
+                }
+                other => items.push(other),
+            }
+        }
+        items
+    }
+
+    /// The name of a type, without what is before and behind it.
+    fn name(type_: &Type) -> Option<String> {
+        match type_ {
+            Type::Path(path) => Some(path.path.segments.last()?.ident.to_string()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn every_method_of_a_caller_is_reserved() {
+        let items = items();
+        let is_caller = |path: &syn::Path| path.segments.last().is_some_and(|last| last.ident == "Caller");
+        let callers: BTreeSet<String> = items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Impl(item) if item.trait_.as_ref().is_some_and(|(path, _)| is_caller(path)) => {
+                    name(&item.self_ty)
+                }
+                Item::Macro(item) if item.mac.path.is_ident(MACRO) => {
+                    let tokens = item.mac.tokens.to_string();
+                    Some(tokens.split(',').next().unwrap().trim().to_owned())
+                }
+                _ => None,
+            })
+            .collect();
+        assert!(callers.len() >= 7 && callers.contains("Registry") && callers.contains("Recorder"), "{callers:?}");
+
+        let mut found: BTreeSet<String> = PRELUDE.iter().map(|name| (*name).to_owned()).collect();
+        for item in &items {
+            match item {
+                Item::Impl(item)
+                    if item.trait_.is_none() && callers.contains(&name(&item.self_ty).unwrap_or_default()) =>
+                {
+                    found.extend(item.items.iter().filter_map(|item| match item {
+                        ImplItem::Fn(function) if matches!(function.vis, Visibility::Public(_)) => {
+                            function.sig.receiver().map(|_| function.sig.ident.to_string())
+                        }
+                        _ => None,
+                    }));
+                }
+                Item::Trait(item) if item.ident == "Caller" => {
+                    found.extend(item.items.iter().filter_map(|item| match item {
+                        TraitItem::Fn(function) => function.sig.receiver().map(|_| function.sig.ident.to_string()),
+                        _ => None,
+                    }));
+                }
+                Item::Macro(item) if item.ident.as_ref().is_some_and(|ident| ident == MACRO) => {
+                    let tokens = item.mac.tokens.to_string();
+                    let words: Vec<&str> = tokens.split_whitespace().collect();
+                    found.extend(words.windows(4).filter_map(|words| match words {
+                        ["pub", "fn", name, _] | ["pub", "async", "fn", name] => {
+                            Some(name.split(['<', '(']).next().unwrap().to_owned())
+                        }
+                        _ => None,
+                    }));
+                }
+                _ => {}
+            }
+        }
+        let reserved: BTreeSet<String> = METHODS.iter().map(|name| (*name).to_owned()).collect();
+        let missing: Vec<_> = found.difference(&reserved).collect();
+        let needless: Vec<_> = reserved.difference(&found).collect();
+        assert!(missing.is_empty(), "callers have these methods, which are not in the list: {missing:?}");
+        assert!(needless.is_empty(), "no caller has these methods, which are in the list: {needless:?}");
+        assert!(METHODS.is_sorted());
     }
 }

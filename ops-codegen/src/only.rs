@@ -92,3 +92,31 @@ fn has_names(type_: &Type) -> bool {
     type_.named(&mut found);
     !found.is_empty()
 }
+
+#[cfg(test)]
+mod tests {
+    use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec, Schema};
+
+    use super::*;
+    use crate::Generator;
+
+    #[test]
+    fn schemas_without_operations_are_there_if_they_are_named() {
+        let object = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
+        let names = ["Event", "Lonely", "Pet"];
+        let definitions = Definitions::new(names.map(|name| Definition::new(name, object)).to_vec());
+        let show = OperationSpec::query("zoo.show").with_output(Schema::text(r##"{"$ref":"#/$defs/Pet"}"##));
+        let api = Api::new(definitions, vec![show]);
+        for (used, expected) in
+            [(&["Show", "Event"][..], &["Event", "Pet"][..]), (&["Lonely"], &["Lonely"]), (&[], &[])]
+        {
+            let used = used.iter().map(|name| (*name).to_owned()).collect();
+            let generated = Generator::new().with_schema("*").with_only(used).generate(&api);
+            let found: Vec<&str> =
+                names.into_iter().filter(|name| generated.source.contains(&format!("pub struct {name} "))).collect();
+            assert_eq!(found, expected, "{}", generated.source);
+            // What is there without its operation has no use for the table of definitions.
+            assert_eq!(generated.source.contains("DEFINITIONS"), found.contains(&"Pet"));
+        }
+    }
+}

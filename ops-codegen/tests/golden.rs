@@ -34,14 +34,76 @@ mod golden {
         records "records.rs"
         recursion "recursion.rs"
         requests "requests.rs"
+        settings "settings.rs"
         switches "switches.rs"
         tools "tools.rs"
         unions "unions.rs"
     }
 }
 
+/// Types of the user's, for the topic `settings`.
+mod own {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// An amount in cents; text in JSON, such as `12.50 EUR`.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct Money {
+        pub cents: u64,
+        pub currency: String,
+    }
+
+    impl Serialize for Money {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(&format_args!("{}.{:02} {}", self.cents / 100, self.cents % 100, self.currency))
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Money {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            let read = || {
+                let (amount, currency) = text.split_once(' ')?;
+                Some(Self { cents: amount.replace('.', "").parse().ok()?, currency: currency.to_owned() })
+            };
+            read().ok_or_else(|| serde::de::Error::custom("no amount"))
+        }
+    }
+
+    /// A variant of a tagged union, which does not know of the tag.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    pub struct Card {
+        pub number: String,
+    }
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Problem {
+        pub title: String,
+    }
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// The settings of the topic that is about them.
+fn settings(generator: Generator) -> Result<Generator, ops_codegen::Error> {
+    generator
+        .with_type("Money", "crate::own::Money")?
+        .with_type("Card", "crate::own::Card")?
+        .with_type("Problem", "crate::own::Problem")?
+        .with_type("Count", "std::num::NonZeroU32")?
+        .with_rust_types()
+        .with_renamed_type("com.example.OrderV2", "Order")?
+        .with_renamed_type("ComExampleOrderV2Type", "OrderKind")?
+        .with_renamed_field("com.example.OrderV2", "type", "kind")?
+        .with_renamed_field("CreateOrderInput", "X-Page", "page")?
+        .with_derive("*", "Eq")?
+        .with_derive("*", "Hash")?
+        .with_derive("Cash", "Copy")?
+        .with_derive("Box", "Default")?
+        .with_derive("Box", "PartialOrd")?
+        .with_derive("OrderLost", "Ord")
+        .map(|generator| generator.with_schema("Order*"))
 }
 
 fn generate(topic: &str) -> String {
@@ -51,6 +113,9 @@ fn generate(topic: &str) -> String {
         for format in [Format::DateTime, Format::Date, Format::Uuid, Format::Uri] {
             generator = generator.with_format(format);
         }
+    }
+    if topic == "settings" {
+        generator = settings(generator).unwrap();
     }
     let modules = Builder::new().with_generator(generator).document(document).generate().unwrap();
     modules.into_iter().next().unwrap().generated.source
@@ -371,4 +436,80 @@ fn tools_have_types_like_endpoints() {
         round_trip(json!({ "filter": { "kind": "box" }, "limit": 5, "self": "x", "$meta": {}, "x-loc-lat": 1.5 }));
     assert_eq!((input.filter.kind, input.self_.as_deref()), (Some(FilterKind::Box), Some("x")));
     assert_eq!((input.meta.map(|meta| meta.len()), input.x_loc_lat, input.cursor), (Some(0), Some(1.5), None));
+}
+
+#[test]
+fn settings_are_heeded() {
+    use std::collections::HashSet;
+    use std::net::IpAddr;
+
+    use golden::settings::{
+        Box, Cash, CreateOrder, CreateOrderError, CreateOrderInput, Order, OrderKind, OrderLost, OrderPaid, Payment,
+        Price, StringOrCard,
+    };
+    use ops_runtime::Operation;
+    use own::{Card, Money, Problem};
+
+    // What refers to a schema has the user's type, in requests, responses and errors.
+    let money = |cents: u64| Money { cents, currency: "EUR".to_owned() };
+    let price: <Price as Operation>::Output = money(5);
+    assert_eq!(serde_json::to_string(&price).unwrap(), r#""0.05 EUR""#);
+    let card = Card { number: "7".to_owned() };
+    let order = Order {
+        tip: Some(money(20)),
+        parts: Some(vec![money(1250)]),
+        from: Some("::1".parse::<IpAddr>().unwrap()),
+        note: Some(StringOrCard::Card(card.clone())),
+        count: std::num::NonZeroU32::new(2),
+        ..Order::new(1, OrderKind::Once, money(1250), card.clone())
+    };
+    // The union writes the tag, of which the user's type does not know. Names of fields change nothing in JSON.
+    let text = r#"{"id":1,"type":"once","total":"12.50 EUR","tip":"0.20 EUR","parts":["12.50 EUR"],"payment":{"kind":"card","number":"7"},"from":"::1","note":{"number":"7"},"count":2}"#;
+    assert_eq!(serde_json::to_string(&order).unwrap(), text);
+    let read: Order = serde_json::from_str(text).unwrap();
+    assert_eq!((&read, &read.kind, &read.payment), (&order, &OrderKind::Once, &Payment::Card(card)));
+    // The tag may come anywhere; what follows and precedes it is the user's.
+    assert_eq!(
+        serde_json::from_value::<Payment>(json!({ "number": "8", "kind": "card" })).unwrap(),
+        Payment::Card(Card { number: "8".to_owned() })
+    );
+    let error = serde_json::from_value::<Payment>(json!({ "kind": "card" })).unwrap_err();
+    assert!(error.to_string().contains("`number`"), "{error}");
+    let error = serde_json::from_str::<Order>(&text.replace("12.50 EUR", "x")).unwrap_err();
+    assert!(error.to_string().contains("no amount"), "{error}");
+    let nothing: Order = serde_json::from_str(&text.replace("\"::1\"", "null")).unwrap();
+    assert_eq!(nothing.from, None);
+    let mut input: CreateOrderInput = order.into();
+    input.page = Some(2);
+    assert!(serde_json::to_string(&input).unwrap().starts_with(r#"{"X-Page":2,"body":{"id":1,"type":"once""#));
+    let input: <CreateOrder as Operation>::Input =
+        serde_json::from_value(serde_json::to_value(&input).unwrap()).unwrap();
+    assert_eq!(input.page, Some(2));
+    let gone = CreateOrderError::NotFound(Problem { title: "gone".to_owned() });
+    assert!(matches!(gone, CreateOrderError::NotFound(Problem { title }) if title == "gone"));
+
+    // Derives, where they can be had.
+    fn is_hashed<T: std::hash::Hash + Eq>(values: impl IntoIterator<Item = T>) -> usize {
+        values.into_iter().collect::<HashSet<T>>().len()
+    }
+    assert_eq!(is_hashed([OrderKind::Once, OrderKind::Once]), 1);
+    let cash = Cash { coins: Some(1) };
+    let copy = cash;
+    assert_eq!(is_hashed([cash, copy]), 1);
+    // The defaults of the document are those of `Default`, and what it requires is zero.
+    let small = Box::default();
+    assert_eq!(serde_json::to_value(&small).unwrap(), json!({ "width": 0, "height": 0.0, "kind": "", "depth": 3 }));
+    assert!(small < Box { width: 1, ..small.clone() });
+    let mut lost = [OrderLost::Burnt, OrderLost::Stolen];
+    lost.sort();
+    assert_eq!(lost, [OrderLost::Stolen, OrderLost::Burnt]);
+
+    // Schemas that no operation has, and what they lead to.
+    let paid: OrderPaid = serde_json::from_value(json!({ "order": 1, "by": { "name": "Ann" } })).unwrap();
+    assert_eq!((paid.retries, paid.by.unwrap().name.as_deref()), (3, Some("Ann")));
+    let source = generate("settings");
+    assert!(!source.contains("Unused") && source.contains("pub struct Payer"));
+    // Schemas stay as they are, for checks and repairs.
+    let definition = CreateOrder::SPEC.definitions.get("Money").unwrap().schema.to_value().unwrap().into_owned();
+    assert_eq!(definition["pattern"], "^[0-9]+[.][0-9]{2} [A-Z]{3}$");
 }

@@ -1,0 +1,337 @@
+//! Settings of the generator: what is wrong with them is said, all of it, and hostile text never becomes code.
+#![allow(clippy::unwrap_used)]
+
+use ops_codegen::{Builder, Error, Generator};
+use ops_runtime::openapi::{ReadOptions, read};
+use ops_runtime::spec::{Api, Severity};
+use serde_json::{Value, json};
+
+/// An API whose operation `show` returns a `Pet`.
+fn document() -> Value {
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "Zoo", "version": "1" },
+        "paths": { "/pets": { "get": {
+            "operationId": "show",
+            "parameters": [{ "name": "page", "in": "query", "schema": { "type": "integer" } }],
+            "responses": { "200": { "description": "x", "content": { "application/json": {
+                "schema": { "$ref": "#/components/schemas/Pet" }
+            } } } },
+        } } },
+        "components": { "schemas": {
+            "Pet": {
+                "type": "object",
+                "required": ["weight"],
+                "properties": {
+                    "type": { "enum": ["cat", "dog"] },
+                    "name": { "type": "string" },
+                    "weight": { "type": "number" },
+                    "owner": { "$ref": "#/components/schemas/Owner" },
+                },
+            },
+            "Owner": { "type": "object", "properties": { "name": { "type": "string" }, "any": {} } },
+            "Event": { "type": "object", "properties": { "of": { "$ref": "#/components/schemas/Show" } } },
+            "Show": { "type": "object", "properties": { "at": { "type": "string" } } },
+        } },
+    })
+}
+
+fn api(document: &Value) -> Api {
+    read(document, &ReadOptions::new().with_namespace("zoo").with_rust_types()).unwrap().0
+}
+
+fn build(generator: Generator) -> Result<String, Error> {
+    let modules = Builder::new().with_generator(generator).api("zoo", api(&document()), Vec::new()).generate()?;
+    Ok(modules.into_iter().next().unwrap().generated.source)
+}
+
+fn source(generator: Generator) -> String {
+    build(generator).unwrap()
+}
+
+/// A settings method, and the error of it.
+type Made = Result<Generator, Error>;
+
+#[test]
+fn text_that_is_no_name_is_refused_at_once() {
+    let new = Generator::new;
+    let evil = "crate::A; compile_error!()";
+    let table: Vec<(Made, &str)> = vec![
+        (new().with_type("Pet", evil), "is no path of a type for `Pet`: begin with `crate::`"),
+        (new().with_type("Pet", "Animal"), "`Animal` is no path"),
+        (new().with_type("Pet", "super::Animal"), "`super::Animal` is no path"),
+        (
+            new().with_type("Pet", "crate::A").unwrap().with_type("Pet", "crate::B"),
+            "two types, `crate::A` and `crate::B`",
+        ),
+        (new().with_renamed_type("Pet", "an animal"), "`an animal` is no name for the type of `Pet`"),
+        (new().with_renamed_type("Pet", "Self"), "`Self` is no name"),
+        (new().with_renamed_type("Pet", "A").unwrap().with_renamed_type("Pet", "B"), "`Pet` has two names"),
+        (new().with_renamed_field("Pet", "type", "match"), "`match` is no name for the property `type` of `Pet`"),
+        (new().with_renamed_field("Pet", "type", "a: u8, b"), "is no name for the property"),
+        (new().with_renamed_field("Pet", "type", "Kind"), "`Kind` is no name"),
+        (new().with_derive("*", "Eq)] struct Evil; #[derive(Eq"), "is no derive: write a trait"),
+        (new().with_derive("*", "JsonSchema"), "`JsonSchema` is no derive"),
+        (new().with_derive("*", "serde::Serialize"), "every type has `Serialize`: leave it out"),
+    ];
+    for (made, expected) in table {
+        let error = made.map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::Settings(_)) && error.to_string().contains(expected), "{error} / {expected}");
+    }
+    // The same thing said twice is no contradiction.
+    new().with_type("Pet", "chrono::A").unwrap().with_type("Pet", "::chrono::A").unwrap();
+}
+
+#[test]
+fn settings_that_cannot_be_applied_are_all_reported() -> Result<(), Error> {
+    let new = Generator::new;
+    for (generator, expected) in [
+        (
+            new().with_type("Pte", "crate::Pet")?.with_renamed_type("Ownr", "Keeper")?,
+            &[
+                "the type `crate::Pet`: there is no schema `Pte` (there is `Pet`): write its name as the document has it",
+                "the name `Keeper`: there is no type `Ownr` (there is `Owner`): write a schema's name",
+            ][..],
+        ),
+        (
+            new().with_renamed_field("Pet", "typ", "kind")?.with_renamed_field("Pet", "name", "owner")?,
+            &[
+                "the property `name` of `Pet` can't be called `owner`: another field has that name",
+                "the name `kind`: `Pet` has no property `typ` (there is `type`)",
+            ],
+        ),
+        (
+            new().with_renamed_type("Pet", "Owner")?.with_renamed_type("Owner", "Show")?,
+            &["`Owner` can't be called `Show`: that name is taken"],
+        ),
+        (
+            new().with_renamed_type("Pet", "A")?.with_renamed_type("Owner", "A")?,
+            &["`Owner` can't be called `A`: that name is taken; choose another, or rename what has it"],
+        ),
+        (
+            new().with_type("Pet", "crate::Pet")?.with_renamed_type("Pet", "Animal")?,
+            &["the name `Animal`: `Pet` is not generated, because `crate::Pet` stands for it"],
+        ),
+        (
+            new().with_renamed_type("Event", "Happening")?,
+            &["the name `Happening`: `Event` is not generated: no operation has the schema"],
+        ),
+        (
+            new().with_renamed_field("PetType", "cat", "kitty")?,
+            &["`PetType` has no fields to name: it is no struct of properties"],
+        ),
+        (
+            new().with_derive("Pot", "Eq")?.with_schema("Evnt"),
+            &["the derive `Eq`: no type matches `Pot` (there is `Pet`)", "no schema matches `Evnt` (there is `Event`)"],
+        ),
+    ] {
+        let error = build(generator.clone()).unwrap_err();
+        assert!(matches!(error, Error::Settings(_)), "{error}");
+        let text = error.to_string();
+        for part in expected {
+            assert!(text.contains(part), "{text}\n/ {part}");
+        }
+        assert_eq!(text.lines().count(), expected.len(), "{text}");
+        // Without a builder, what is wrong is in the diagnostics, and the rest is generated.
+        let generated = generator.generate(&api(&document()));
+        let errors = generated.diagnostics.iter().filter(|told| told.severity == Severity::Error).count();
+        assert_eq!(errors, expected.len());
+        syn::parse_file(&generated.source).unwrap();
+    }
+    Ok(())
+}
+
+#[test]
+fn names_may_be_exchanged() -> Result<(), Error> {
+    let generator = Generator::new()
+        .with_renamed_type("Pet", "Owner")?
+        .with_renamed_type("Owner", "Pet")?
+        .with_renamed_field("Pet", "name", "type_")?
+        .with_renamed_field("Pet", "type", "name")?;
+    let source = source(generator);
+    assert!(source.contains("type Output = Owner;") && source.contains("pub owner: Option<Pet>,"), "{source}");
+    assert!(source.contains("    /// `type` in JSON.\n    pub name: Option<PetType>,"), "{source}");
+    assert!(source.contains("    /// `name` in JSON.\n    pub type_: Option<String>,"), "{source}");
+    // A name of the prelude is written in full elsewhere.
+    let generator = Generator::new().with_renamed_type("Owner", "Option")?;
+    assert!(build(generator)?.contains("pub owner: ::std::option::Option<Option>,"));
+    Ok(())
+}
+
+#[test]
+fn a_setting_is_for_the_document_that_has_it() -> Result<(), Error> {
+    let mut other = document();
+    let schemas = other["components"]["schemas"].as_object_mut().unwrap();
+    schemas.remove("Event");
+    let two = |builder: Builder| {
+        let builder = builder.api("other", api(&other), Vec::new());
+        builder.generate()
+    };
+    let first = || Builder::new().api("zoo", api(&document()), Vec::new());
+    // One of two has it: that is noted for the other.
+    let modules = two(first().with_generator(Generator::new().with_schema("Event")))?;
+    assert!(modules[0].generated.source.contains("pub struct Event") && !modules[1].generated.source.contains("Event"));
+    let told = &modules[1].generated.diagnostics;
+    let is_told = |told: &ops_runtime::spec::Diagnostic| {
+        told.severity == Severity::Note && told.message.starts_with("no schema matches `Event`")
+    };
+    assert!(told.iter().any(is_told) && !modules[0].generated.diagnostics.iter().any(is_told), "{told:?}");
+    // A generator of its own leaves the other document alone, and its settings are for that document only.
+    let own = Generator::new().with_type("Pet", "crate::Pet")?;
+    let modules = two(first().with_document_generator(own))?;
+    assert!(modules[0].generated.source.contains("type Output = crate::Pet;"));
+    assert!(modules[1].generated.source.contains("type Output = Pet;"));
+    let builder = first().with_generator(Generator::new().with_schema("Event"));
+    let error = two(builder.with_document_generator(Generator::new().with_schema("Gone"))).unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 2, "{error}");
+    assert!(error.contains("no schema matches `Event`") && error.contains("no schema matches `Gone`"), "{error}");
+    // What the builder says of operations holds for all.
+    let error = first().with_document_generator(Generator::new()).with_explicit_null("gone").generate().unwrap_err();
+    assert!(error.to_string().contains("no operation matches `gone`"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_document_names_types_only_if_it_may() {
+    let with = |extension: Value| {
+        let mut document = document();
+        document["components"]["schemas"]["Owner"]["x-rust-type"] = extension;
+        document
+    };
+    let good = with(json!({ "crate": "my-crate", "version": "1.2", "path": "my_crate::model::Owner" }));
+    let generate = |document: &Value| Generator::new().with_rust_types().generate(&api(document));
+    assert!(generate(&good).source.contains("pub owner: Option<::my_crate::model::Owner>,"));
+    assert!(Generator::new().generate(&api(&good)).source.contains("pub owner: Option<Owner>,"));
+    // What the user says goes before.
+    let own = Generator::new().with_rust_types().with_type("Owner", "crate::Owner").unwrap();
+    assert!(own.generate(&api(&good)).source.contains("pub owner: Option<crate::Owner>,"));
+    for (extension, fault) in [
+        (json!("my_crate::Owner"), "it has no `crate` or no `path`"),
+        (json!({ "path": "my_crate::Owner" }), "it has no `crate` or no `path`"),
+        (json!({ "crate": "a", "path": 1 }), "it has no `crate` or no `path`"),
+        (json!({ "crate": "a", "path": "b::Owner" }), "its `path` does not begin with the name in `crate`"),
+        (json!({ "crate": "crate", "path": "crate::Owner" }), "its `path` does not begin with the name in `crate`"),
+        (json!({ "crate": "a", "path": "a::Owner<{ evil!() }>" }), "its `path` is no path of a type"),
+        (json!({ "crate": "a", "path": "a::B; compile_error!()" }), "its `path` is no path of a type"),
+        (json!({ "crate": "a", "path": "a::fn" }), "its `path` is no path of a type"),
+        (json!({ "crate": "a", "path": "a::Owner", "parameters": [{ "type": "string" }] }), "it has `parameters`"),
+    ] {
+        let generated = generate(&with(extension.clone()));
+        assert!(generated.source.contains("pub owner: Option<Owner>,"), "{extension}");
+        let told: Vec<_> = generated.diagnostics.iter().filter(|told| told.message.contains("x-rust-type")).collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].message.contains(fault) && told[0].severity == Severity::Warning, "{told:?}");
+        syn::parse_file(&generated.source).unwrap();
+    }
+    // A reader that is not asked for it leaves it out of the specs.
+    let (plain, _) = read(&good, &ReadOptions::new()).unwrap();
+    assert!(!plain.definitions.get("Owner").unwrap().schema.to_value().unwrap().to_string().contains("my_crate"));
+}
+
+#[test]
+fn unions_tell_the_types_of_the_user_apart_by_their_schemas() {
+    let schemas = json!({
+        "Text": { "type": "string" },
+        "Number": { "type": "number" },
+        "Both": { "oneOf": [{ "$ref": "#/components/schemas/Text" }, { "$ref": "#/components/schemas/Number" }] },
+        "Shape": { "type": ["object", "null"], "required": ["a"], "properties": { "a": {}, "b": {} } },
+        "Kind": { "enum": ["x", 1] },
+    });
+    let custom = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    for (members, expected) in [
+        (json!([custom("Text"), { "type": "integer" }]), "String => Text,\n        Integer => Integer,"),
+        (json!([custom("Both"), { "type": "boolean" }]), "String | Number => Both,\n        Boolean => Boolean,"),
+        (json!([custom("Shape"), { "type": "string" }]), "Object[\"a\"; \"b\"] | Null => Shape,"),
+        (json!([custom("Kind"), { "type": "string" }]), "String | Integer => Kind,"),
+        (json!([custom("Kind"), { "enum": ["y"] }]), "String | Integer => Kind,"),
+    ] {
+        let mut document = document();
+        for (name, schema) in schemas.as_object().unwrap() {
+            document["components"]["schemas"][name] = schema.clone();
+        }
+        document["components"]["schemas"]["Owner"] = json!({ "anyOf": members });
+        let generator = ["Text", "Number", "Both", "Shape", "Kind"]
+            .iter()
+            .fold(Generator::new(), |generator, name| generator.with_type(*name, &format!("crate::{name}")).unwrap());
+        // Those that the document does not use are no fault.
+        let source = generator.generate(&api(&document)).source;
+        assert!(source.contains(expected), "{members}: {source}");
+    }
+}
+
+#[test]
+fn schemas_without_operations_change_no_name() -> Result<(), Error> {
+    let before = source(Generator::new());
+    let after = source(Generator::new().with_schema("*"));
+    let declared = |source: &str| -> Vec<String> {
+        source
+            .lines()
+            .filter(|line| line.starts_with("pub ") || line.starts_with("    pub "))
+            .map(str::to_owned)
+            .collect()
+    };
+    let (before, after) = (declared(&before), declared(&after));
+    assert_eq!(after[..before.len()], before[..]);
+    // The operation `show` has the name already.
+    assert!(after.iter().any(|line| line.starts_with("pub struct Event")));
+    assert!(after.iter().any(|line| line == "    pub of: Option<Show2>,"), "{after:?}");
+    // Without any operation, there are types all the same.
+    let mut none = document();
+    none["paths"] = json!({});
+    let modules = Builder::new().with_generator(Generator::new().with_schema("Pet")).api("zoo", api(&none), Vec::new());
+    let source = modules.generate()?.remove(0).generated.source;
+    assert!(source.contains("pub struct Pet ") && source.contains("pub struct Owner "), "{source}");
+    assert!(!source.contains("DEFINITIONS") && !source.contains("pub struct Event"), "{source}");
+    Ok(())
+}
+
+#[test]
+fn derives_are_left_out_where_a_type_cannot_have_them() -> Result<(), Error> {
+    let generator = Generator::new()
+        .with_derive("*", "Eq")?
+        .with_derive("*", "std::cmp::Ord")?
+        .with_derive("Pet", "strum::EnumIs")?;
+    let generated = generator.generate(&api(&document()));
+    let derives = |name: &str| {
+        let at = generated
+            .source
+            .find(&format!("pub struct {name} "))
+            .or_else(|| generated.source.find(&format!("pub enum {name} ")));
+        let before = &generated.source[..at.unwrap()];
+        let item = before.rsplit("\n\n").next().unwrap();
+        item.lines().find(|line| line.starts_with("#[derive")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(derives("Pet"), "#[derive(::strum::EnumIs)]");
+    assert_eq!(derives("Owner"), "#[derive(Eq)]");
+    assert_eq!(derives("ShowInput"), "#[derive(Eq, PartialOrd, Ord)]");
+    assert_eq!(derives("PetType"), "#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]");
+    let mut told: Vec<&str> = generated.diagnostics.iter().map(|told| told.message.as_str()).collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            "`Owner` can't derive `Ord`: the field `any` has none",
+            "`Owner` can't derive `PartialOrd`: the field `any` has none",
+            "`Pet` can't derive `Eq`: the field `weight` has none",
+            "`Pet` can't derive `Ord`: the field `weight` has none",
+            "`Pet` can't derive `PartialOrd`: the field `owner` has none",
+        ]
+    );
+    // What can't be derived from a field's type of the user's is the user's to know.
+    let own = Generator::new().with_type("Owner", "crate::Owner")?.with_derive("Pet*", "PartialOrd")?;
+    assert!(source(own).contains("#[derive(PartialOrd)]\npub struct Pet"));
+    Ok(())
+}
+
+#[test]
+fn formats_have_types_with_one_switch() {
+    let mut document = document();
+    for (at, format) in ["date-time", "date", "uuid", "uri"].iter().enumerate() {
+        document["components"]["schemas"]["Owner"]["properties"][format!("f{at}")] =
+            json!({ "type": "string", "format": format });
+    }
+    let source = Generator::new().with_typed_formats().generate(&api(&document)).source;
+    for name in ["DateTime", "Date", "Uuid", "Url"] {
+        assert!(source.contains(&format!("Option<ops::formats::{name}>,")), "{source}");
+    }
+}
