@@ -97,7 +97,6 @@ fn has_names(type_: &Type) -> bool {
 mod tests {
     use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec, Schema};
 
-    use super::*;
     use crate::Generator;
 
     #[test]

@@ -90,8 +90,8 @@ pub(crate) struct GenerateArguments {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) choice: Choice,
-    /// Write nothing; fail if an existing file differs from what would be written, or if a module of a folder belongs
-    /// to a document that is gone
+    /// Write nothing; fail if an existing file differs from what would be written in more than its layout, or if a
+    /// module of a folder belongs to a document that is gone
     #[arg(long)]
     pub(crate) check: bool,
     /// Overwrite files that this command did not write

@@ -1,5 +1,7 @@
 //! `ops generate`
 
+mod same;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,7 @@ use ops_codegen::{Module, is_generated, write_if_changed};
 use ops_runtime::openapi::dir_namespaces;
 use ops_runtime::spec::{Diagnostic, Severity};
 
+use self::same::is_same;
 use crate::arguments::GenerateArguments;
 use crate::failure::Failure;
 use crate::modules::{modules, unreadable};
@@ -75,7 +78,7 @@ fn is_file(output: &Path) -> bool {
     output.extension().is_some_and(|extension| extension == "rs") && !output.is_dir()
 }
 
-/// Writes what has changed; nothing if this command did not write one of the files.
+/// Writes what has changed beyond its layout; nothing if this command did not write one of the files.
 fn write(targets: &[Target<'_>], force: bool) -> Result<(), Failure> {
     let is_foreign = |path: &Path| std::fs::read(path).is_ok_and(|bytes| !is_generated(&bytes) && !bytes.is_empty());
     let foreign = targets.iter().filter(|(path, _)| !force && is_foreign(path));
@@ -88,15 +91,19 @@ fn write(targets: &[Target<'_>], force: bool) -> Result<(), Failure> {
         )));
     }
     for (path, module) in targets {
+        // One that `cargo fmt` has laid out stays as it is.
+        if std::fs::read(path).is_ok_and(|found| is_same(&found, &module.generated.source)) {
+            continue;
+        }
         write_if_changed(path, &module.generated.source).map_err(|error| Failure::Failed(error.to_string()))?;
     }
     Ok(())
 }
 
-/// The files that differ from what would be written.
+/// The files that differ from what would be written, beyond their layout.
 fn differences(targets: &[Target<'_>]) -> Vec<String> {
     let told = |(path, module): &Target<'_>| match std::fs::read(path) {
-        Ok(found) if found == module.generated.source.as_bytes() => None,
+        Ok(found) if is_same(&found, &module.generated.source) => None,
         Ok(_) => Some(format!("{} differs", path.display())),
         Err(_) => Some(format!("{} is not there", path.display())),
     };
