@@ -5,15 +5,21 @@
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree, token_stream};
 
-/// True if a file has the source, in this layout or another, below the same first line.
+/// True if a file has the source, in this layout or another, and the same comments.
 pub(crate) fn is_same(found: &[u8], source: &str) -> bool {
     if found == source.as_bytes() {
         return true;
     }
     let Ok(found) = std::str::from_utf8(found) else { return false };
-    // A comment is no token.
-    found.lines().next() == source.lines().next()
+    comments(found) == comments(source)
         && tokens(found).is_some_and(|found| tokens(source).is_some_and(|source| source == found))
+}
+
+/// The lines that are comments, which are no tokens, and how many others there may be: those in texts are the same in any
+/// layout.
+fn comments(source: &str) -> (Vec<&str>, [usize; 2]) {
+    let lines = source.lines().map(str::trim).filter(|line| line.starts_with("//") && !line.starts_with("///"));
+    (lines.collect(), ["//", "/*"].map(|opening| source.matches(opening).count()))
 }
 
 /// The tokens of a source; `None` if it has none.
@@ -149,6 +155,10 @@ mod tests {
             ("/// Says it.\nfn f() {}", "fn f() {}"),
             ("pub struct A; pub struct B;", "pub struct B; pub struct A;"),
             ("use a;", "pub use a;"),
+            ("use a;", "use a;\n// b"),
+            ("use a;\n// b", "use a;\n// c"),
+            ("use a;", "use a; // b"),
+            ("use a;", "use /* b */ a;"),
             ("fn f() {}", "fn f() {"),
             ("fn f() {", "fn f() { "),
         ];
