@@ -137,7 +137,7 @@ pub(crate) fn derive(
             }
             match (has.get(id), given.get_mut(id)) {
                 (Some(true), Some(given)) => given.push(Derive::Std(known)),
-                _ => diagnostics.push(left_out(types, item, known, &has)),
+                _ => diagnostics.push(left_out(item, known, &has)),
             }
         }
     }
@@ -193,7 +193,7 @@ fn holders(types: &Types, known: Trait, asked: &[Vec<Trait>], parents: &[Vec<Ite
     // Whatever loses it takes it from those that hold it.
     while let Some(id) = queue.pop() {
         let Some(item) = types.get(id).filter(|item| !is_there(item, known)) else { continue };
-        if has.get(id) == Some(&true) && obstacle(types, item, known, &has).is_some() {
+        if has.get(id) == Some(&true) && obstacle(item, known, &has).is_some() {
             if let Some(has) = has.get_mut(id) {
                 *has = false;
             }
@@ -204,8 +204,8 @@ fn holders(types: &Types, known: Trait, asked: &[Vec<Trait>], parents: &[Vec<Ite
 }
 
 /// The part of a type that lacks a trait, as text for its user.
-fn obstacle(types: &Types, item: &Item, known: Trait, has: &[bool]) -> Option<String> {
-    let lacks = |type_: &Type| !type_has(types, type_, known, has);
+fn obstacle(item: &Item, known: Trait, has: &[bool]) -> Option<String> {
+    let lacks = |type_: &Type| !type_has(type_, known, has);
     let variant = |ident: &str| format!("the variant `{ident}`");
     match &item.shape {
         Shape::Pending => None,
@@ -239,8 +239,8 @@ fn obstacle(types: &Types, item: &Item, known: Trait, has: &[bool]) -> Option<St
     }
 }
 
-fn type_has(types: &Types, type_: &Type, known: Trait, has: &[bool]) -> bool {
-    let inner = |type_: &Type| type_has(types, type_, known, has);
+fn type_has(type_: &Type, known: Trait, has: &[bool]) -> bool {
+    let inner = |type_: &Type| type_has(type_, known, has);
     match type_ {
         Type::Unit | Type::Bool | Type::I32 | Type::I64 | Type::U32 | Type::U64 => true,
         Type::F64 => !matches!(known, Trait::Eq | Trait::Ord | Trait::Hash),
@@ -262,9 +262,9 @@ fn type_has(types: &Types, type_: &Type, known: Trait, has: &[bool]) -> bool {
     }
 }
 
-fn left_out(types: &Types, item: &Item, known: Trait, has: &[bool]) -> Diagnostic {
+fn left_out(item: &Item, known: Trait, has: &[bool]) -> Diagnostic {
     let name = known.name();
-    let reason = obstacle(types, item, known, has).unwrap_or_else(|| "a part of it".to_owned());
+    let reason = obstacle(item, known, has).unwrap_or_else(|| "a part of it".to_owned());
     Diagnostic::note(&item.pointer, format!("`{}` can't derive `{name}`: {reason} has none", item.name))
         .with_help(format!("`{name}` is left out"))
 }

@@ -122,8 +122,8 @@ impl Generator {
     ///
     /// `{ "crate": "my-crate", "version": "1.2", "path": "my_crate::Type" }` beside a schema is `::my_crate::Type`, which is a
     /// type as in [`with_type`](Self::with_type). Your crate needs the dependency; its version is not compared. An
-    /// extension in another form, or with `parameters`, gives a warning, and the type is generated. Use it only for
-    /// documents whose authors may choose which code you run.
+    /// extension in another form, or with `parameters`, gives a warning, and the type is generated. The schemas of MCP tools
+    /// are read without it. Use it only for documents whose authors may choose which code you run.
     #[must_use]
     pub fn with_rust_types(mut self) -> Self {
         self.settings.rust_types = true;

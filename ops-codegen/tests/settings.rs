@@ -202,6 +202,15 @@ fn a_document_names_types_only_if_it_may() {
     let generate = |document: &Value| Generator::new().with_rust_types().generate(&api(document));
     assert!(generate(&good).source.contains("pub owner: Option<::my_crate::model::Owner>,"));
     assert!(Generator::new().generate(&api(&good)).source.contains("pub owner: Option<Owner>,"));
+    // So may a schema within another, also where it is in a union with `null`.
+    let inner =
+        json!({ "type": "string", "x-rust-type": { "crate": "std", "version": "1", "path": "std::net::IpAddr" } });
+    let mut inside = document();
+    inside["components"]["schemas"]["Pet"]["properties"]["name"] = json!({ "type": "array", "items": inner.clone() });
+    inside["components"]["schemas"]["Owner"] = json!({ "anyOf": [inner, { "type": "null" }] });
+    let source = generate(&inside).source;
+    assert!(source.contains("pub name: Option<Vec<::std::net::IpAddr>>,"), "{source}");
+    assert!(source.contains("pub owner: Option<::std::net::IpAddr>,"), "{source}");
     // What the user says goes before.
     let own = Generator::new().with_rust_types().with_type("Owner", "crate::Owner").unwrap();
     assert!(own.generate(&api(&good)).source.contains("pub owner: Option<crate::Owner>,"));

@@ -54,7 +54,11 @@ impl Settled {
             for (at, miss) in misses {
                 if let Some(module) = modules.get_mut(at) {
                     let told = Diagnostic::note("", miss.message()).with_help("another document has it");
-                    module.generated.diagnostics.push(told);
+                    let file = module.files.first().map(|file| file.to_string_lossy().replace('\\', "/"));
+                    module.generated.diagnostics.push(match file {
+                        Some(file) => told.with_document(file),
+                        None => told,
+                    });
                 }
             }
         }

@@ -32,7 +32,8 @@ impl Lowering<'_> {
 
     /// The type that a schema names by the extension.
     pub(super) fn custom_in(&mut self, schema: &Object, site: &Site) -> Option<Type> {
-        let is_definition = site.pointer.strip_prefix("/$defs/").is_some_and(|name| !name.contains('/'));
+        let is_definition =
+            site.depth == 0 && site.pointer.strip_prefix("/$defs/").is_some_and(|name| !name.contains('/'));
         // A definition was asked before; what is wrong with it was said there.
         let path = if is_definition { None } else { self.extension(schema, site) }?;
         let name = upper_camel(path.rsplit("::").next().unwrap_or(&path));
