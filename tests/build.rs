@@ -13,6 +13,7 @@ fn main() -> Result<(), ops_codegen::Error> {
     ops_codegen::Builder::new()
         .openapi("fixtures/openapi/petshop.yaml")
         .openapi("fixtures/answers/till.yaml")
+        .openapi("fixtures/webhooks/orders.yaml")
         .api("sums", api, diagnostics)
         .build()
 }

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! A module has a type and a static spec for each operation, a type for each definition that the operations reach, and
-//! `operations()`, the list of all specs. It is a plain module body that compiles without warnings wherever it is
+//! `operations()`, the list of all specs. For webhooks and callbacks there is a module `webhooks` with a type for each, which
+//! `ops_runtime::webhooks::decode` reads. It is a plain module body that compiles without warnings wherever it is
 //! included. Its bytes depend only on the document and this crate.
 //!
 //! Anything that can be read into an [`Api`](ops_runtime::spec::Api) can be rendered:

@@ -30,6 +30,7 @@ pub(crate) struct Module {
     pub(crate) names: HashSet<String>,
     /// The types that are there even if no operation has them.
     pub(crate) extra: Vec<Type>,
+    pub(crate) webhooks: Vec<Webhook>,
     /// The enums of declared errors.
     pub(crate) errors: Vec<ErrorEnum>,
     /// The trait whose methods run the operations, if there is to be one.
@@ -51,6 +52,16 @@ pub(crate) struct Operation {
     pub(crate) constant: String,
     /// The method that runs it.
     pub(crate) method: String,
+}
+
+/// A webhook, its type and its names.
+pub(crate) struct Webhook {
+    pub(crate) spec: OperationSpec,
+    pub(crate) payload: Type,
+    /// The struct of the webhook, in the module of webhooks.
+    pub(crate) name: String,
+    /// The static with its spec.
+    pub(crate) constant: String,
 }
 
 /// Lowers an API and assigns all names.
@@ -88,6 +99,13 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
         }
         roots.operations.push(root);
     }
+    let mut hooks = distinct(&api.webhooks, diagnostics);
+    for spec in &mut hooks {
+        let at = format!("/webhooks/{}/payload", pointer::escaped(spec.name()));
+        let payload = parse(&mut spec.output, &at, diagnostics);
+        roots.webhooks.push(lowering.root(&payload, &Site::new(format!("{}Payload", upper_camel(spec.name())), at)));
+        schemas.push(payload);
+    }
     for name in chosen(&source, settings, faults) {
         let schema = json!({ "$ref": format!("{}{}", pointer::DEFINITIONS, pointer::escaped(name)) });
         if let type_ @ Type::Named(_) = lowering.root(&schema, &Site::new(name, "")) {
@@ -100,7 +118,7 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
     diagnostics.append(&mut lowering.diagnostics);
     let mut types = lowering.types;
     finish(&mut types, &mut roots, diagnostics);
-    let mut module = name_all(specs, roots, types, definitions, settings.methods, diagnostics);
+    let mut module = name_all(specs, hooks, roots, types, definitions, settings.methods, diagnostics);
     rename(&mut module, settings, &source, faults);
     derive(&mut module.types, &settings.derives, faults, diagnostics);
     if let Some(used) = &settings.only {
@@ -111,6 +129,8 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
             let OperationSpec { input, output, errors, .. } = &operation.spec;
             [input, output].into_iter().chain(errors.iter().map(|error| &error.schema))
         });
+        let payloads = module.webhooks.iter().map(|webhook| &webhook.spec.output);
+        let schemas = schemas.chain(payloads);
         let mut schemas: Vec<Value> =
             schemas.filter_map(|schema| schema.to_value().ok()).map(Cow::into_owned).collect();
         let kept = module.types.items.iter().filter(|item| !matches!(item.shape, Shape::Pending));
@@ -235,13 +255,14 @@ fn distinct(specs: &[OperationSpec], diagnostics: &mut Vec<Diagnostic>) -> Vec<O
 /// Assigns every name of the module, in the order of the operations and of the types that they reach.
 fn name_all(
     specs: Vec<OperationSpec>,
+    webhooks: Vec<OperationSpec>,
     roots: Roots,
     mut types: Types,
     definitions: Vec<(String, Value)>,
     with_methods: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Module {
-    let mut scope = Scope::with(&["DEFINITIONS", "operations", "ops", "other_operations"]);
+    let mut scope = Scope::with(&["DEFINITIONS", "operations", "ops", "other_operations", "webhooks"]);
     let mut named = vec![false; types.items.len()];
     let mut operations = Vec::new();
     let mut bodies = Vec::new();
@@ -269,14 +290,22 @@ fn name_all(
         operation.errors = errors.add(&operation.name, &operation.spec.errors, &bodies, &mut scope);
     }
     let methods = (with_methods && !operations.is_empty()).then(|| scope.take_camel("Methods"));
+    let mut inside = Scope::default();
+    let webhooks = webhooks.into_iter().zip(roots.webhooks).map(|(spec, payload)| {
+        name_reached(&payload, &mut types, &mut named, &mut scope, diagnostics);
+        let name = inside.take_camel(&upper_camel(spec.name()));
+        let constant = scope.take(&format!("{}_WEBHOOK", screaming(&name)));
+        Webhook { spec, payload, name, constant }
+    });
+    let webhooks = webhooks.collect();
     for type_ in &roots.others {
         name_reached(type_, &mut types, &mut named, &mut scope, diagnostics);
     }
     for item in &mut types.items {
         name_members(&mut item.shape);
     }
-    let (others, extra, names) = (None, roots.others, HashSet::new());
-    Module { operations, types, definitions, others, names, extra, errors: errors.all, methods, scope }
+    let (others, extra, names, errors) = (None, roots.others, HashSet::new(), errors.all);
+    Module { operations, webhooks, types, definitions, others, names, extra, errors, methods, scope }
 }
 
 fn name_reached(

@@ -22,6 +22,7 @@ pub(crate) fn names(module: &Module) -> HashSet<String> {
         names.extend([operation.name.clone(), operation.method.clone()]);
         names.extend(operation.errors.iter().map(|errors| errors.name.clone()));
     }
+    names.extend(module.webhooks.iter().map(|webhook| webhook.name.clone()));
     for item in &module.types.items {
         names.insert(item.name.clone());
         match &item.shape {
@@ -43,6 +44,7 @@ pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
     let (kept, others): (Vec<_>, Vec<_>) =
         operations.into_iter().partition(|operation| is_named(used, module, operation));
     module.operations = kept;
+    module.webhooks.retain(|webhook| used.contains(&webhook.name));
     module.others = Some(others.into_iter().map(|operation| operation.spec).collect());
     let type_names: Vec<String> = module.types.items.iter().map(|item| item.name.clone()).collect();
     for item in &mut module.types.items {
@@ -77,7 +79,8 @@ pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
     let named: Vec<Type> = named.map(|(id, _)| Type::Named(id)).collect();
     let roots = module.operations.iter().flat_map(|operation| [&operation.input, &operation.output]);
     let bodies = module.errors.iter().flat_map(|errors| errors.variants.iter().map(|variant| &variant.body));
-    let kept = reached(&module.types, roots.chain(bodies).chain(&named));
+    let payloads = module.webhooks.iter().map(|webhook| &webhook.payload);
+    let kept = reached(&module.types, roots.chain(bodies).chain(payloads).chain(&named));
     for (item, kept) in module.types.items.iter_mut().zip(&kept) {
         if !kept {
             item.shape = Shape::Pending;

@@ -10,6 +10,7 @@ mod record;
 mod tables;
 mod text;
 mod types;
+mod webhooks;
 
 use crate::derive::Derive;
 use crate::module::Module;
@@ -29,6 +30,7 @@ pub(crate) fn render(module: &Module, runtime: &str) -> String {
     for item in &module.types.items {
         renderer.item(item);
     }
+    renderer.webhooks();
     renderer.schemas();
     renderer.close(runtime);
     renderer.definitions();
@@ -83,7 +85,8 @@ impl Renderer<'_> {
 
     /// Gives the types of definitions their schemas; an alias has that of its target.
     fn schemas(&mut self) {
-        let Some(operation) = self.module.operations.first() else { return };
+        let specs = self.module.operations.iter().map(|operation| &operation.spec);
+        let Some(spec) = specs.chain(self.module.webhooks.iter().map(|it| &it.spec)).next() else { return };
         let mut lines = String::new();
         for item in &self.module.types.items {
             let name = item.pointer.strip_prefix("/$defs/").filter(|name| !name.contains('/'));
@@ -96,7 +99,7 @@ impl Renderer<'_> {
             }
         }
         if !lines.is_empty() {
-            let namespace = text::string(operation.spec.namespace());
+            let namespace = text::string(spec.namespace());
             self.impls(&format!("ops::json_schemas!({namespace}, super::DEFINITIONS {{\n{lines}}});"));
         }
     }

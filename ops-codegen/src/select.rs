@@ -62,7 +62,7 @@ impl Selection {
         if self.include.is_empty() && self.exclude.is_empty() {
             return;
         }
-        self.seen.extend(api.operations.iter().map(|spec| spec.name().to_owned()));
+        self.seen.extend(api.operations.iter().chain(&api.webhooks).map(|spec| spec.name().to_owned()));
         let mut choices: Vec<Choice> = api.operations.iter().map(|spec| self.choose(spec)).collect();
         let streams = streams(&api.operations, &mut choices);
         let (mut kept, mut gone) = (HashSet::new(), HashSet::new());
@@ -73,6 +73,7 @@ impl Selection {
             places.extend(place(spec));
             wanted
         });
+        api.webhooks.retain(|spec| self.choose(spec) == Choice::Wanted);
         // Two operations can come from one place: one with a result, and one that streams.
         gone.retain(|place| !kept.contains(place));
         // A place is the first three steps from the root.

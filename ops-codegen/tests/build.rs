@@ -231,3 +231,28 @@ fn a_value_that_serialises_to_a_document_is_one() {
     assert!(twice.generate().unwrap_err().to_string().contains("have the namespace `Shop`"));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn webhooks_are_chosen_as_operations_are() {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/webhooks.json");
+    let source = |builder: Builder| builder.generate().unwrap().remove(0).generated.source;
+    let all = source(Builder::new().openapi(&document));
+    for name in ["NewOrder", "OrderGone", "Vec", "Delivered"] {
+        assert!(all.contains(&format!("impl ops::Webhook for super::webhooks::{name} ")), "{name}");
+    }
+    // What is chosen brings what it reaches, and no more.
+    let one = source(Builder::new().openapi(&document).include("*.delivered"));
+    assert!(one.contains("super::webhooks::Delivered") && one.contains("pub struct DeliveredPayload {"));
+    assert!(!one.contains("pub struct NewOrder;") && !one.contains("pub struct Order {") && !one.contains("Subscribe"));
+    let others = source(Builder::new().openapi(&document).exclude("newOrder").exclude("delivered"));
+    assert!(others.contains("super::webhooks::OrderGone") && !others.contains("super::webhooks::NewOrder"));
+    // None, and no trace of them.
+    let none = source(Builder::new().openapi(&document).include("subscribe"));
+    assert!(none.contains("pub struct Subscribe;") && !none.to_lowercase().contains("mod webhooks"));
+    let error = Builder::new().openapi(&document).include("newOrdre").generate().unwrap_err();
+    assert!(error.to_string().contains("no operation matches `newOrdre`"), "{error}");
+    // What is left out is told.
+    let told = Builder::new().openapi(&document).generate().unwrap().remove(0).generated.diagnostics;
+    let told = told.iter().find(|told| told.pointer == "/webhooks/form/post/requestBody").unwrap();
+    assert_eq!(told.message, "the webhook `form` does not send JSON");
+}

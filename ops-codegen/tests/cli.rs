@@ -105,6 +105,21 @@ fn generate_writes_what_a_build_script_does() {
 }
 
 #[test]
+fn webhooks_are_there_wherever_the_document_comes_from() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let document = std::fs::read_to_string(golden.join("webhooks.json")).unwrap();
+    let stdin = ops_with_stdin(&golden, &["generate", "-", "--namespace", "webhooks", "-o", "-"], &document);
+    assert_eq!(stdin.stdout, std::fs::read_to_string(golden.join("webhooks.rs")).unwrap());
+    // A document of nothing else.
+    let document = r##"{ "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" }, "webhooks": { "ping": { "post": {
+        "requestBody": { "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Ping" } } } } } } },
+        "components": { "schemas": { "Ping": { "type": "object", "required": ["at"], "properties": { "at": { "type": "string" } } } } } }"##;
+    let only = ops_with_stdin(&golden, &["generate", "-", "-o", "-"], document);
+    assert!(only.stdout.contains("pub struct Ping {") && only.stdout.contains("pub struct Ping;"), "{}", only.stdout);
+    assert!(only.stdout.contains("ops::json_schemas!(\"shop\""), "{}", only.stdout);
+}
+
+#[test]
 fn patterns_choose_operations_and_what_they_reach() {
     let folder = folder("choose");
     let pets = ops(&folder, &["generate", "shop.yaml", "-o", "-", "--include", "tag:pets"]).stdout;

@@ -38,6 +38,7 @@ mod golden {
         switches "switches.rs"
         tools "tools.rs"
         unions "unions.rs"
+        webhooks "webhooks.rs"
     }
 }
 

@@ -40,7 +40,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `registry` (default): the registry, its pipeline, JSON Schema validation and the normaliser
 //! - `validate` (default): the same as `registry`, which validates in full
 //! - `http`: the HTTP client, server-sent events; `compression`: compressed responses for it
-//! - `webhooks`: verifying the signatures of webhooks
+//! - `webhooks`: verifying the signatures of webhooks, reading their payloads
 //! - `websocket`: the call protocol over WebSocket; `metrics`: what is counted about calls
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `mcp-schema`: reading lists of MCP tools, and what changed between two

@@ -1,4 +1,5 @@
-//! Verifying webhooks: a request is accepted only if it was signed with a secret that the sender and you share.
+//! Receiving webhooks: a request is accepted only if it was signed with a secret that the sender and you share, and its
+//! payload is read as the type that the API's document describes (`decode`, with the feature `registry`).
 //!
 //! [`WebhookVerifier::standard`] is for services that follow [Standard Webhooks](https://www.standardwebhooks.com),
 //! [`WebhookVerifier::new`] for those that sign with HMAC in a way of their own.
@@ -28,6 +29,9 @@
 //! tolerance are refused, five minutes by default. A request can be replayed within that time: keep the ids of those that
 //! were handled (`webhook-id`), if doing their work twice does harm.
 
+#[cfg(feature = "registry")]
+mod decode;
+
 use std::error::Error;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -39,6 +43,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use http::HeaderMap;
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
+
+#[cfg(feature = "registry")]
+pub use self::decode::{decode, decode_with};
+pub use crate::model::operation::Webhook;
 
 /// How far the time of a request may be from now.
 const TOLERANCE: Duration = Duration::from_secs(5 * 60);

@@ -124,6 +124,10 @@ fn candidates(pointer: &str, operations: &HashMap<&str, &OperationSpec>) -> Vec<
         let roots = ["/components/schemas/", "/definitions/"];
         return [rest, name].iter().flat_map(|rest| roots.map(|root| format!("{root}{rest}"))).collect();
     }
+    if let Some(rest) = pointer.strip_prefix("/webhooks/") {
+        let name = rest.split('/').next().unwrap_or(rest);
+        return vec![format!("/webhooks/{name}")];
+    }
     let Some(rest) = pointer.strip_prefix("/operations/") else { return Vec::new() };
     let escaped = rest.split('/').next().unwrap_or(rest);
     let id = unescaped(escaped);

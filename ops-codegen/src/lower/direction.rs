@@ -60,7 +60,7 @@ fn sides(types: &Types, roots: &Roots) -> Vec<Sides> {
         }
     }
     let sent = reached(types, roots.operations.iter().map(|root| &root.input));
-    let received = reached(types, roots.operations.iter().flat_map(|root| root.errors.iter().chain([&root.output])));
+    let received = reached(types, roots.received());
     let (shared, explicit) = (reached(types, shared), reached(types, explicit));
     let each = sent.into_iter().zip(received).zip(shared.into_iter().zip(explicit));
     each.map(|((sent, received), (shared, explicit))| Sides { sent, received, shared, explicit }).collect()

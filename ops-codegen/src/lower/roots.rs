@@ -6,6 +6,8 @@ use crate::types::Type;
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     pub(crate) operations: Vec<Root>,
+    /// The payloads of webhooks, which are only received.
+    pub(crate) webhooks: Vec<Type>,
     pub(crate) others: Vec<Type>,
 }
 
@@ -35,6 +37,13 @@ impl Roots {
             let Root { input, output, errors, .. } = root;
             [input, output].into_iter().chain(errors)
         });
-        operations.chain(&mut self.others)
+        // After the operations, so that these change none of their names.
+        operations.chain(&mut self.webhooks).chain(&mut self.others)
+    }
+
+    /// The types that responses, webhooks and further schemas begin with.
+    pub(crate) fn received(&self) -> impl Iterator<Item = &Type> {
+        let responses = self.operations.iter().flat_map(|root| root.errors.iter().chain([&root.output]));
+        responses.chain(&self.webhooks).chain(&self.others)
     }
 }

@@ -13,13 +13,12 @@ use crate::types::{Item, ItemId, Shape, Type, Types};
 /// name. Definitions, and inputs and outputs of operations, have names of their own, and are not shared.
 pub(crate) fn share(types: &mut Types, roots: &mut Roots) {
     let mut own: Vec<bool> = types.items.iter().map(|item| place(item).is_none()).collect();
-    for root in &roots.operations {
-        for type_ in [&root.input, &root.output] {
-            if let Type::Named(id) = type_
-                && let Some(own) = own.get_mut(*id)
-            {
-                *own = true;
-            }
+    let operations = roots.operations.iter().flat_map(|root| [&root.input, &root.output]);
+    for type_ in operations.chain(&roots.webhooks) {
+        if let Type::Named(id) = type_
+            && let Some(own) = own.get_mut(*id)
+        {
+            *own = true;
         }
     }
     // Types become alike when the types that they name have become one: from the inside out.

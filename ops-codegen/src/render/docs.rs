@@ -32,11 +32,20 @@ pub(super) fn of_operation(spec: &OperationSpec) -> String {
         Binding::Mcp(mcp) => format!("The tool {}.", code(&mcp.tool)),
         _ => format!("The operation {}.", code(&spec.id)),
     };
+    of_spec(spec, &reached)
+}
+
+/// A webhook: what it tells, and its name.
+pub(super) fn of_webhook(spec: &OperationSpec) -> String {
+    of_spec(spec, &format!("The webhook {}.", code(spec.name())))
+}
+
+fn of_spec(spec: &OperationSpec, reached: &str) -> String {
     let mut docs = String::new();
     for text in said(spec) {
         paragraph(&mut docs, text_or(Some(text), String::new));
     }
-    paragraph(&mut docs, comment(&reached));
+    paragraph(&mut docs, comment(reached));
     docs
 }
 
@@ -236,6 +245,7 @@ fn subject(pointer: &str) -> String {
     match (&*before, &*last) {
         (id, "input") => format!("The input of {}.", code(id)),
         (id, "output") => format!("The output of {}.", code(id)),
+        (name, "payload") if pointer.starts_with("/webhooks/") => format!("The payload of the webhook {}.", code(name)),
         _ => String::new(),
     }
 }

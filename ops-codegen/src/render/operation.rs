@@ -105,7 +105,7 @@ const WIDTH: usize = 160;
 const STEP: &str = "        ";
 
 /// The spec as a chain of const calls.
-fn expression(spec: &OperationSpec, bare: bool, tables: &mut Tables) -> String {
+pub(super) fn expression(spec: &OperationSpec, bare: bool, tables: &mut Tables) -> String {
     let start = match spec.kind {
         OperationKind::Query => "query",
         OperationKind::Subscription => "subscription",

@@ -17,7 +17,7 @@ use super::openapi::{ReadOptions, read_documents};
 use crate::documents::source::{FileSource, Source};
 #[cfg(feature = "mcp-schema")]
 use crate::documents::tools;
-use crate::{Api, Definitions, Diagnostic, OperationSpec, Severity};
+use crate::{Api, Diagnostic, OperationSpec, Severity};
 
 /// How many folders deep documents are looked for, and how many files are visited.
 const MAX_DEPTH: usize = 32;
@@ -257,7 +257,7 @@ impl Loader {
         match self.directory.apis.iter_mut().find(|(name, _)| *name == namespace) {
             Some((_, api)) => api.operations.push(spec),
             None => {
-                let api = Api { definitions: Definitions::EMPTY, operations: vec![spec] };
+                let api = Api { operations: vec![spec], ..Api::default() };
                 self.directory.apis.push((namespace, api));
             }
         }

@@ -39,6 +39,9 @@
 //! property is required. Neither input has it. A definition with the property keeps its name and loses the property. If
 //! something else refers to the definition too, the inputs refer to `{Name}_without_stream` instead.
 //!
+//! Webhooks, and the callbacks of operations, are in `Api::webhooks`: the output of each is the JSON that the API sends. A
+//! webhook is called by its key, a callback by its own; the second of one name has that of its operation before it.
+//!
 //! Different successes make a `oneOf`, each titled by the name of its status (`Ok`, `Created`, ...). Events
 //! (`text/event-stream`) and lines of JSON (`application/jsonl` and its kin) make subscriptions: `x_stream` if the
 //! endpoint also gives one result. A schema with a discriminator that others name in `allOf` is a union of these; its
@@ -76,6 +79,7 @@ mod switch;
 mod text;
 mod told;
 mod version;
+mod webhook;
 mod yaml;
 
 use serde_core::de::IgnoredAny;
@@ -162,8 +166,10 @@ pub(in crate::documents) fn read_documents(
     };
     reader.define_components();
     let mut operations = reader.operations(&namespace);
+    let webhooks = reader.webhooks(&namespace);
     reader.read_definitions();
     reader.settle_switches(&mut operations);
     let api = Api::new(Definitions::new(std::mem::take(&mut reader.definitions)), operations);
+    let api = api.with_webhooks(webhooks);
     Ok((api, reader.finished_diagnostics()))
 }

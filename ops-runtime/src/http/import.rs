@@ -10,7 +10,7 @@ use url::Url;
 use super::{HttpClient, HttpConfig};
 use crate::documents::openapi::{self, ReadOptions};
 use crate::documents::source::{FileSource, Source, SourceError};
-use crate::{Api, Binding, CallError, Diagnostic, Registration};
+use crate::{Api, Binding, CallError, Diagnostic, OperationSpec, Registration};
 
 /// How many rounds of fetching further documents are made before a document is read.
 const ROUNDS: usize = 16;
@@ -21,6 +21,8 @@ const ROUNDS: usize = 16;
 pub struct Imported {
     /// The operations, with handlers that send their requests.
     pub registrations: Vec<Registration>,
+    /// The requests that the API sends, webhooks and callbacks; the output of each is what it sends.
+    pub webhooks: Vec<OperationSpec>,
     /// What was left out or read in a way that the document's author may not have meant.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -174,7 +176,7 @@ fn options(config: &HttpConfig) -> ReadOptions {
 }
 
 fn bind(api: Api, diagnostics: Vec<Diagnostic>, client: &HttpClient) -> Result<Imported, CallError> {
-    Ok(Imported { registrations: client.registrations(api.operations), diagnostics })
+    Ok(Imported { registrations: client.registrations(api.operations), webhooks: api.webhooks, diagnostics })
 }
 
 /// Resolves a relative server URL against the document's URL.

@@ -54,3 +54,19 @@ pub trait Call: Operation {}
     note = "a query or a mutation gives one result: use `execute::<{Self}>(input)`"
 )]
 pub trait Subscribe: Operation {}
+
+/// A request that an API sends to its users: a webhook, or a callback of an operation.
+///
+/// The generator makes a type for each one of a document. The type only names the request: `webhooks::decode` (feature
+/// `webhooks`) reads what the API sent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a webhook",
+    label = "this type names no webhook",
+    note = "name a type of the generated module `webhooks`, such as `shop::webhooks::NewOrder`"
+)]
+pub trait Webhook: 'static {
+    /// What the API sends, as JSON.
+    type Payload: DeserializeOwned + Send + 'static;
+    /// The webhook as data: its id, its description, and the schema of its payload, which is the output.
+    const SPEC: &'static OperationSpec;
+}

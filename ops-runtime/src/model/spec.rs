@@ -311,6 +311,8 @@ pub struct Api {
     pub definitions: Definitions,
     /// The operations, in the document's order; each points to `definitions`.
     pub operations: Vec<OperationSpec>,
+    /// The requests that the API sends, webhooks and callbacks; the output of each is what it sends.
+    pub webhooks: Vec<OperationSpec>,
 }
 
 impl Api {
@@ -319,6 +321,16 @@ impl Api {
         for operation in &mut operations {
             operation.definitions = definitions.clone();
         }
-        Self { definitions, operations }
+        Self { definitions, operations, webhooks: Vec::new() }
+    }
+
+    /// Sets the requests that the API sends, whose schemas refer to the same definitions.
+    #[must_use]
+    pub fn with_webhooks(mut self, mut webhooks: Vec<OperationSpec>) -> Self {
+        for webhook in &mut webhooks {
+            webhook.definitions = self.definitions.clone();
+        }
+        self.webhooks = webhooks;
+        self
     }
 }

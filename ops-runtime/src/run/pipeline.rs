@@ -11,8 +11,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll, ready};
 
+#[cfg(feature = "webhooks")]
+use bytes::Bytes;
 use futures_util::StreamExt;
 use serde_core::Serialize;
+#[cfg(feature = "webhooks")]
+use serde_core::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::model::body::handover::{self, Bodies};
@@ -25,7 +29,22 @@ use crate::{
     Body, Call, CallError, CallOptions, Context, ErrorCode, Handler, Identity, Operation, OperationSpec, OutputPolicy,
     Registry, Reply, ResponseEnvelope, Subscribe,
 };
+#[cfg(feature = "webhooks")]
+use crate::{SpecRef, run::schemas::DefinitionCache};
 use guard::{Guard, Limits, StreamGuard};
+
+/// Reads what another program sent as the output of an operation, as the policy says.
+#[cfg(feature = "webhooks")]
+pub(crate) fn received<T: DeserializeOwned + 'static>(
+    spec: &'static OperationSpec,
+    policy: OutputPolicy,
+    json: &[u8],
+) -> Result<ResponseEnvelope<T>, CallError> {
+    let entry = Entry::new(SpecRef::Static(spec), None, &DefinitionCache::default())
+        .map_err(|error| CallError::execution(error.to_string()))?;
+    let payload = Payload::Json(Bytes::copy_from_slice(json));
+    output::typed(&entry, policy, ResponseEnvelope::local(payload, spec.id.clone()))
+}
 
 /// The items of a subscription.
 pub type EnvelopeStream<T> = BoxStream<'static, Result<ResponseEnvelope<T>, CallError>>;

@@ -54,7 +54,7 @@ const SNIPPETS: &[(&str, &str, Place)] = &[
         "let verifier = WebhookVerifier::standard(&std::env::var(\"WEBHOOK_SECRET\")?)?;",
         "webhooks",
         Place::Body(
-            "axum::http::HeaderMap, ops_runtime::webhooks::WebhookVerifier",
+            "crate::payments, axum::http::HeaderMap, ops_runtime::webhooks::{self, WebhookVerifier}",
             "headers: HeaderMap, body: Vec<u8>, secret: &str",
         ),
     ),

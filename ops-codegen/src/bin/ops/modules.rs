@@ -78,7 +78,7 @@ impl Sources {
     /// Adds operations that were read, and the name of their source.
     pub(crate) fn add(&mut self, read: (Api, Vec<Diagnostic>), namespace: Option<&str>, label: String) {
         let (api, diagnostics) = read;
-        let own = api.operations.first().map(|spec| spec.namespace().to_owned());
+        let own = api.operations.iter().chain(&api.webhooks).next().map(|spec| spec.namespace().to_owned());
         let namespace = namespace.map(str::to_owned).or(own).unwrap_or_else(|| "api".to_owned());
         self.labels.insert(namespace.clone(), label);
         self.builder = std::mem::take(&mut self.builder).api(namespace, api, diagnostics);
@@ -110,8 +110,9 @@ fn config(choice: &Choice) -> HttpConfig {
 
 fn operations(imported: Imported) -> (Api, Vec<Diagnostic>) {
     let operations: Vec<_> = imported.registrations.iter().map(|r| r.spec().clone()).collect();
-    let definitions = operations.first().map(|spec| spec.definitions.clone()).unwrap_or_default();
-    (Api::new(definitions, operations), imported.diagnostics)
+    let definitions = operations.iter().chain(&imported.webhooks).next().map(|spec| spec.definitions.clone());
+    let api = Api::new(definitions.unwrap_or_default(), operations).with_webhooks(imported.webhooks);
+    (api, imported.diagnostics)
 }
 
 /// The operations of a list of tools.

@@ -139,21 +139,14 @@ impl<'a> Reader<'a> {
             let message = if with_fragment.len() == 1 { "the path has a fragment".to_owned() } else { message };
             self.note(first, message, "it tells operations with one URL apart and is not sent");
         }
-        self.left_alone(&root);
         found
     }
 
     /// The method that a key of a path stands for, in upper case.
-    fn method(&self, key: &str) -> Option<String> {
+    pub(super) fn method(&self, key: &str) -> Option<String> {
         let is_new = self.version >= Version::V32 && key.eq_ignore_ascii_case("query");
         let known = METHODS.iter().any(|known| key.eq_ignore_ascii_case(known));
         (known || is_new).then(|| key.to_ascii_uppercase())
-    }
-
-    fn left_alone(&mut self, root: &Node<'a>) {
-        if let Some((_, webhook)) = self.map(root, "webhooks").first() {
-            self.note(webhook, "webhooks are requests that the API sends", "they were left out");
-        }
     }
 
     /// The operations of one method of one path, and the schemas of their bodies.
@@ -171,8 +164,8 @@ impl<'a> Reader<'a> {
         let path = self.with_braces(item, operation, path);
         let body = self.body(item, operation);
         let answers = self.answers(operation, method);
-        if let Some(callbacks) = operation.get("callbacks") {
-            self.note(&callbacks, "callbacks are requests that the API sends", "they were left out");
+        if operation.get("callbacks").is_some() {
+            self.callbacks.push((name.to_owned(), operation.clone()));
         }
         let schemas = body.as_ref().map(|body| body.schemas.clone()).unwrap_or_default();
         let parameters = self.parameters(item, operation, &path);
@@ -259,7 +252,7 @@ impl<'a> Reader<'a> {
         Value::Object(input)
     }
 
-    fn describe(&self, spec: &mut OperationSpec, found: &Found<'a>) {
+    pub(super) fn describe(&self, spec: &mut OperationSpec, found: &Found<'a>) {
         let Found { path, method, item, operation } = found;
         let text = |key: &str| {
             let own = operation.text(key).or_else(|| item.text(key));
@@ -282,7 +275,7 @@ impl<'a> Reader<'a> {
 }
 
 /// How many bytes a spec has as JSON.
-fn size(spec: &OperationSpec) -> usize {
+pub(super) fn size(spec: &OperationSpec) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

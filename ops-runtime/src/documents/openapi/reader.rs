@@ -38,6 +38,8 @@ pub(super) struct Reader<'a> {
     pub(super) security: Option<Vec<SecurityRequirement>>,
     /// The operations that stream, for [`Reader::settle_switches`].
     pub(super) streams: Vec<Streaming<'a>>,
+    /// The callbacks of operations, by the operations' names.
+    pub(super) callbacks: Vec<(String, Node<'a>)>,
     pub(super) told: Told,
     /// The copies of schemas that operations share.
     pub(super) copies: Copies,
@@ -58,6 +60,7 @@ impl<'a> Reader<'a> {
             schemes: BTreeMap::new(),
             security: None,
             streams: Vec::new(),
+            callbacks: Vec::new(),
             told: Told::default(),
             copies: Copies::new(documents.bytes()),
         }

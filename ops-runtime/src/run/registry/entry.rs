@@ -20,7 +20,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(
+    pub(crate) fn new(
         spec: SpecRef,
         handler: Option<Handler>,
         definitions: &DefinitionCache,
