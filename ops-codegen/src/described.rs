@@ -9,6 +9,8 @@ use crate::render::type_text;
 use crate::settings::{Faults, Settings};
 use crate::types::Shape;
 
+mod example;
+
 /// The names of a module.
 #[derive(Debug, Default)]
 pub struct Described {
@@ -27,6 +29,8 @@ pub struct Operation {
     pub input: String,
     /// The type of its output.
     pub output: String,
+    /// The import and the call of its method, as an example: what is required is set.
+    pub example: String,
 }
 
 /// A named type.
@@ -53,11 +57,17 @@ pub struct Field {
 
 /// Describes the module that a generator with default settings makes of an API.
 pub fn describe(api: &Api) -> Described {
-    let module = module(api, &Settings::default(), &mut Vec::new(), &mut Faults::default());
+    let settings = Settings { methods: true, ..Settings::default() };
+    let module = module(api, &settings, &mut Vec::new(), &mut Faults::default());
     let mut described = Described::default();
     for operation in &module.operations {
         let (input, output) = (type_text(&module, &operation.input), type_text(&module, &operation.output));
-        let names = Operation { name: operation.name.clone(), input, output };
+        let import = module.methods.as_ref().map(|name| {
+            let namespace = example::module_name(operation.spec.namespace());
+            format!("use {namespace}::{name};\n")
+        });
+        let example = import.unwrap_or_default() + &example::call(&module, operation);
+        let names = Operation { name: operation.name.clone(), input, output, example };
         described.operations.insert(operation.spec.id.to_string(), names);
     }
     for item in &module.types.items {

@@ -36,8 +36,8 @@ pub(crate) fn names(module: &Module) -> HashSet<String> {
 
 /// Leaves out of a module what is not used.
 ///
-/// A field that nothing names holds any JSON, so that its type need not be there; one that whoever makes the record has to
-/// set keeps its type, and so does one with a default. A variant of a tagged union that nothing names is read as its last
+/// A field that nothing names holds any JSON, so that its type need not be there; one whose type is named keeps it, and so do
+/// one that whoever makes the record has to set, and one with a default. A variant of a tagged union that nothing names is read as its last
 /// variant, which keeps the object.
 pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
     let operations = std::mem::take(&mut module.operations);
@@ -53,7 +53,7 @@ pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
                 for field in &mut record.fields {
                     let made = item.sent && (field.given || field.required);
                     let plain = !matches!(field.default, Default::None | Default::Told(_));
-                    if !made && !plain && !used.contains(&field.ident) && has_names(&field.type_) {
+                    if !made && !plain && !used.contains(&field.ident) && !is_there(&field.type_, &type_names, used) {
                         field.type_ = Type::Value;
                     }
                 }
@@ -89,18 +89,33 @@ pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
     module.extra.retain(|type_| matches!(type_, Type::Named(id) if kept.get(*id) == Some(&true)));
 }
 
-/// True if a type names another.
-fn has_names(type_: &Type) -> bool {
+/// True if the crate names every type that this type names.
+fn is_there(type_: &Type, type_names: &[String], used: &HashSet<String>) -> bool {
     let mut found = Vec::new();
     type_.named(&mut found);
-    !found.is_empty()
+    found.iter().all(|id| type_names.get(*id).is_some_and(|name| used.contains(name)))
 }
 
 #[cfg(test)]
 mod tests {
+    use ops_runtime::binding::{HttpBinding, HttpBody};
     use ops_runtime::spec::{Api, Definition, Definitions, OperationSpec, Schema};
 
     use crate::Generator;
+
+    #[test]
+    fn a_field_whose_type_is_named_has_it() {
+        let object = r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/Tag"}}}"##;
+        let definitions = Definitions::new(vec![Definition::new("Pet", object), Definition::new("Tag", object)]);
+        let input = Schema::text(r##"{"type":"object","properties":{"body":{"$ref":"#/$defs/Pet"}}}"##);
+        let http = HttpBinding::new("POST", "/pets").with_bodies(const { &[HttpBody::new("application/json")] });
+        let add = OperationSpec::mutation("zoo.add").with_input(input).with_http(http);
+        let used = ["add", "Pet"].map(str::to_owned).into();
+        let source = Generator::new().with_only(used).generate(&Api::new(definitions, vec![add])).source;
+        assert!(source.contains("pub body: Option<Pet>"), "{source}");
+        assert!(source.contains("impl From<super::Pet> for super::AddInput"), "{source}");
+        assert!(source.contains("pub a: Option<ops::Value>"), "{source}");
+    }
 
     #[test]
     fn schemas_without_operations_are_there_if_they_are_named() {

@@ -224,7 +224,8 @@ Errors:
   404: application/json, Fault: No such pet
 Security: shopKey (header `X-Shop-Key`) or no credentials
 In Rust:
-  client.execute::<shop::ShowPet>(shop::ShowPetInput { pet_id: 1, sort: None }).await?
+  use shop::Methods;
+  client.show_pet(1).await?
 In a shell:
   ops call shop.yaml showPet petId=1
 ";
@@ -242,7 +243,7 @@ In a shell:
         "shop.order: mutation, deprecated  POST /orders\n",
         "  body in body (application/json): Order, `Order` in Rust, required\n    body.petId: integer, required\n",
         "    body.to: string, required\n        The receiver\n    body.note: string, optional\n",
-        "  client.execute::<shop::Order>(shop::OrderInput { body: todo!(\"Order\") }).await?\n",
+        "  client.order(shop::Order::new(1, \"text\")).await?\n",
         "  ops call shop.yaml order body.petId=1 body.to=text\n",
     ] {
         let is_there = order.contains(line) || order.replace("Order2", "Order").contains(line);

@@ -304,7 +304,7 @@ fn kind(node: &Map<String, Value>) -> &str {
 }
 
 /// The schema with its `$ref` followed and its `allOf` members laid over each other.
-fn merged(schema: &Value, root: &Value, depth: usize) -> Value {
+pub(crate) fn merged(schema: &Value, root: &Value, depth: usize) -> Value {
     let Some(node) = schema.as_object() else { return schema.clone() };
     let target = node.get("$ref").and_then(Value::as_str).and_then(|text| root.pointer(text.strip_prefix('#')?));
     let own = node.iter().filter(|(key, _)| !["$ref", "allOf", "$defs"].contains(&key.as_str()));

@@ -67,7 +67,7 @@ async fn run() -> Result<bool, String> {
     let began = Instant::now();
     let (arguments, exceptions) = (arguments()?, exceptions()?);
     let files = corpus::below(&arguments.directory).map_err(|e| format!("{}: {e}", arguments.directory.display()))?;
-    let sources = sources(&arguments, &files);
+    let sources = Source::all(&arguments.directory, &files, &arguments.only);
     let chosen = typed(&arguments, &sources)?;
     let mut program = None;
     if !chosen.is_empty() {
@@ -106,23 +106,6 @@ fn exceptions() -> Result<Exceptions, String> {
     let path = corpus::root().join("tests/requests.txt");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Exceptions::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// The documents to send, each under a namespace of its own.
-fn sources(arguments: &Arguments, files: &[PathBuf]) -> Vec<Source> {
-    let mut sources: Vec<Source> = Vec::new();
-    for file in files {
-        let name = name(&arguments.directory, file);
-        let is_wanted = arguments.only.is_empty() || arguments.only.iter().any(|only| name.starts_with(only.as_str()));
-        // What can't be read is a document that fails.
-        let is_document = corpus::try_parse(file).map_or(true, |value| corpus::is_document(&value));
-        if is_wanted && is_document {
-            let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
-            let namespace = format!("of_{}_{}", sources.len(), letters.collect::<String>());
-            sources.push(Source { namespace, path: file.clone() });
-        }
-    }
-    sources
 }
 
 /// Those of which the generated code is run: `SMOKE.txt` beside the documents lists them, or else the small ones are.

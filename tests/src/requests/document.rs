@@ -75,6 +75,8 @@ pub(super) struct Operation {
     /// The key of its path, parameters in braces.
     pub(super) path: String,
     pub(super) parameters: Vec<Parameter>,
+    /// The names and places of its parameters, in the order of the document.
+    pub(super) listed: Vec<(String, String)>,
     pub(super) contents: Vec<Content>,
     pub(super) body_required: bool,
     /// The content types of its successes: those of one result, and those of streams.
@@ -159,11 +161,14 @@ impl<'a> Document<'a> {
         };
         let (plain, streams) = self.answers(&method, operation);
         let parameters = super::parameters::read(self, &path, &nodes);
+        let text = |node: &Value, key: &str| node[key].as_str().unwrap_or_default().to_owned();
+        let listed = nodes.iter().map(|node| (text(node, "name"), text(node, "in"))).collect();
         Operation {
             pointer: format!("/paths/{escaped}/{key}"),
             method,
             path,
             parameters,
+            listed,
             contents,
             body_required,
             plain,

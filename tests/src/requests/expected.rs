@@ -277,7 +277,7 @@ impl<'a> Maker<'a> {
 }
 
 /// The property of the input that holds a parameter: where names clash, only the reader knows it.
-fn property(binding: &HttpBinding, parameter: &Parameter) -> Option<String> {
+pub(super) fn property(binding: &HttpBinding, parameter: &Parameter) -> Option<String> {
     let location = match parameter.place {
         Place::Path => ParameterLocation::Path,
         Place::Query | Place::Template => ParameterLocation::Query,
@@ -293,7 +293,7 @@ fn property(binding: &HttpBinding, parameter: &Parameter) -> Option<String> {
     found.map(|found| found.property.clone().into_owned())
 }
 
-fn place_name(place: Place) -> &'static str {
+pub(super) fn place_name(place: Place) -> &'static str {
     match place {
         Place::Path => "path",
         Place::Query | Place::Template => "query",

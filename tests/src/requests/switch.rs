@@ -105,7 +105,7 @@ pub(super) fn without(document: &Document<'_>, schema: &Value, name: &str, depth
     }
     let mut out = node.clone();
     if let Some(properties) = out.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.remove(name);
+        properties.shift_remove(name);
     }
     if let Some(required) = out.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|own| own != name);

@@ -4,14 +4,23 @@
 //! that shares the target directory and the dependencies of the tests. It reads calls as lines of JSON and answers each
 //! by a line: what the type made of the input, and what the call said.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-mod package;
+use super::package::{Package, Program};
+use crate::corpus;
+
+/// Runs one operation of any type.
+const PROGRAM: Program = Program {
+    name: "requests",
+    kit: include_str!("typed/kit.txt"),
+    main: include_str!("typed/program.txt"),
+    listed: "OPERATIONS",
+};
 
 /// A document to be generated, under a namespace.
 #[derive(Debug, Clone)]
@@ -20,6 +29,27 @@ pub struct Source {
     pub namespace: String,
     /// The document.
     pub path: PathBuf,
+}
+
+impl Source {
+    /// The documents among the files of a directory, each under a namespace of its own; of names that begin so, if any are
+    /// wanted.
+    pub fn all(directory: &Path, files: &[PathBuf], wanted: &[String]) -> Vec<Self> {
+        let mut sources: Vec<Self> = Vec::new();
+        for file in files {
+            let name = file.strip_prefix(directory).unwrap_or(file).display().to_string();
+            let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| name.starts_with(wanted.as_str()));
+            // What can't be read is a document that fails.
+            let is_document = corpus::try_parse(file).map_or(true, |value| corpus::is_document(&value));
+            if is_wanted && is_document {
+                let letters =
+                    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
+                let namespace = format!("of_{}_{}", sources.len(), letters.collect::<String>());
+                sources.push(Self { namespace, path: file.clone() });
+            }
+        }
+        sources
+    }
 }
 
 /// A program with the generated operations of some documents.
@@ -38,7 +68,15 @@ impl Typed {
     /// # Errors
     /// If that goes wrong for all documents; what goes wrong for one is in [`failure`](Self::failure).
     pub async fn start(sources: &[Source]) -> Result<Self, String> {
-        let (program, failures) = package::build(sources).await?;
+        let (mut packages, mut failures) = (Vec::new(), Vec::new());
+        for source in sources {
+            match package(source) {
+                Ok(package) => packages.push(package),
+                Err(error) => failures.push((source.namespace.clone(), error)),
+            }
+        }
+        let (program, broken) = PROGRAM.build(&packages).await?;
+        failures.extend(broken);
         let mut child = Command::new(&program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -70,4 +108,26 @@ impl Typed {
             None => Ok((answer["input"].take(), answer["said"].as_str().unwrap_or_default().to_owned())),
         }
     }
+}
+
+/// The package of a document: its generated code, and how each operation is run.
+fn package(source: &Source) -> Result<Package, String> {
+    let module = ops_codegen::Builder::new().openapi(&source.path).with_namespace(&source.namespace).generate();
+    let module = module.map_err(|error| error.to_string())?.pop().ok_or("no module")?;
+    let text = &module.generated.source;
+    let operations = text.lines().filter_map(|line| {
+        let (kind, name) = line.trim().strip_prefix("impl ops::")?.strip_suffix(" {}")?.split_once(" for super::")?;
+        let run = match kind {
+            "Call" => "call",
+            "Subscribe" => "subscribe",
+            _ => return None,
+        };
+        Some(format!("    (<{name} as ops::Operation>::SPEC, requests_kit::{run}::<{name}>),\n"))
+    });
+    let operations: String = operations.collect();
+    let text = format!(
+        "{text}\n/// How each operation is run.\n\
+         pub static OPERATIONS: &[(&ops::OperationSpec, requests_kit::Run)] = &[\n{operations}];\n"
+    );
+    Ok(Package { name: source.namespace.clone(), source: text, build_script: None })
 }

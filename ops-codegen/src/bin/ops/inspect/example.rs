@@ -1,53 +1,10 @@
-//! Calls as examples.
+//! A call in a shell as an example.
 
-use ops_codegen::described::Described;
-use ops_runtime::spec::{OperationKind, OperationSpec, pointer};
+use ops_runtime::spec::OperationSpec;
 use serde_json::Value;
 
 use super::operation::Property;
 use crate::report::line;
-
-/// A call in Rust, of the generated module.
-pub(super) fn rust(spec: &OperationSpec, described: &Described) -> String {
-    let Some(names) = described.operations.get(spec.id.as_ref()) else { return String::new() };
-    let module = module(spec.namespace());
-    let at = format!("/operations/{}/input", pointer::escaped(&spec.id));
-    let input = match described.types.get(&at) {
-        Some(type_) => {
-            let field = |field: &ops_codegen::described::Field| {
-                let value = if field.is_optional { "None".to_owned() } else { literal(&field.type_) };
-                format!("{}: {value}", field.ident)
-            };
-            let fields: Vec<String> = type_.fields.iter().map(field).collect();
-            let fields = if fields.is_empty() { String::new() } else { format!(" {} ", fields.join(", ")) };
-            format!("{module}::{} {{{fields}}}", type_.name)
-        }
-        None => literal(&names.input),
-    };
-    let call = if spec.kind == OperationKind::Subscription { "subscribe" } else { "execute" };
-    format!("client.{call}::<{module}::{}>({input}).await?", names.name)
-}
-
-/// The module of a namespace, which a program may call as it likes.
-fn module(namespace: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    let name: String = namespace.chars().map(plain).collect();
-    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
-}
-
-/// A value of a type; one that a caller has to make is left to do.
-fn literal(type_: &str) -> String {
-    match type_ {
-        "()" => "()".to_owned(),
-        "bool" => "true".to_owned(),
-        "i32" | "i64" | "u32" | "u64" => "1".to_owned(),
-        "f64" => "1.5".to_owned(),
-        "String" | "::std::string::String" => "\"text\".to_owned()".to_owned(),
-        list if list.starts_with("Vec<") => "vec![]".to_owned(),
-        option if option.starts_with("Option<") => "None".to_owned(),
-        other => format!("todo!(\"{}\")", other.replace(['"', '\\', '{', '}'], "")),
-    }
-}
 
 /// A call by this command.
 pub(super) fn shell(spec: &OperationSpec, properties: &[Property], document: Option<&str>) -> String {
@@ -112,8 +69,5 @@ mod tests {
         ] {
             assert_eq!(quoted(word), wanted);
         }
-        assert_eq!((module("git-hub.2"), module("2go")), ("git_hub_2".to_owned(), "_2go".to_owned()));
-        assert_eq!(literal("Option<\"}"), "None");
-        assert_eq!(literal("x\"}"), "todo!(\"x\")");
     }
 }

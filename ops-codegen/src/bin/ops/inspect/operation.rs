@@ -50,7 +50,8 @@ pub(super) fn show(modules: &[Module], wanted: &str, document: Option<&str>, as_
     let input = spec.input.self_contained(&spec.definitions);
     let input = input.map_err(|error| Failure::Failed(format!("the input's schema is not JSON: {error}")))?;
     let properties = properties(spec, &input, &described);
-    let rust = example::rust(spec, &described);
+    let names = described.operations.get(spec.id.as_ref());
+    let rust = names.map(|names| names.example.clone()).unwrap_or_default();
     let shell = example::shell(spec, &properties, document);
     Ok(if as_json {
         let value = json_of(spec, &properties, &described, &rust, &shell);
