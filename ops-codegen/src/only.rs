@@ -110,7 +110,7 @@ mod tests {
         let input = Schema::text(r##"{"type":"object","properties":{"body":{"$ref":"#/$defs/Pet"}}}"##);
         let http = HttpBinding::new("POST", "/pets").with_bodies(const { &[HttpBody::new("application/json")] });
         let add = OperationSpec::mutation("zoo.add").with_input(input).with_http(http);
-        let used = ["add", "Pet"].map(str::to_owned).into();
+        let used = ["Add", "Pet"].map(str::to_owned).into();
         let source = Generator::new().with_only(used).generate(&Api::new(definitions, vec![add])).source;
         assert!(source.contains("pub body: Option<Pet>"), "{source}");
         assert!(source.contains("impl From<super::Pet> for super::AddInput"), "{source}");

@@ -131,6 +131,12 @@ mod impls {
         }
     }
 
+    impl From<super::SubscribeInputBody> for super::SubscribeInput {
+        fn from(value: super::SubscribeInputBody) -> Self {
+            Self { body: Some(value) }
+        }
+    }
+
     const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;
 
     impl Record for super::SubscribeInput {
