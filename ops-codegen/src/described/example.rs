@@ -31,7 +31,7 @@ struct Example<'m> {
 impl<'m> Example<'m> {
     /// The argument of a method: the one thing that is required, where there is one.
     fn input(&mut self, input: &Type) -> String {
-        let Some((_, record)) = self.record(input) else { return self.plain(input) };
+        let Some(record) = self.record(input) else { return self.plain(input) };
         if record.fields.is_empty() && record.extra.is_none() {
             return String::new();
         }
@@ -39,7 +39,7 @@ impl<'m> Example<'m> {
         match (required.next(), required.next()) {
             (None, _) if !record.fields.is_empty() => "()".to_owned(),
             (Some(field), None) => match self.module.types.resolve(&field.type_) {
-                Type::String => self.argument(&field.type_),
+                Type::String => "\"text\"".to_owned(),
                 Type::Option(_) | Type::Unit => self.plain(input),
                 _ => self.plain(&field.type_),
             },
@@ -47,11 +47,11 @@ impl<'m> Example<'m> {
         }
     }
 
-    fn record(&self, type_: &Type) -> Option<(String, &'m Record)> {
-        let (Type::Named(id) | Type::Boxed(id)) = self.module.types.resolve(type_) else { return None };
-        let item = self.module.types.get(*id)?;
-        match &item.shape {
-            Shape::Record(record) => Some((format!("{}::{}", self.path, item.name), record)),
+    /// The record that an input is.
+    fn record(&self, input: &Type) -> Option<&'m Record> {
+        let Type::Named(id) = input else { return None };
+        match &self.module.types.get(*id)?.shape {
+            Shape::Record(record) => Some(record),
             _ => None,
         }
     }
@@ -59,14 +59,6 @@ impl<'m> Example<'m> {
     /// A value of a type; one that would be too large is left to do.
     fn plain(&mut self, type_: &Type) -> String {
         self.value(type_, 0).unwrap_or_else(|| "todo!()".to_owned())
-    }
-
-    /// A value for a parameter, which takes text in any form.
-    fn argument(&mut self, type_: &Type) -> String {
-        match self.module.types.resolve(type_) {
-            Type::String => "\"text\"".to_owned(),
-            _ => self.plain(type_),
-        }
     }
 
     /// A value of a type, without the types' conversions; `None` if it is too large.

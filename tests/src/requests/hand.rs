@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ops_runtime::openapi::{self, FileSource, ReadOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec};
 use serde_json::Value;
 use tokio::process::Command;
@@ -274,10 +273,7 @@ impl Examined {
 fn generate(source: &Source) -> Result<(Vec<OperationSpec>, String), String> {
     let module = ops_codegen::Builder::new().openapi(&source.path).with_namespace(&source.namespace).generate();
     let module = module.map_err(|error| error.to_string())?.pop().ok_or("no module")?;
-    let location = source.path.to_str().ok_or("the path is no text")?;
-    let options = ReadOptions::new().with_namespace(&source.namespace);
-    let (api, _) = openapi::load(location, &FileSource::new(), &options).map_err(|error| error.to_string())?;
-    Ok((api.operations, module.generated.source))
+    Ok((module.operations, module.generated.source))
 }
 
 /// The operations of the document, each with its spec; one that is called in two ways, twice.

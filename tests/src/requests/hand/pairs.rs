@@ -15,6 +15,9 @@ use super::super::{expected, value};
 use super::code::{Code, Record, Shape, Type};
 use crate::sample::merged;
 
+/// Says that a schema was made of a variant and of what stands beside its union.
+const JOINED: &str = "x-joined";
+
 /// True if a variant of a union only says that there may be nothing.
 fn is_null(variant: &Value) -> bool {
     variant["type"] == "null" || variant.as_object().is_some_and(|own| own.len() == 1 && own.contains_key("nullable"))
@@ -157,7 +160,7 @@ impl<'c> Pairs<'c> {
                         Some((name, record)) => {
                             let each = branches.iter().filter(|branch| view(record, branch, root).is_some());
                             let mut each: Vec<&Value> = each.collect();
-                            each.sort_by_key(|branch| rank(name, record, branch, root));
+                            each.sort_by_cached_key(|branch| rank(name, record, branch, root));
                             if let Some(branch) = each.first() {
                                 self.walk(type_, branch, root);
                             }
@@ -175,7 +178,8 @@ impl<'c> Pairs<'c> {
         let Some((view, is_whole)) = view(record, schema, root) else { return };
         let required = required(&view, root);
         // A variant and what stands beside it have no order.
-        let properties = view["properties"].as_object().filter(|_| is_whole).into_iter().flatten();
+        let is_ordered = is_whole && schema.get(JOINED).is_none();
+        let properties = view["properties"].as_object().filter(|_| is_ordered).into_iter().flatten();
         let properties = properties.map(|(name, _)| name.clone()).collect();
         let pair = Pair { schema: Some((schema.clone(), root.clone())), properties, required };
         self.found.insert(name.to_owned(), pair);
@@ -306,7 +310,7 @@ fn branches(schema: &Value, root: &Value, depth: usize) -> Vec<Value> {
         let is_bare =
             base.as_object().is_some_and(|base| !base.contains_key("properties") && !base.contains_key("required"));
         for variant in list.iter().filter(|variant| !is_null(variant)) {
-            found.push(if is_bare { variant.clone() } else { json!({ "allOf": [base, variant] }) });
+            found.push(if is_bare { variant.clone() } else { json!({ "allOf": [base, variant], JOINED: true }) });
         }
     }
     let mapping = whole["discriminator"]["mapping"].as_object().into_iter().flatten();
