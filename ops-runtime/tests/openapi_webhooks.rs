@@ -108,8 +108,9 @@ fn hostile_webhooks_cost_what_they_say() {
         "openapi": "3.1.0", "info": { "title": "x", "version": "1" }, "webhooks": names,
         "components": { "requestBodies": { "B": body } },
     });
-    let (api, diagnostics) = parsed(&document);
-    assert_told(&api, &diagnostics);
+    let (api, _) = parsed(&document);
+    // When there is no room for more copies, they refer to one definition.
+    assert_eq!(api.webhooks.len(), 5_000);
     assert!(outputs(&api) < 20 * document.to_string().len() + (1 << 20), "{}", outputs(&api));
     // Many names of many members, and many operations with one callback of many addresses.
     let aside: serde_json::Map<String, Value> = (0..3_000).map(|at| (format!("x-{at}"), json!(1))).collect();
