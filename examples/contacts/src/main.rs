@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{error}");
     assert!(matches!(
         error.declared::<UpdateContact>(),
-        Some(UpdateContactError::Default(problem)) if problem.message == "no such contact"
+        Some(UpdateContactError::ClientError(problem)) if problem.message == "no such contact"
     ));
     let sent = ["PATCH /contacts/1", "PATCH /contacts/9"].map(|asked| with_body(asked, JSON, r#"{"phone":null}"#));
     assert_eq!(server.take_requests(), sent);

@@ -3,14 +3,13 @@
 //! `GITHUB_TOKEN` is used if it is set.
 
 use std::error::Error;
-use std::pin::pin;
 
 use futures_util::StreamExt;
+use github::{IssuesListForRepoInput, Methods};
 use ops_runtime::http::Auth;
 use ops_runtime::http::Retry;
-use ops_runtime::http::pages::{link_parameter, pages};
+use ops_runtime::http::pages::link_parameter;
 use ops_runtime::{CallError, HttpClient, HttpConfig, ResponseEnvelope};
-use serde_json::json;
 
 /// The operations that `build.rs` chose.
 pub mod github {
@@ -76,15 +75,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Shows the first pages of a repository's open issues; each is asked for when it is wanted.
 async fn list_issues(client: &HttpClient, owner: &str, repo: &str) -> Result<(), Box<dyn Error>> {
-    // An input with many optional parts is shorter as JSON: what is not there is not sent.
-    let first = json!({ "owner": owner, "repo": repo, "per_page": PER_PAGE });
-    let first: github::IssuesListForRepoInput = serde_json::from_value(first)?;
-    let input = first.clone();
-    let next = move |page: &ResponseEnvelope<Vec<github::Issue>>| {
-        let page = link_parameter(page, "page")?.parse().ok()?;
-        Some(github::IssuesListForRepoInput { page: Some(page), ..input.clone() })
-    };
-    let mut pages = pin!(pages::<github::IssuesListForRepo, _, _>(client, first, next).take(SHOWN));
+    let first = IssuesListForRepoInput { per_page: Some(PER_PAGE), ..IssuesListForRepoInput::new(owner, repo) };
+    let pages = client.issues_list_for_repo(first).pages(|input, page| {
+        input.page = link_parameter(page, "page").and_then(|page| page.parse().ok());
+        input.page.is_some()
+    });
+    let mut pages = pages.take(SHOWN);
     while let Some(page) = pages.next().await {
         for issue in page?.data {
             let labels: Vec<&str> = issue.labels.iter().filter_map(label).collect();

@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let error = ask(&server.url, "k-2", "Is it hot?", picture).await.unwrap_err().downcast::<CallError>()?;
     assert!(matches!(
         error.declared::<CreateReply>(),
-        Some(CreateReplyError::Default(problem)) if problem.code.as_deref() == Some("no_such_key")
+        Some(CreateReplyError::ClientError(problem)) if problem.code.as_deref() == Some("no_such_key")
     ));
     assert_eq!(server.take_requests().len(), 2);
 

@@ -38,15 +38,15 @@ impl Renderer<'_> {
         ));
     }
 
-    /// The conversion to an operation's input from the one property that it requires; if it requires none, from `()`, and
-    /// from the body that most calls have.
+    /// The conversion to an operation's input from the one property that it requires, or from the two; if it requires none,
+    /// from `()`, and from the body that most calls have.
     pub(super) fn input_of(&mut self, operation: &Operation) {
         let Type::Named(id) = &operation.input else { return };
         let Some(item) = self.module.types.get(*id) else { return };
         let Shape::Record(record) = &item.shape else { return };
         let mut required = record.fields.iter().filter(|field| field.is_set());
-        match (required.next(), required.next()) {
-            (None, _) if !record.fields.is_empty() => {
+        match (required.next(), required.next(), required.next()) {
+            (None, ..) if !record.fields.is_empty() => {
                 self.impls(&format!(
                     "impl From<()> for super::{} {{\n    fn from((): ()) -> Self {{\n        Self::default()\n    }}\n}}",
                     item.name
@@ -58,7 +58,8 @@ impl Renderer<'_> {
                     self.impls(&conversion(&self.inner_type(&body.type_), &item.name, &made));
                 }
             }
-            (Some(field), None) => {
+            (Some(first), Some(second), None) => self.input_of_pair(&item.name, [first, second]),
+            (Some(field), None, _) => {
                 let made = "Self::new(value)";
                 let source = match self.module.types.resolve(&field.type_) {
                     Type::String => format!(
@@ -82,6 +83,24 @@ impl Renderer<'_> {
         let Type::Named(id) = &field.type_ else { return None };
         let shape = &self.module.types.get(*id)?.shape;
         matches!(shape, Shape::Record(_) | Shape::Union(_) | Shape::Tagged(_)).then_some(field)
+    }
+
+    fn input_of_pair(&mut self, name: &str, fields: [&Field; 2]) {
+        let mut generics = Vec::new();
+        let parts = fields.iter().zip(["A", "B"]).map(|(field, parameter)| {
+            let inner = self.inner_type(&unboxed(&field.type_));
+            if !self.converts(&field.type_) {
+                return inner;
+            }
+            generics.push(format!("{parameter}: Into<{inner}>"));
+            parameter.to_owned()
+        });
+        let pair = parts.collect::<Vec<_>>().join(", ");
+        let generics = if generics.is_empty() { String::new() } else { format!("<{}>", generics.join(", ")) };
+        self.impls(&format!(
+            "impl{generics} From<({pair})> for super::{name} {{\n    fn from((a, b): ({pair})) -> Self {{\n        \
+             Self::new(a, b)\n    }}\n}}"
+        ));
     }
 
     /// The conversions to a union from the types of its variants that no other variant has.

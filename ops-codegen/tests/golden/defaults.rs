@@ -312,6 +312,12 @@ mod impls {
 
     impl ops::Call for super::Change {}
 
+    impl<A: Into<String>> From<(A, super::Change2)> for super::ChangeInput {
+        fn from((a, b): (A, super::Change2)) -> Self {
+            Self::new(a, b)
+        }
+    }
+
     impl ops::Call for super::Upload {}
 
     impl From<super::UploadInputBody> for super::UploadInput {

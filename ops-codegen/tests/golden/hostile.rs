@@ -3800,6 +3800,12 @@ mod impls {
 
     impl ops::Call for super::EveryPlace {}
 
+    impl<A: Into<String>, B: Into<String>> From<(A, B)> for super::EveryPlaceInput {
+        fn from((a, b): (A, B)) -> Self {
+            Self::new(a, b)
+        }
+    }
+
     impl ops::Call for super::Refs {}
 
     const _: fn() -> &'static [&'static ops::OperationSpec] = super::operations;

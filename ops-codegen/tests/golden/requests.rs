@@ -408,9 +408,27 @@ mod impls {
 
     impl ops::Call for super::ChangePet {}
 
+    impl From<(i64, super::PetChange)> for super::ChangePetInput {
+        fn from((a, b): (i64, super::PetChange)) -> Self {
+            Self::new(a, b)
+        }
+    }
+
     impl ops::Call for super::ReplacePet {}
 
+    impl From<(i64, super::NewPet)> for super::ReplacePetInput {
+        fn from((a, b): (i64, super::NewPet)) -> Self {
+            Self::new(a, b)
+        }
+    }
+
     impl ops::Call for super::MergePet {}
+
+    impl From<(i64, super::PetMerge)> for super::MergePetInput {
+        fn from((a, b): (i64, super::PetMerge)) -> Self {
+            Self::new(a, b)
+        }
+    }
 
     impl ops::Call for super::AddOwner {}
 

@@ -228,6 +228,12 @@ mod impls {
 
     impl ops::Call for super::MoveItem {}
 
+    impl From<(i64, super::Place)> for super::MoveItemInput {
+        fn from((a, b): (i64, super::Place)) -> Self {
+            Self::new(a, b)
+        }
+    }
+
     impl ops::Call for super::Photo {}
 
     impl ops::Call for super::Levels {}
