@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ops_runtime::spec::Api;
 
+use crate::lower::Source;
 use crate::module::module;
 use crate::render::type_text;
 use crate::settings::{Faults, Settings};
@@ -58,7 +59,8 @@ pub struct Field {
 /// Describes the module that a generator with default settings makes of an API.
 pub fn describe(api: &Api) -> Described {
     let settings = Settings { methods: true, ..Settings::default() };
-    let module = module(api, &settings, &mut Vec::new(), &mut Faults::default());
+    let source = Source::new(&api.definitions, &mut Vec::new());
+    let module = module(api, &source, &settings, &mut Vec::new(), &mut Faults::default());
     let mut described = Described::default();
     for operation in &module.operations {
         let (input, output) = (type_text(&module, &operation.input), type_text(&module, &operation.output));

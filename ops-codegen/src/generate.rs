@@ -6,9 +6,13 @@ use ops_runtime::spec::{Api, Definitions, Diagnostic, OperationSpec};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
+use crate::derivable::derive;
 use crate::derive::Derive;
+use crate::lower::Source;
 use crate::module::module;
+use crate::only::{leave_out, names};
 use crate::path::{is_field_name, is_type_name, type_path};
+use crate::rename::rename;
 use crate::render::render;
 use crate::settings::{Faults, Settings};
 use crate::types::Format;
@@ -289,7 +293,15 @@ impl Generator {
     /// Renders an API; returns what is wrong with the settings.
     pub(crate) fn run(&self, api: &Api) -> (Generated, Faults) {
         let (mut diagnostics, mut faults) = (Vec::new(), Faults::default());
-        let mut module = module(api, &self.settings, &mut diagnostics, &mut faults);
+        let source = Source::new(&api.definitions, &mut diagnostics);
+        let settings = &self.settings;
+        let mut module = module(api, &source, settings, &mut diagnostics, &mut faults);
+        rename(&mut module, settings, &source, &mut faults);
+        derive(&mut module.types, &settings.derives, &mut faults, &mut diagnostics);
+        if let Some(used) = &settings.only {
+            module.names = names(&module);
+            leave_out(&mut module, used, &source);
+        }
         let source = render(&module, &self.runtime);
         Diagnostic::bound(&mut diagnostics);
         let others = module.others.take().map(|specs| others(api, specs));

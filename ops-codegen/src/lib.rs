@@ -68,6 +68,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;
+mod derivable;
 mod derive;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
@@ -76,6 +77,7 @@ mod directory;
 mod error;
 mod errors;
 mod generate;
+mod kinds;
 mod lower;
 mod module;
 mod names;

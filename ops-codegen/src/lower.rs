@@ -34,7 +34,6 @@ pub(crate) use finish::finish;
 pub(crate) use order::reached;
 pub(crate) use roots::{Nulls, Root, Roots};
 pub(crate) use source::{Source, parse, size_of};
-pub(crate) use union::{Kind, kinds};
 use view::{View, is_flat};
 
 /// Schemas nested deeper inside one definition are any JSON.

@@ -1,18 +1,14 @@
 //! The module to render: operations, types and definitions, with their names.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use ops_runtime::binding::{Binding, McpOutput};
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::{Value, json};
 
-use crate::derive::derive;
 use crate::errors::{ErrorEnum, ErrorEnums, Errors};
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
-use crate::only::{leave_out, names};
-use crate::rename::rename;
 use crate::select::{glob, matches};
 use crate::settings::{Faults, Settings};
 use crate::types::{Shape, Type, Types};
@@ -65,9 +61,14 @@ pub(crate) struct Webhook {
 }
 
 /// Lowers an API and assigns all names.
-pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagnostic>, faults: &mut Faults) -> Module {
-    let source = Source::new(&api.definitions, diagnostics);
-    let mut lowering = Lowering::new(&source, settings);
+pub(crate) fn module(
+    api: &Api,
+    source: &Source,
+    settings: &Settings,
+    diagnostics: &mut Vec<Diagnostic>,
+    faults: &mut Faults,
+) -> Module {
+    let mut lowering = Lowering::new(source, settings);
     let mut schemas: Vec<Value> = Vec::new();
     let mut roots = Roots::default();
     let mut specs = distinct(&api.operations, diagnostics);
@@ -106,7 +107,7 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
         roots.webhooks.push(lowering.root(&payload, &Site::new(format!("{}Payload", upper_camel(spec.name())), at)));
         schemas.push(payload);
     }
-    for name in chosen(&source, settings, faults) {
+    for name in chosen(source, settings, faults) {
         let schema = json!({ "$ref": format!("{}{}", pointer::DEFINITIONS, pointer::escaped(name)) });
         if let type_ @ Type::Named(_) = lowering.root(&schema, &Site::new(name, "")) {
             roots.others.push(type_);
@@ -118,28 +119,7 @@ pub(crate) fn module(api: &Api, settings: &Settings, diagnostics: &mut Vec<Diagn
     diagnostics.append(&mut lowering.diagnostics);
     let mut types = lowering.types;
     finish(&mut types, &mut roots, diagnostics);
-    let mut module = name_all(specs, hooks, roots, types, definitions, settings.methods, diagnostics);
-    rename(&mut module, settings, &source, faults);
-    derive(&mut module.types, &settings.derives, faults, diagnostics);
-    if let Some(used) = &settings.only {
-        module.names = names(&module);
-        leave_out(&mut module, used);
-        // A schema that is no JSON has been replaced by now.
-        let schemas = module.operations.iter().flat_map(|operation| {
-            let OperationSpec { input, output, errors, .. } = &operation.spec;
-            [input, output].into_iter().chain(errors.iter().map(|error| &error.schema))
-        });
-        let payloads = module.webhooks.iter().map(|webhook| &webhook.spec.output);
-        let schemas = schemas.chain(payloads);
-        let mut schemas: Vec<Value> =
-            schemas.filter_map(|schema| schema.to_value().ok()).map(Cow::into_owned).collect();
-        let kept = module.types.items.iter().filter(|item| !matches!(item.shape, Shape::Pending));
-        let definitions = kept.filter(|item| item.pointer.starts_with("/$defs/"));
-        schemas.extend(definitions.map(|item| json!({ "$ref": format!("#{}", item.pointer) })));
-        let reached = source.reached(&schemas);
-        module.definitions.retain(|(name, _)| reached.contains(name.as_str()));
-    }
-    module
+    name_all(specs, hooks, roots, types, definitions, settings.methods, diagnostics)
 }
 
 /// The definitions that are generated even if no operation reaches them; notes settings without a definition.

@@ -2,9 +2,13 @@
 //!
 //! Names are given to the whole document first, so that what is generated is called the same whatever else is used.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::lower::reached;
+use ops_runtime::spec::OperationSpec;
+use serde_json::{Value, json};
+
+use crate::lower::{Source, reached};
 use crate::module::{Module, Operation};
 use crate::types::{Default, Shape, Type};
 
@@ -39,7 +43,7 @@ pub(crate) fn names(module: &Module) -> HashSet<String> {
 /// A field that nothing names holds any JSON, so that its type need not be there; one whose type is named keeps it, and so do
 /// one that whoever makes the record has to set, and one with a default. A variant of a tagged union that nothing names is read as its last
 /// variant, which keeps the object.
-pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
+pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>, source: &Source) {
     let operations = std::mem::take(&mut module.operations);
     let (kept, others): (Vec<_>, Vec<_>) =
         operations.into_iter().partition(|operation| is_named(used, module, operation));
@@ -87,6 +91,19 @@ pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>) {
         }
     }
     module.extra.retain(|type_| matches!(type_, Type::Named(id) if kept.get(*id) == Some(&true)));
+    // A schema that is no JSON has been replaced by now.
+    let schemas = module.operations.iter().flat_map(|operation| {
+        let OperationSpec { input, output, errors, .. } = &operation.spec;
+        [input, output].into_iter().chain(errors.iter().map(|error| &error.schema))
+    });
+    let payloads = module.webhooks.iter().map(|webhook| &webhook.spec.output);
+    let schemas = schemas.chain(payloads);
+    let mut schemas: Vec<Value> = schemas.filter_map(|schema| schema.to_value().ok()).map(Cow::into_owned).collect();
+    let kept = module.types.items.iter().filter(|item| !matches!(item.shape, Shape::Pending));
+    let definitions = kept.filter(|item| item.pointer.starts_with("/$defs/"));
+    schemas.extend(definitions.map(|item| json!({ "$ref": format!("#{}", item.pointer) })));
+    let reached = source.reached(&schemas);
+    module.definitions.retain(|(name, _)| reached.contains(name.as_str()));
 }
 
 /// True if the crate names every type that this type names.

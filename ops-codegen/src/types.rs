@@ -9,7 +9,7 @@ use ops_runtime::spec::pointer;
 use serde_json::Value;
 
 use crate::derive::Derive;
-use crate::lower::Kind;
+use crate::kinds::Kind;
 
 /// The position of an [`Item`] in [`Types`].
 pub(crate) type ItemId = usize;

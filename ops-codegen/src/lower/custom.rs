@@ -5,9 +5,9 @@ use std::rc::Rc;
 use ops_runtime::spec::pointer::escaped;
 use serde_json::Value;
 
-use super::union::{NESTED, SHAPES};
 use super::view::{is_constraint, types_of};
-use super::{Kind, Lowering, Object, Site};
+use super::{Lowering, Object, Site};
+use crate::kinds::{Kind, NESTED, SHAPES};
 use crate::names::upper_camel;
 use crate::path::item_path;
 use crate::types::{Custom, Type};

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::text::string;
 use super::{Renderer, derived, docs};
-use crate::lower::{Kind, kinds};
+use crate::kinds::{Kind, kinds};
 use crate::names::rest;
 use crate::types::{Constant, Item, Tagged, Type, Variant};
 

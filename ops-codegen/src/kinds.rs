@@ -1,0 +1,102 @@
+//! The shapes of JSON values that types take: what tells the variants of a union apart.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::types::{Field, Shape, Type, Types};
+
+/// A union inside a union is merged into it, and looked into, up to this depth.
+pub(crate) const NESTED: usize = 8;
+
+/// A shape of a JSON value that a type takes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) needs: Vec<String>,
+    pub(crate) knows: Vec<String>,
+}
+
+impl Kind {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, needs: Vec::new(), knows: Vec::new() }
+    }
+}
+
+/// How many shapes are used to distinguish a variant of a union.
+pub(crate) const SHAPES: usize = 1_000;
+
+/// The shapes of JSON values that a type takes.
+pub(crate) fn kinds(types: &Types, type_: &Type) -> Vec<Kind> {
+    let mut room = SHAPES;
+    let found = kinds_within(types, type_, 0, &mut room);
+    // A type with more shapes is tried as it is.
+    if room == 0 { vec![Kind::new("Any")] } else { found }
+}
+
+fn kinds_within(types: &Types, type_: &Type, depth: usize, room: &mut usize) -> Vec<Kind> {
+    *room = room.saturating_sub(1);
+    if depth > NESTED || *room == 0 {
+        return vec![Kind::new("Any")];
+    }
+    let mut found = match types.resolve(type_) {
+        Type::Unit => vec![Kind::new("Null")],
+        Type::Bool => vec![Kind::new("Boolean")],
+        Type::I32 | Type::I64 | Type::U32 | Type::U64 => vec![Kind::new("Integer")],
+        Type::F64 => vec![Kind::new("Number")],
+        Type::String | Type::Format(_) | Type::Body => vec![Kind::new("String")],
+        Type::Block | Type::Value => vec![Kind::new("Any")],
+        Type::Custom(custom) => custom.kinds.clone(),
+        Type::List(_) | Type::Tuple(_) => vec![Kind::new("Array")],
+        Type::Map(_) => vec![Kind::new("Object")],
+        Type::Option(inner) => {
+            let mut inner = kinds_within(types, inner, depth + 1, room);
+            inner.push(Kind::new("Null"));
+            inner
+        }
+        Type::Named(id) | Type::Boxed(id) => {
+            // Many variants lead to the same unions: what had too many shapes once has them again.
+            let (place, had) = ((*id, depth), *room);
+            if types.endless.borrow().get(&place).is_some_and(|least| had <= *least) {
+                *room = 0;
+                return vec![Kind::new("Any")];
+            }
+            let found = types.get(*id).map_or_else(Vec::new, |item| of_shape(types, &item.shape, depth, room));
+            if *room == 0 {
+                types.endless.borrow_mut().insert(place, had);
+            }
+            found
+        }
+    };
+    let mut once: HashSet<Kind> = HashSet::new();
+    found.retain(|kind| once.insert(kind.clone()));
+    found
+}
+
+fn of_shape(types: &Types, shape: &Shape, depth: usize, room: &mut usize) -> Vec<Kind> {
+    match shape {
+        Shape::Pending => vec![Kind::new("Any")],
+        Shape::Alias(type_) | Shape::Newtype(type_) => kinds_within(types, type_, depth + 1, room),
+        Shape::Names(_) => vec![Kind::new("String")],
+        Shape::Values(constants) => constants
+            .iter()
+            .map(|constant| match &constant.value {
+                Value::String(_) => Kind::new("String"),
+                Value::Bool(_) => Kind::new("Boolean"),
+                value if value.is_i64() => Kind::new("Integer"),
+                _ => Kind::new("Number"),
+            })
+            .collect(),
+        Shape::Record(record) => {
+            let (needs, knows): (Vec<_>, Vec<_>) = record.fields.iter().partition(|field| field.required);
+            let names = |fields: Vec<&Field>| fields.iter().map(|field| field.json.clone()).collect();
+            let mut needs: Vec<String> = names(needs);
+            needs.extend(record.constants.iter().map(|(name, _)| name.clone()));
+            vec![Kind { name: "Object", needs, knows: names(knows) }]
+        }
+        Shape::Tagged(tagged) => vec![Kind { name: "Object", needs: vec![tagged.property.clone()], knows: Vec::new() }],
+        Shape::Union(variants) => {
+            variants.iter().flat_map(|variant| kinds_within(types, &variant.type_, depth + 1, room)).collect()
+        }
+    }
+}
