@@ -23,7 +23,7 @@ pub(crate) mod media;
 #[cfg(any(feature = "openapi", feature = "registry"))]
 pub mod nearest;
 pub(crate) mod operation;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) mod parameters;
 #[cfg(feature = "registry")]
 pub(crate) mod policy;
@@ -37,4 +37,6 @@ pub(crate) mod text;
 pub(crate) mod texts;
 #[cfg(feature = "registry")]
 pub(crate) mod trace_parent;
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) mod unauthorized;
 pub mod wire;

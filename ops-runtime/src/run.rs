@@ -2,8 +2,12 @@
 
 pub(crate) mod caller;
 pub(crate) mod context;
+#[cfg(any(feature = "http-server", feature = "websocket"))]
+pub(crate) mod door;
 pub(crate) mod extensions;
 pub(crate) mod handler;
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) mod listen;
 pub(crate) mod method;
 pub mod mock;
 pub(crate) mod pace;

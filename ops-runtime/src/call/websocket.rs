@@ -66,8 +66,8 @@
 mod client;
 mod config;
 mod connection;
-mod door;
 mod driver;
+mod handshake;
 mod hub;
 mod io;
 mod listener;

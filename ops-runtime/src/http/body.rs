@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::media::{Form, charset, form, is_range};
 use super::{RequestBody, invalid, pointer, style};
-use crate::model::media::{Media, essence};
+use crate::model::media::{FORM, Media, OCTETS, covers, essence};
 use crate::{Bodies, Body, CallError, HttpBinding, HttpBody, OperationSpec, ParameterStyle};
 
 /// Base64 with or without padding.
@@ -24,10 +24,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-
-const FORM: &str = "application/x-www-form-urlencoded";
-
-const OCTETS: &str = "application/octet-stream";
 
 /// A body that is ready to be sent.
 #[derive(Debug)]
@@ -128,17 +124,6 @@ fn value<'a>(body: &HttpBody, input: Input<'a>) -> Result<Option<Cow<'a, Value>>
     Ok(Some(Cow::Owned(Value::Object(members))))
 }
 
-/// True if a described content type, which may be a range, covers a content type.
-fn covers(described: &str, content_type: &str) -> bool {
-    let (described, content_type) = (essence(described), essence(content_type));
-    match described.strip_suffix("/*") {
-        _ if content_type.is_empty() => false,
-        Some("*") => true,
-        Some(kind) => content_type.split_once('/').is_some_and(|(own, _)| own == kind),
-        None => described == content_type || described == "*",
-    }
-}
-
 /// The header for a content type.
 fn header(content_type: &str) -> Result<HeaderValue, CallError> {
     HeaderValue::from_str(content_type.trim())
@@ -179,7 +164,7 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
         return ready(&format!("{essence}{}; boundary={boundary}", parameters.collect::<String>()), body);
     }
     match (form(&essence), value) {
-        (Form::Text, value) if is_lines(&essence) && !value.is_string() => {
+        (Form::Text, value) if Media::of(&essence).is_lines() && !value.is_string() => {
             ready(content_type, lines(&*input.bodies.to_json(value)?, Media::of(&essence)).into())
         }
         _ if essence == FORM => {
@@ -198,10 +183,6 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
         }
         _ => Err(unfit("a string of base64")),
     }
-}
-
-fn is_lines(essence: &str) -> bool {
-    matches!(Media::of(essence), Media::Lines | Media::Sequence)
 }
 
 /// Each item of a list on a line of its own; of a sequence (RFC 7464), behind a separator.

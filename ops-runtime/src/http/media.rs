@@ -1,48 +1,12 @@
-//! Media types: the form in which a body is held, and the types that a request accepts.
+//! Media types: the forms of described responses, and the types that a request accepts.
 
 use http::HeaderValue;
-use std::borrow::Cow;
 
+pub(super) use crate::model::media::{Form, charset, form, is_json, is_range};
 use crate::model::media::{Media, essence};
-use crate::model::parameters::parameter;
 use crate::{HttpBinding, HttpResponse, OperationKind, StatusRange};
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
-
-/// How a body is held in JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// As the JSON that it is.
-    Json,
-    /// As a string.
-    Text,
-    /// As a string of base64.
-    Bytes,
-}
-
-/// The value of the parameter `charset`.
-pub(super) fn charset(content_type: &str) -> Option<Cow<'_, str>> {
-    parameter(content_type, "charset")
-}
-
-pub(super) fn is_json(content_type: &str) -> bool {
-    Media::of(content_type) == Media::Json && !is_range(content_type)
-}
-
-/// The form of a body with this content type.
-pub(super) fn form(content_type: &str) -> Form {
-    match Media::of(content_type) {
-        _ if is_range(content_type) => Form::Bytes,
-        Media::Json => Form::Json,
-        Media::Text | Media::Form | Media::Events | Media::Lines | Media::Sequence => Form::Text,
-        Media::Multipart | Media::Bytes | Media::Other => Form::Bytes,
-    }
-}
-
-/// True if a described type is a range, which says nothing about the form.
-pub(super) fn is_range(essence: &str) -> bool {
-    essence.is_empty() || matches!(essence, "*" | "*/*" | "application/*")
-}
 
 /// The forms of the responses that a document describes.
 #[derive(Debug, Clone, Default)]

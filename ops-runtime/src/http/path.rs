@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::style::{self, COMPONENT};
 use super::{invalid, pointer};
+use crate::model::binding::template::{Piece, is_dots, parameter, pieces};
 use crate::{CallError, HttpBinding, HttpParameter, ParameterLocation, Text};
 
 /// What must be escaped in the literal parts of a path; escapes that are there stay (RFC 3986, section 3.3).
@@ -50,57 +51,44 @@ pub(super) fn target(binding: &HttpBinding, input: &Map<String, Value>) -> Resul
     let mut in_query = false;
     // The properties that stand in the path, each with the number of its segment.
     let mut places: Vec<(usize, Cow<'_, HttpParameter>)> = Vec::new();
-    let mut rest = binding.path.as_ref();
     // The start of the query pair that is being written, and true if a part of it has no value.
     let (mut start, mut is_absent) = (0, false);
-    while let Some(at) = rest.find(['{', '?', '#', '&']) {
-        let (literal, tail) = rest.split_at(at);
+    for piece in pieces(&binding.path) {
         let out = if in_query { &mut target.query } else { &mut target.path };
-        out.extend(literal_text(literal, in_query));
-        if let Some(tail) = tail.strip_prefix('&') {
-            // The first pairs may have been left out.
-            let is_first = in_query && end_pair(out, start, &mut is_absent) && out.is_empty();
-            if !is_first {
-                out.push('&');
-            }
-            start = if in_query { out.len() } else { 0 };
-            rest = tail;
-        } else if tail.starts_with('#') {
-            rest = "";
-        } else if let Some(tail) = tail.strip_prefix('?') {
-            if in_query {
-                out.push('?');
-            }
-            in_query = true;
-            rest = tail;
-        } else if let Some((name, tail)) = tail.strip_prefix('{').and_then(|tail| tail.split_once('}')) {
-            let parameter = parameter(binding, name, in_query);
-            let value = input.get(parameter.property.as_ref()).unwrap_or(&Value::Null);
-            let Some(text) = style::path(&parameter, value) else {
-                if parameter.location == ParameterLocation::Query {
-                    is_absent = true;
-                    target.placed.push(parameter.name.clone());
-                    rest = tail;
-                    continue;
+        match piece {
+            Piece::Text(text) => out.extend(literal_text(text, in_query)),
+            Piece::Brace => out.push_str("%7B"),
+            Piece::Query => in_query = true,
+            Piece::Pair => {
+                // The first pairs may have been left out.
+                let is_first = end_pair(out, start, &mut is_absent) && out.is_empty();
+                if !is_first {
+                    out.push('&');
                 }
-                return Err(invalid(&pointer(&parameter.property), format!("the path needs a value for `{name}`")));
-            };
-            out.push_str(&text);
-            if parameter.location == ParameterLocation::Query {
-                target.placed.push(parameter.name.clone());
-            } else if !in_query {
-                places.push((target.path.matches('/').count(), parameter));
+                start = out.len();
             }
-            rest = tail;
-        } else {
-            out.push_str("%7B");
-            rest = tail.strip_prefix('{').unwrap_or_default();
+            Piece::Parameter(name) => {
+                let parameter = parameter(binding, name, in_query);
+                let value = input.get(parameter.property.as_ref()).unwrap_or(&Value::Null);
+                let Some(text) = style::path(&parameter, value) else {
+                    if parameter.location == ParameterLocation::Query {
+                        is_absent = true;
+                        target.placed.push(parameter.name.clone());
+                        continue;
+                    }
+                    return Err(invalid(&pointer(&parameter.property), format!("the path needs a value for `{name}`")));
+                };
+                out.push_str(&text);
+                if parameter.location == ParameterLocation::Query {
+                    target.placed.push(parameter.name.clone());
+                } else if !in_query {
+                    places.push((target.path.matches('/').count(), parameter));
+                }
+            }
         }
     }
-    let out = if in_query { &mut target.query } else { &mut target.path };
-    out.extend(literal_text(rest, in_query));
     if in_query {
-        end_pair(out, start, &mut is_absent);
+        end_pair(&mut target.query, start, &mut is_absent);
     }
     check_segments(&target.path, &places)?;
     Ok(target)
@@ -123,16 +111,6 @@ fn literal_text(text: &str, in_query: bool) -> impl Iterator<Item = &str> {
     std::iter::once(literal).chain(utf8_percent_encode(path, LITERAL))
 }
 
-/// The path parameter of that name, or in a query the query parameter. One that the document does not describe is
-/// plain.
-fn parameter<'a>(binding: &'a HttpBinding, name: &str, in_query: bool) -> Cow<'a, HttpParameter> {
-    let of = |location| binding.parameters.iter().find(|p| p.location == location && p.name == name);
-    let described = of(ParameterLocation::Path);
-    let described = described.or_else(|| of(ParameterLocation::Query).filter(|_| in_query));
-    let plain = || Cow::Owned(HttpParameter::of(ParameterLocation::Path, name.to_owned()));
-    described.map_or_else(plain, Cow::Borrowed)
-}
-
 fn check_segments(path: &str, places: &[(usize, Cow<'_, HttpParameter>)]) -> Result<(), CallError> {
     for (number, segment) in path.split('/').enumerate() {
         let place = places.iter().find(|(at, _)| *at == number);
@@ -150,9 +128,4 @@ fn check_segments(path: &str, places: &[(usize, Cow<'_, HttpParameter>)]) -> Res
         });
     }
     Ok(())
-}
-
-/// True if URL parsers read the segment as `.` or `..` (WHATWG URL, section 4.4).
-fn is_dots(segment: &str) -> bool {
-    matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }

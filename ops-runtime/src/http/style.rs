@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
+use crate::model::binding::MAX_DEPTH;
 use crate::{HttpParameter, ParameterLocation, ParameterStyle};
 
 /// Everything but the unreserved characters of RFC 3986.
@@ -33,9 +34,6 @@ const RESERVED: &AsciiSet = &COMPONENT
     .remove(b',')
     .remove(b';')
     .remove(b'=');
-
-/// How deep a deep object may be nested; deeper values are written as JSON.
-const MAX_DEPTH: usize = 16;
 
 /// What no cookie can hold (RFC 6265, section 4.1.1).
 const COOKIE: &AsciiSet = &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\');
@@ -82,11 +80,7 @@ fn reserved(text: &str) -> Cow<'_, str> {
 
 /// The text that stands for a path parameter in the path; `None` for a value that is undefined.
 pub(super) fn path(parameter: &HttpParameter, value: &Value) -> Option<String> {
-    let (first, separator) = match parameter.style {
-        ParameterStyle::Label => (".", "."),
-        ParameterStyle::Matrix => (";", ";"),
-        _ => ("", ","),
-    };
+    let (first, separator) = parameter.style.in_path();
     let named = parameter.style == ParameterStyle::Matrix;
     // Reserved characters are never allowed here: a slash would make another path.
     let pieces = Writer { parameter, named, escape: Escape::Component }.pieces(value);
@@ -174,12 +168,7 @@ impl Writer<'_> {
     }
 
     fn joined(&self, parts: impl Iterator<Item = String>) -> Vec<String> {
-        // The delimiters are written escaped where a URL cannot hold them as they are.
-        let delimiter = match self.parameter.style {
-            ParameterStyle::SpaceDelimited => "%20",
-            ParameterStyle::PipeDelimited => "%7C",
-            _ => ",",
-        };
+        let delimiter = self.parameter.style.delimiter();
         let parts: Vec<_> = parts.collect();
         if parts.is_empty() { Vec::new() } else { vec![self.pair(&parts.join(delimiter))] }
     }

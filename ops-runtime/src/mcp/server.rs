@@ -79,9 +79,10 @@ use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::body::McpBody;
-pub use self::http::{McpService, Unauthorized};
+pub use self::http::McpService;
 pub use self::options::McpServerOptions;
 pub use self::peer::McpPeer;
+pub use crate::model::unauthorized::Unauthorized;
 
 use self::handler::Connection;
 use self::peer::States;

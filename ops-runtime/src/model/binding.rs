@@ -25,8 +25,12 @@ mod mcp;
 mod parameter;
 mod response;
 mod security;
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) mod template;
 
-#[cfg(any(feature = "openapi", feature = "http"))]
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) use parameter::MAX_DEPTH;
+#[cfg(any(feature = "openapi", feature = "http", feature = "http-server"))]
 pub(crate) use parameter::is_reserved_header;
 
 pub use body::{HttpBody, HttpField};

@@ -1,5 +1,13 @@
 //! Content types: the kinds of bodies, for reading documents and for reading bodies.
 
+/// The fields of a form in one line.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Bytes of any kind.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) const OCTETS: &str = "application/octet-stream";
+
 /// The kind of a body, by its content type; the preferred kinds come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Media {
@@ -81,11 +89,69 @@ impl Media {
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Self::Events | Self::Lines | Self::Sequence)
     }
+
+    /// True if a body of this type is a list of JSON texts, when it is read as a whole.
+    #[cfg(any(feature = "http", feature = "http-server"))]
+    pub(crate) fn is_lines(self) -> bool {
+        matches!(self, Self::Lines | Self::Sequence)
+    }
 }
 
 /// The content type in lower case without parameters such as `charset`.
 pub(crate) fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// How a body is held in JSON.
+#[cfg(any(feature = "http", feature = "http-server"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As the JSON that it is.
+    Json,
+    /// As a string.
+    Text,
+    /// As a string of base64.
+    Bytes,
+}
+
+/// The value of the parameter `charset`.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn charset(content_type: &str) -> Option<std::borrow::Cow<'_, str>> {
+    super::parameters::parameter(content_type, "charset")
+}
+
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn is_json(content_type: &str) -> bool {
+    Media::of(content_type) == Media::Json && !is_range(content_type)
+}
+
+/// The form of a body with this content type.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn form(content_type: &str) -> Form {
+    match Media::of(content_type) {
+        _ if is_range(content_type) => Form::Bytes,
+        Media::Json => Form::Json,
+        Media::Text | Media::Form | Media::Events | Media::Lines | Media::Sequence => Form::Text,
+        Media::Multipart | Media::Bytes | Media::Other => Form::Bytes,
+    }
+}
+
+/// True if a described type is a range, which says nothing about the form.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn is_range(essence: &str) -> bool {
+    essence.is_empty() || matches!(essence, "*" | "*/*" | "application/*")
+}
+
+/// True if a described content type, which may be a range, covers a content type.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) fn covers(described: &str, content_type: &str) -> bool {
+    let (described, content_type) = (essence(described), essence(content_type));
+    match described.strip_suffix("/*") {
+        _ if content_type.is_empty() => false,
+        Some("*") => true,
+        Some(kind) => content_type.split_once('/').is_some_and(|(own, _)| own == kind),
+        None => described == content_type || described == "*",
+    }
 }
 
 #[cfg(test)]

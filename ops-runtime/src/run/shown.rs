@@ -45,6 +45,42 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
     }
 }
 
+/// What a client of a server may know of an error.
+///
+/// Errors with a code of the operation's own are meant for callers, and so are those of the registry. The failure of a
+/// handler, or of what it called, may hold anything: it goes to the log, and the caller gets a number to find it there.
+/// An HTTP error shows its status, and its body if the operation declares that status.
+#[cfg(any(feature = "http-server", feature = "mcp-server"))]
+pub(crate) fn public(
+    error: CallError,
+    spec: &OperationSpec,
+    request: &crate::model::request_id::RequestId,
+    expose: bool,
+) -> CallError {
+    match error.code() {
+        ErrorCode::ValidationError => {
+            // The details also hold responses that do not match; a result with violations was meant for callers.
+            let shown = ["violations", "value"]
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), error.details().get(name)?.clone())));
+            let shown: Map<String, Value> = shown.collect();
+            error.with_details(if shown.is_empty() { Value::Null } else { Value::Object(shown) })
+        }
+        ErrorCode::ExecutionError | ErrorCode::UnknownError | ErrorCode::OperationNotFound => {
+            tracing::error!(operation = spec.id.as_ref(), %request, %error, "a served operation failed");
+            if let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
+                return error.of_status(status, &spec.errors);
+            }
+            if expose && error.code() == &ErrorCode::ExecutionError {
+                return error.with_details(Value::Null);
+            }
+            let message = format!("the operation failed; the server's log says more of request {request}");
+            CallError::new(error.code().clone(), message)
+        }
+        _ => error,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -28,14 +28,15 @@ pub use self::spokes::Peer;
 use self::spokes::{Registered, Shared, Spokes};
 use super::config::{HEARTBEAT, MAX_MESSAGE};
 use super::connection::{Connection, Parts, Stage};
-use super::door::{self, Door};
 use super::driver;
+use super::handshake;
 use super::io::{Gauge, Gauged};
 use super::listener::{self, Handshakes};
 use super::outbox::{Outbox, ToPeer};
 use crate::call::heard::MAX_ANNOUNCED;
 use crate::call::{CallHandler, Directory, PeerAuth, PendingRequests, Remote};
 use crate::model::futures::BoxFuture;
+use crate::run::door::Door;
 
 /// How long a spoke has to send its last request when the hub stops.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -234,7 +235,7 @@ impl Hub {
     async fn enter(self, request: Request) -> Result<Response, StatusCode> {
         let (mut parts, _) = request.into_parts();
         self.door.check(&parts.uri, &parts.headers)?;
-        let response = door::upgrade(&parts)?;
+        let response = handshake::upgrade(&parts)?;
         let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or(StatusCode::UPGRADE_REQUIRED)?;
         let auth = (self.authenticate)(parts).await?;
         let Ok(room) = self.room.clone().try_acquire_owned() else {

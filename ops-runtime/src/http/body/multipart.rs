@@ -4,11 +4,11 @@ use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::{BASE64, Input, OCTETS, covers, header, schema};
+use super::{BASE64, Input, header, schema};
 use crate::http::media::{Form, form};
 use crate::http::outgoing::Piece;
 use crate::http::{RequestBody, invalid, pointer, style};
-use crate::model::media::essence;
+use crate::model::media::{OCTETS, covers, essence};
 use crate::{Body, CallError, HttpBody, HttpField};
 
 use base64::Engine;

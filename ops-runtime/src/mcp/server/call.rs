@@ -26,6 +26,7 @@ use crate::model::request_id::Number;
 use crate::run::context::deadline_after;
 use crate::run::pace::{Cost, in_turns};
 use crate::run::pipeline::{self, EnvelopeStream, Invocation};
+use crate::run::shown;
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 
 /// The prefix of the protocol's own metadata in a request, which is not for handlers.
@@ -168,7 +169,7 @@ impl<'a> Call<'a> {
 
     /// The error as the caller may see it.
     fn public(&self, error: CallError) -> CallError {
-        result::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
+        shown::public(error, self.tool.spec(), &RequestId::of(self.request), self.options.expose_errors)
     }
 
     /// Collects items up to the limits, and sends each as progress if the caller asked for progress. A failed item does

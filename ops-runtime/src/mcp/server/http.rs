@@ -19,33 +19,13 @@ use super::options::McpServerOptions;
 use super::principal::Principal;
 use super::sessions::{Refused, Sessions};
 use super::shared::Shared;
+use crate::model::unauthorized::Unauthorized;
 use crate::{BoxFuture, CancelToken, Identity};
 
 const SESSION: &str = "mcp-session-id";
 
 /// Finds out who sends a request.
 type Authenticator = dyn Fn(&Parts) -> BoxFuture<'static, Result<Identity, Unauthorized>> + Send + Sync;
-
-/// A request without a valid identity: HTTP status 401, with `WWW-Authenticate` to say how to authenticate.
-#[derive(Debug, Clone)]
-pub struct Unauthorized {
-    challenge: HeaderValue,
-}
-
-impl Unauthorized {
-    /// Asks for a bearer token.
-    pub const fn bearer() -> Self {
-        Self { challenge: HeaderValue::from_static("Bearer") }
-    }
-
-    /// Asks as the value of `WWW-Authenticate` says (RFC 9110, section 11.6.1), such as
-    /// `Bearer resource_metadata="https://api.example.com/.well-known/oauth-protected-resource"` (RFC 9728).
-    ///
-    /// A text that can't be a header value asks for a bearer token.
-    pub fn challenge(challenge: &str) -> Self {
-        HeaderValue::from_str(challenge).map_or_else(|_| Self::bearer(), |challenge| Self { challenge })
-    }
-}
 
 /// A registry as an MCP server over streamable HTTP: a `tower` service, to be mounted at the server's path.
 ///

@@ -2,11 +2,10 @@
 
 use rmcp::model::{CallToolResult, ContentBlock as Block, MetaObject};
 use serde_core::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::tool::{Output, Served, StructuredContent};
-use crate::call::RequestId;
-use crate::{CallError, ContentBlock, ErrorCode, OperationSpec, ResponseEnvelope, ResponseMeta, Warning};
+use crate::{CallError, ContentBlock, ResponseEnvelope, ResponseMeta, Warning};
 
 /// The result of a call that succeeded.
 pub(super) fn success(
@@ -96,36 +95,6 @@ pub(super) fn failure(error: &CallError) -> CallToolResult {
     let mut result = CallToolResult::error(content.unwrap_or_else(|| vec![Block::text(error_text(error))]));
     note(&mut result, "ops/error", serde_json::to_value(error).unwrap_or_default());
     result
-}
-
-/// What a caller may know of an error.
-///
-/// Errors with a code of the operation's own are meant for callers, and so are those of the registry. The failure of a
-/// handler, or of what it called, may hold anything: it goes to the log, and the caller gets a number to find it there.
-/// An HTTP error shows its status, and its body if the operation declares that status.
-pub(super) fn public(error: CallError, spec: &OperationSpec, request: &RequestId, expose: bool) -> CallError {
-    match error.code() {
-        ErrorCode::ValidationError => {
-            // The details also hold responses that do not match; a result with violations was meant for callers.
-            let shown = ["violations", "value"]
-                .iter()
-                .filter_map(|name| Some(((*name).to_owned(), error.details().get(name)?.clone())));
-            let shown: Map<String, Value> = shown.collect();
-            error.with_details(if shown.is_empty() { Value::Null } else { Value::Object(shown) })
-        }
-        ErrorCode::ExecutionError | ErrorCode::UnknownError | ErrorCode::OperationNotFound => {
-            tracing::error!(operation = spec.id.as_ref(), %request, %error, "the call of a tool failed");
-            if let Some(status) = error.details().get("statusCode").and_then(Value::as_u64) {
-                return error.of_status(status, &spec.errors);
-            }
-            if expose && error.code() == &ErrorCode::ExecutionError {
-                return error.with_details(Value::Null);
-            }
-            let message = format!("the operation failed; the server's log says more of request {request}");
-            CallError::new(error.code().clone(), message)
-        }
-        _ => error,
-    }
 }
 
 /// The text that mirrors data: a string as it is, all else as JSON.

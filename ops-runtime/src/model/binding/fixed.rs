@@ -20,7 +20,7 @@ impl Literal {
     }
 
     /// The value as JSON.
-    #[cfg(feature = "http")]
+    #[cfg(any(feature = "http", feature = "http-server"))]
     pub(crate) fn to_value(&self) -> serde_json::Value {
         match self {
             Self::Bool(value) => serde_json::Value::Bool(*value),

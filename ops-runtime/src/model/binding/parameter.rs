@@ -43,6 +43,31 @@ pub enum ParameterStyle {
     Json,
 }
 
+/// How deep a deep object may be nested; deeper values are written as JSON.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) const MAX_DEPTH: usize = 16;
+
+#[cfg(any(feature = "http", feature = "http-server"))]
+impl ParameterStyle {
+    /// What a value begins with in a path, and what separates its pieces.
+    pub(crate) const fn in_path(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Label => (".", "."),
+            Self::Matrix => (";", ";"),
+            _ => ("", ","),
+        }
+    }
+
+    /// What separates items and properties that are not exploded, escaped where a URL cannot hold it as it is.
+    pub(crate) const fn delimiter(self) -> &'static str {
+        match self {
+            Self::SpaceDelimited => "%20",
+            Self::PipeDelimited => "%7C",
+            _ => ",",
+        }
+    }
+}
+
 /// One parameter of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -145,7 +170,7 @@ impl HttpParameter {
 
 /// Headers that no parameter can set: they are set by other parts of the description (OpenAPI 3.1, section 4.8.12.2),
 /// or by the connection (RFC 9110).
-#[cfg(any(feature = "openapi", feature = "http"))]
+#[cfg(any(feature = "openapi", feature = "http", feature = "http-server"))]
 const RESERVED_HEADERS: &[&str] = &[
     "accept",
     "authorization",
@@ -164,7 +189,7 @@ const RESERVED_HEADERS: &[&str] = &[
 ];
 
 /// True if no parameter can be the header of this name.
-#[cfg(any(feature = "openapi", feature = "http"))]
+#[cfg(any(feature = "openapi", feature = "http", feature = "http-server"))]
 pub(crate) fn is_reserved_header(name: &str) -> bool {
     RESERVED_HEADERS.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
 }

@@ -1,17 +1,14 @@
-//! Who may connect to a hub: the hosts by which it is reached, the pages that may, and the handshake itself.
+//! Who may send requests to a server: the hosts by which it is reached, and the pages that may.
 
-use axum::body::Body;
-use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri, Version, header};
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 
-/// The hosts by which a hub is reached, and the origins of the pages that may connect.
+/// The hosts by which a server is reached, and the origins of the pages that may send requests.
 ///
 /// The rules are those of the MCP server over HTTP: `Host` has to name one of the hosts, and `Origin`, if a page of the
 /// web sends one, a page of one of them or one of the origins.
 #[derive(Debug, Clone)]
-pub(super) struct Door {
+pub(crate) struct Door {
     hosts: Vec<(String, Option<u16>)>,
     origins: Vec<Page>,
 }
@@ -35,12 +32,12 @@ impl Default for Door {
 }
 
 impl Door {
-    pub(super) fn set_hosts(&mut self, hosts: impl IntoIterator<Item = String>) {
+    pub(crate) fn set_hosts(&mut self, hosts: impl IntoIterator<Item = String>) {
         self.hosts = hosts.into_iter().map(|host| named(&host)).collect();
     }
 
     /// Lets pages of another origin in, such as `https://app.example.com`, or `https://app.example.com:*` for any port.
-    pub(super) fn add_origin(&mut self, origin: &str) {
+    pub(crate) fn add_origin(&mut self, origin: &str) {
         let (origin, any) = origin.strip_suffix(":*").map_or((origin, false), |origin| (origin, true));
         match page(origin) {
             Some(page) => self.origins.push(Page { port: if any { None } else { page.port }, ..page }),
@@ -49,7 +46,7 @@ impl Door {
     }
 
     /// Checks the head of a request; the status to refuse it with.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
         let host = match one(headers, &header::HOST)? {
             Some(host) => named(host),
             // HTTP/2 has it elsewhere.
@@ -59,7 +56,7 @@ impl Door {
             name == of && (port.is_none() || *port == at)
         };
         if !self.hosts.iter().any(|ours| is_ours(ours, &host.0, host.1)) {
-            tracing::warn!("a request for another host is refused (`Hub::with_hosts`)");
+            tracing::warn!("a request for another host is refused (`with_hosts`)");
             return Err(StatusCode::FORBIDDEN);
         }
         let Some(origin) = one(headers, &header::ORIGIN)? else { return Ok(()) };
@@ -76,7 +73,7 @@ impl Door {
         if allowed {
             return Ok(());
         }
-        tracing::warn!("a request of a page of another origin is refused (`Hub::with_origins`)");
+        tracing::warn!("a request of a page of another origin is refused (`with_origins`)");
         Err(StatusCode::FORBIDDEN)
     }
 }
@@ -111,40 +108,6 @@ fn page(origin: &str) -> Option<Page> {
         _ => None,
     });
     Some(Page { scheme, host: authority.host().trim_matches(['[', ']']).to_ascii_lowercase(), port })
-}
-
-/// Answers a request for a WebSocket (RFC 6455, section 4.2; RFC 8441 for HTTP/2).
-///
-/// # Errors
-/// The status for a request that is none.
-pub(super) fn upgrade(parts: &Parts) -> Result<Response<Body>, StatusCode> {
-    let has = |name: HeaderName, word: &str| {
-        let words = parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-        words.flat_map(|value| value.split(',')).any(|own| own.trim().eq_ignore_ascii_case(word))
-    };
-    if !has(header::SEC_WEBSOCKET_VERSION, "13") {
-        return Err(StatusCode::UPGRADE_REQUIRED);
-    }
-    let mut response = Response::new(Body::empty());
-    if parts.version == Version::HTTP_2 {
-        return if parts.method == Method::CONNECT { Ok(response) } else { Err(StatusCode::METHOD_NOT_ALLOWED) };
-    }
-    if parts.method != Method::GET {
-        return Err(StatusCode::METHOD_NOT_ALLOWED);
-    }
-    if !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
-        return Err(StatusCode::UPGRADE_REQUIRED);
-    }
-    let key = parts.headers.get(header::SEC_WEBSOCKET_KEY).ok_or(StatusCode::BAD_REQUEST)?;
-    let accept = derive_accept_key(key.as_bytes());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    for (name, value) in
-        [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket"), (header::SEC_WEBSOCKET_ACCEPT, &accept)]
-    {
-        headers.insert(name, value.parse().map_err(|_| StatusCode::BAD_REQUEST)?);
-    }
-    Ok(response)
 }
 
 #[cfg(test)]

@@ -1,0 +1,186 @@
+//! Serving a listener over HTTP/1.1, with limits on the number of connections and on slow clients.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::run::pace::{Cost, Pace, in_turns};
+
+/// What a server of its own allows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) max_connections: usize,
+    /// How long the head of a request may take; an idle connection is closed after that, too.
+    pub(crate) head_timeout: Duration,
+    /// How large the head of a request may be, in bytes.
+    pub(crate) max_head: usize,
+    /// How long a client may read nothing.
+    pub(crate) stall_timeout: Duration,
+    /// How long requests in flight may take after the token was cancelled; connections are left alone if that is zero.
+    pub(crate) shutdown_timeout: Duration,
+}
+
+/// Answers the requests of all connections until the token is cancelled.
+///
+/// # Errors
+/// If the listener cannot accept connections any more.
+pub(crate) async fn serve<F, Fut, B>(
+    listener: TcpListener,
+    limits: Limits,
+    cancel: CancellationToken,
+    answer: F,
+) -> io::Result<()>
+where
+    F: Fn(Request<Incoming>) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Response<B>> + Send + 'static,
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let most = limits.max_connections.clamp(1, u32::MAX as usize).min(Semaphore::MAX_PERMITS);
+    let room = Arc::new(Semaphore::new(most));
+    let pace = Pace::new();
+    let graceful = if limits.shutdown_timeout.is_zero() { CancellationToken::new() } else { cancel.clone() };
+    let accept = async {
+        loop {
+            let Ok(permit) = room.clone().acquire_owned().await else { return Ok(()) };
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) if may_pass(&error) => {
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let _ = stream.set_nodelay(true);
+            let (answer, cost, graceful) = (answer.clone(), Cost::new(&pace), graceful.clone());
+            tokio::spawn(async move {
+                let of_requests = cost.clone();
+                let service = service_fn(move |mut request: Request<Incoming>| {
+                    let in_work = of_requests.request();
+                    // What runs the request's call takes turns, too.
+                    request.extensions_mut().insert(of_requests.clone());
+                    let answer = answer(request);
+                    async move {
+                        let answer = answer.await;
+                        drop(in_work);
+                        Ok::<_, Infallible>(answer)
+                    }
+                });
+                let stream = TokioIo::new(Patient { stream, stall: limits.stall_timeout, timer: None });
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(limits.head_timeout)
+                    // The least that the library takes.
+                    .max_buf_size(limits.max_head.max(8 << 10))
+                    .serve_connection(stream, service);
+                let connection = async {
+                    let mut connection = pin!(connection);
+                    let stop = pin!(graceful.cancelled());
+                    match select(connection.as_mut(), stop).await {
+                        Either::Left((ended, _)) => return ended,
+                        Either::Right(_) => connection.as_mut().graceful_shutdown(),
+                    }
+                    connection.await
+                };
+                if let Err(error) = in_turns(connection, cost).await {
+                    tracing::debug!(%error, "a connection ended");
+                }
+                drop(permit);
+            });
+        }
+    };
+    let ended = cancel.run_until_cancelled(accept).await.unwrap_or(Ok(()));
+    drop(listener);
+    if !limits.shutdown_timeout.is_zero() && ended.is_ok() {
+        // Each connection has a permit, and gives it back at its end.
+        let all = u32::try_from(most).unwrap_or(u32::MAX);
+        if tokio::time::timeout(limits.shutdown_timeout, room.acquire_many(all)).await.is_err() {
+            tracing::warn!("requests in flight were not answered before the shutdown");
+        }
+    }
+    ended
+}
+
+/// True if later connections may be accepted: this one broke before it was, or too many files are open.
+fn may_pass(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, OutOfMemory};
+    // Too many open files, of the process or of the system, have no kind of their own.
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | OutOfMemory)
+        || matches!(error.raw_os_error(), Some(23 | 24))
+}
+
+/// A connection that ends when its client reads nothing for too long.
+struct Patient {
+    stream: TcpStream,
+    stall: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    fn waited<T>(&mut self, written: Poll<io::Result<T>>, task: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.timer = None;
+            return written;
+        }
+        let stall = self.stall;
+        let timer = self.timer.get_or_insert_with(|| {
+            let end = Instant::now().checked_add(stall);
+            Box::pin(end.map_or_else(|| sleep(stall), tokio::time::sleep_until))
+        });
+        ready!(timer.as_mut().poll(task));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read (stall_timeout)")))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(mut self: Pin<&mut Self>, task: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(task, buffer)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(task, bytes);
+        self.waited(written, task)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(task, bytes);
+        self.waited(written, task)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(task)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(task)
+    }
+}

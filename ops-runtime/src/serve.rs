@@ -1,0 +1,284 @@
+//! A registry over HTTP: its operations as endpoints, for any client.
+//!
+//! [`HttpServer::into_router`] gives an `axum` router, to be merged with a program's own routes or nested below a prefix;
+//! [`HttpServer::serve`] listens itself.
+//!
+//! # Where operations are
+//!
+//! Every operation with a handler is at `POST /operations/{namespace}/{name}`, with its input as a JSON body. Queries and
+//! subscriptions are there by GET, too, with the input as JSON in the parameter `input`. A name is escaped as one segment.
+//!
+//! An operation that is bound to HTTP is also where its [binding](crate::binding::HttpBinding) says, and has its
+//! parameters and bodies as the binding says: the server reads what [`HttpClient`](crate) writes. Types that a text does
+//! not have are restored by the input's schema. What no schema names in a query, a header or a cookie is ignored. Such
+//! paths come before those of this server's own, and those with more literal text before others.
+//!
+//! `GET /healthz` says that the server is there.
+//!
+//! # Responses
+//!
+//! The data alone: JSON, or as the binding describes the success that the data fit and `Accept` prefers. With
+//! `Accept: application/vnd.ops.envelope+json` the response is the whole envelope. A handler sets another status by
+//! answering with an envelope of [`HttpMeta`](crate::envelope::HttpMeta).
+//!
+//! A subscription is a stream of server-sent events. Each has its number as `id`, or the id of a handler that answers
+//! with [`HttpMeta`](crate::envelope::HttpMeta). An item that fails is an event `error` with a problem, and the stream
+//! goes on. By id, the end is `data: [DONE]`. `Accept: application/x-ndjson` asks for lines, where a failure is
+//! `{"error": PROBLEM}`. `Last-Event-ID` is `lastEventId` in the metadata of the call, and numbers go on from it.
+//!
+//! # Errors
+//!
+//! Every failure is a problem (RFC 9457, `application/problem+json`) with `code`, the `request` by which the log knows it,
+//! and for an input all `violations`, each with a JSON pointer into the input.
+//!
+//! | failure | status |
+//! |---|--:|
+//! | the input breaks its schema (`VALIDATION_ERROR`) | 422 |
+//! | the body is not JSON, or not text of its charset | 400 |
+//! | no or no valid credentials; not the scopes that are needed (`ACCESS_DENIED`) | 401; 403 |
+//! | no operation is there (`OPERATION_NOT_FOUND`); not for this method | 404; 405 |
+//! | the body comes too slowly; is too large; is of another type | 408; 413; 415 |
+//! | a code that the operation declares | as declared, else 400 |
+//! | a failure without a code (`EXECUTION_ERROR`, `UNKNOWN_ERROR`), or a result that is not as promised | 500 |
+//! | another server failed (`TOOL_ERROR`, the error of an HTTP response) | 502 |
+//! | the server is full (with `Retry-After`); the call was cancelled (`ABORTED`) | 503 |
+//! | the call took too long (`TIMEOUT`) | 504 |
+//!
+//! If a handler fails with an HTTP error whose status the operation declares, the response has this status and body.
+//! Failures without a code of their own go to the log, and the caller gets the number of the request.
+//!
+//! # Who may call what
+//!
+//! The [`Authenticator`] finds out who sends a request. An operation needs what its access rules and the security of its
+//! binding say; one that needs nothing takes anonymous requests. A way to authenticate is met by an identity that has its
+//! scopes. Without an authenticator, only operations that need nothing can be called.
+//!
+//! # Limits
+//!
+//! [`HttpServerOptions`] has them, with safe defaults. Pages of other origins may not send requests unless
+//! [`HttpServer::with_origins`] lets them. A server that listens on a loopback address is reached by the names of the
+//! local host only, so that no page reaches it by DNS rebinding; [`HttpServer::with_hosts`] sets other names.
+
+#![allow(clippy::result_large_err, reason = "an error is the response that is sent")]
+
+mod accept;
+mod answer;
+mod identity;
+mod limits;
+mod options;
+mod pattern;
+mod problem;
+mod read;
+mod routes;
+mod service;
+mod stream;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use http::{HeaderName, HeaderValue, Request};
+use tokio::net::{TcpListener, ToSocketAddrs};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
+use tower_service::Service as _;
+
+use self::limits::Limits;
+use self::routes::{Cache, Filter};
+use self::service::{Service, Shared};
+use crate::run::door::Door;
+use crate::run::listen;
+use crate::{CancelToken, OperationSpec, Registry};
+
+pub use self::identity::Authenticator;
+pub use self::options::HttpServerOptions;
+pub use crate::model::unauthorized::Unauthorized;
+
+/// A registry as an HTTP server.
+///
+#[cfg_attr(
+    feature = "macros",
+    doc = r#"
+```no_run
+use ops_runtime::serve::HttpServer;
+use ops_runtime::{Registry, operation};
+
+/// Adds two numbers.
+#[operation(namespace = "math", kind = query)]
+async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+# #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+let registry = Registry::new();
+registry.register(Add)?;
+// curl localhost:8080/operations/math/add --json '{"a":40,"b":2}'
+HttpServer::new(registry).serve("127.0.0.1:8080").await?;
+# Ok(()) }
+```
+"#
+)]
+pub struct HttpServer {
+    registry: Registry,
+    options: HttpServerOptions,
+    filters: Vec<Filter>,
+    authenticator: Option<Arc<dyn Authenticator>>,
+    hosts: Option<Vec<String>>,
+    origins: Vec<String>,
+    cancel: CancelToken,
+}
+
+impl HttpServer {
+    /// A server of all operations that the registry has, now and later.
+    pub fn new(registry: Registry) -> Self {
+        Self {
+            registry,
+            options: HttpServerOptions::default(),
+            filters: Vec::new(),
+            authenticator: None,
+            hosts: None,
+            origins: Vec::new(),
+            cancel: CancelToken::new(),
+        }
+    }
+
+    /// Sets the limits.
+    #[must_use]
+    pub fn with_options(mut self, options: HttpServerOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets who finds out who sends a request.
+    #[must_use]
+    pub fn with_authenticator(mut self, authenticator: impl Authenticator) -> Self {
+        self.authenticator = Some(Arc::new(authenticator));
+        self
+    }
+
+    /// Serves the operations of these namespaces only.
+    #[must_use]
+    pub fn with_namespaces<N: Into<String>>(self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        let namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
+        self.with_filter(move |spec| namespaces.iter().any(|namespace| namespace == spec.namespace()))
+    }
+
+    /// Serves only operations that the filter accepts; with several filters, those that all accept.
+    #[must_use]
+    pub fn with_filter(mut self, filter: impl Fn(&OperationSpec) -> bool + Send + Sync + 'static) -> Self {
+        self.filters.push(Box::new(filter));
+        self
+    }
+
+    /// Sets the hosts under which the server is reached, with or without a port, such as `api.example.com`. Requests for
+    /// others are refused.
+    #[must_use]
+    pub fn with_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
+        self.hosts = Some(hosts.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Lets pages of other origins send requests (CORS), such as `https://app.example.com`. Their scripts may send any
+    /// header, but no cookies.
+    #[must_use]
+    pub fn with_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
+        self.origins.extend(origins.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a handle that begins the shutdown: no more connections are accepted, streams end, and other requests in flight
+    /// are answered.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// The server as a router, to be merged with others or nested below a prefix.
+    ///
+    /// The operations are its fallback, so that a program's own routes come first. A router that it is merged with may
+    /// have no fallback itself.
+    ///
+    /// ```no_run
+    /// # async fn run() -> std::io::Result<()> {
+    /// use axum::{Router, routing::get};
+    /// use ops_runtime::Registry;
+    /// use ops_runtime::serve::HttpServer;
+    ///
+    /// let own = Router::new().route("/hello", get(async || "hello"));
+    /// let app = own.nest("/api", HttpServer::new(Registry::new()).into_router());
+    /// axum::serve(tokio::net::TcpListener::bind("127.0.0.1:8080").await?, app).await
+    /// # }
+    /// ```
+    pub fn into_router(self) -> Router {
+        let Self { registry, options, filters, authenticator, hosts, origins, cancel } = self;
+        let cors = cors(&origins);
+        let door = hosts.map(|hosts| {
+            let mut door = Door::default();
+            door.set_hosts(hosts);
+            origins.iter().for_each(|origin| door.add_origin(origin));
+            door
+        });
+        let limits = Limits::new(&options);
+        let cancel = cancel.0;
+        let cache = Cache::default();
+        let shared = Shared { registry, options, filters, authenticator, door, limits, cancel, cache };
+        let router = Router::new().fallback_service(Service(Arc::new(shared)));
+        match cors {
+            Some(cors) => router.layer(cors),
+            None => router,
+        }
+    }
+
+    /// Listens at an address, such as `127.0.0.1:8080`, and serves as [`serve_listener`](Self::serve_listener) does.
+    ///
+    /// # Errors
+    /// If the address cannot be listened at, and those of [`serve_listener`](Self::serve_listener).
+    pub async fn serve(self, address: impl ToSocketAddrs) -> io::Result<()> {
+        self.serve_listener(TcpListener::bind(address).await?).await
+    }
+
+    /// Serves a listener over HTTP/1.1 until [`with_cancel`](Self::with_cancel) begins the shutdown; returns when the
+    /// requests in flight are answered, or [`shutdown_timeout`](HttpServerOptions::shutdown_timeout) is over.
+    ///
+    /// # Errors
+    /// If the listener cannot accept connections any more.
+    pub async fn serve_listener(mut self, listener: TcpListener) -> io::Result<()> {
+        if self.hosts.is_none() && listener.local_addr().is_ok_and(|address| address.ip().is_loopback()) {
+            self = self.with_hosts(["localhost", "127.0.0.1", "[::1]"]);
+        }
+        let limits = listen::Limits {
+            max_connections: self.options.max_connections,
+            head_timeout: self.options.head_timeout,
+            max_head: self.options.max_head,
+            stall_timeout: self.options.stall_timeout,
+            shutdown_timeout: self.options.shutdown_timeout,
+        };
+        let cancel = self.cancel.0.clone();
+        let router = self.into_router();
+        listen::serve(listener, limits, cancel, move |request: Request<_>| {
+            let mut router = router.clone();
+            async move { router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {}) }
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpServer").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// What pages of other origins may do; nothing unless an origin is named.
+fn cors(origins: &[String]) -> Option<CorsLayer> {
+    let named: Vec<HeaderValue> = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
+    (!named.is_empty()).then(|| {
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::list(named))
+            .allow_methods(AllowMethods::mirror_request())
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers([HeaderName::from_static("x-request-id")])
+    })
+}

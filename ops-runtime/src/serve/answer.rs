@@ -1,0 +1,153 @@
+//! From a result to a response: the inverse of what the client makes of one.
+
+use std::sync::OnceLock;
+
+use axum::body::Body;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::Value;
+
+use super::accept::{Accept, ENVELOPE};
+use super::problem::Problem;
+use crate::model::media::{Form, Media, OCTETS, charset, essence, form, is_range};
+use crate::normalise::Validator;
+use crate::run::shown;
+use crate::{HttpBinding, HttpResponse, OperationSpec, ResponseEnvelope, Schema, StatusRange};
+
+const JSON: &str = "application/json";
+
+/// What tells the successes of an operation apart, if there are several: compiled when it is first needed.
+#[derive(Default)]
+pub(super) struct Variants(OnceLock<Vec<Option<Validator>>>);
+
+impl Variants {
+    /// True if data are of the alternative of the output's `oneOf` at that position.
+    fn is(&self, spec: &OperationSpec, variant: u16, data: &Value) -> bool {
+        let variants = self.0.get_or_init(|| {
+            let output = spec.output.to_value().map(std::borrow::Cow::into_owned).unwrap_or_default();
+            let of = |schema: &Value| Schema::from(schema.clone()).self_contained(&spec.definitions).ok();
+            let alternatives = output.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+            alternatives.map(|schema| of(schema).map(|schema| Validator::new(&schema))).collect()
+        });
+        variants.get(usize::from(variant)).and_then(Option::as_ref).is_none_or(|validator| validator.check(data))
+    }
+}
+
+/// The response for a result: as the binding describes it, or JSON.
+///
+/// # Errors
+/// If the data are not what the content type holds.
+pub(super) fn response(
+    spec: &OperationSpec,
+    binding: Option<(&HttpBinding, &Variants)>,
+    accept: &Accept,
+    mut envelope: ResponseEnvelope<Value>,
+) -> Result<Response<Body>, Problem> {
+    shown::meta(&mut envelope.meta);
+    if accept.names(ENVELOPE) {
+        let text = serde_json::to_string(&envelope).map_err(|_| failed())?;
+        return Ok(respond(StatusCode::OK, ENVELOPE, text));
+    }
+    let Some((binding, variants)) = binding else {
+        return Ok(respond(StatusCode::OK, JSON, envelope.data.to_string()));
+    };
+    // What a handler, or another server, says of its answer counts.
+    let said = envelope.meta.as_http().map(|meta| meta.status_code).filter(|status| status / 100 == 2);
+    let described = match envelope.meta.as_http().filter(|_| said.is_some()) {
+        Some(meta) => binding.response(meta.status_code, &meta.content_type),
+        None => chosen(spec, binding, variants, accept, &envelope.data),
+    };
+    let by_range = match described.map(|described| described.status) {
+        Some(StatusRange::Exact(status)) => status,
+        _ => 200,
+    };
+    let status = StatusCode::from_u16(said.unwrap_or(by_range)).unwrap_or(StatusCode::OK);
+    match described {
+        None => Ok(respond(status, JSON, envelope.data.to_string())),
+        Some(described) => written(status, described, envelope.data),
+    }
+}
+
+/// The success that is sent: of those that the data fit, the one whose type is accepted most.
+fn chosen<'b>(
+    spec: &OperationSpec,
+    binding: &'b HttpBinding,
+    variants: &Variants,
+    accept: &Accept,
+    data: &Value,
+) -> Option<&'b HttpResponse> {
+    let all = binding.responses.iter().filter(|response| response.status.is_success());
+    let is_single = |response: &&HttpResponse| response.variant.is_none_or(|variant| variants.is(spec, variant, data));
+    let fits = |response: &&HttpResponse| match response.content_type.as_deref() {
+        None => data.is_null(),
+        Some(kind) => Media::of(kind) != Media::Events && holds(kind, data),
+    };
+    let fitting: Vec<&HttpResponse> = all.clone().filter(|response| fits(response) && is_single(response)).collect();
+    let weight = |response: &HttpResponse| {
+        let json = response.content_type.as_deref().is_some_and(|kind| form(kind) == Form::Json);
+        (response.content_type.as_deref().map_or(1_000, |kind| accept.weight(&essence(kind))), json)
+    };
+    // The first of the best.
+    let best = fitting.iter().map(|response| weight(response)).max();
+    let found = fitting.iter().find(|response| Some(weight(response)) == best).copied();
+    let default = || binding.responses.iter().find(|response| response.status == StatusRange::Default);
+    found.or_else(|| all.clone().next()).or_else(default)
+}
+
+/// True if a body of a type can hold data.
+fn holds(content_type: &str, data: &Value) -> bool {
+    let is_text = data.is_string() || is_range(&essence(content_type));
+    match form(content_type) {
+        Form::Json => true,
+        Form::Text => is_text || data.is_number() || data.is_boolean(),
+        Form::Bytes => is_text,
+    }
+}
+
+fn written(status: StatusCode, described: &HttpResponse, data: Value) -> Result<Response<Body>, Problem> {
+    let Some(content_type) = described.content_type.as_deref().map(str::trim) else {
+        return Ok(empty(status));
+    };
+    let own = essence(content_type);
+    if is_range(&own) {
+        return Ok(respond(status, JSON, data.to_string()));
+    }
+    match (form(&own), data) {
+        (Form::Json, data) => Ok(respond(status, content_type, data.to_string())),
+        (Form::Text, Value::String(text)) => {
+            let content_type = if own == "text/*" { "text/plain" } else { content_type };
+            if text.is_ascii() || charset(content_type).is_some() {
+                return Ok(respond(status, content_type, text));
+            }
+            Ok(respond(status, &format!("{content_type}; charset=utf-8"), text))
+        }
+        (Form::Text, data @ (Value::Number(_) | Value::Bool(_))) => Ok(respond(status, content_type, data.to_string())),
+        (Form::Bytes, data @ Value::String(_)) => {
+            let body: crate::Body = serde_json::from_value(data).map_err(|_| failed())?;
+            let bytes = body.as_bytes().map(<[u8]>::to_vec).unwrap_or_default();
+            Ok(respond(status, if own.ends_with("/*") { OCTETS } else { content_type }, bytes))
+        }
+        // What the type can't hold is JSON, and says so.
+        (_, data) => Ok(respond(status, JSON, data.to_string())),
+    }
+}
+
+/// The result is not what the operation describes.
+fn failed() -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the operation failed: its result can't be written")
+}
+
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+pub(super) fn respond(status: StatusCode, content_type: &str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    if let Ok(value) = HeaderValue::from_str(content_type) {
+        response.headers_mut().insert(CONTENT_TYPE, value);
+    }
+    response
+}

@@ -1,0 +1,154 @@
+//! Who sends a request, and what they may call.
+
+use std::future::Future;
+
+use http::request::Parts;
+
+use crate::model::unauthorized::Unauthorized;
+use crate::{BoxFuture, Identity, OperationSpec};
+
+/// Finds out who sends a request.
+///
+/// A closure from the request's head to a future is one. The future gives an [`Identity`]; or an `Option` of one, `None`
+/// for a request without credentials, which may only call what needs none.
+///
+/// ```
+/// # use ops_runtime::Registry;
+/// # use ops_runtime::access::Identity;
+/// # use ops_runtime::serve::{HttpServer, Unauthorized};
+/// let server = HttpServer::new(Registry::new()).with_authenticator(|request: &http::request::Parts| {
+///     let token = request.headers.get("authorization").cloned();
+///     async move {
+///         match token.as_ref().map(|token| token.to_str().unwrap_or_default()) {
+///             None => Ok(None),
+///             Some("Bearer 7") => Ok(Some(Identity::new("ann").with_scope("pets:read"))),
+///             Some(_) => Err(Unauthorized::bearer()),
+///         }
+///     }
+/// });
+/// # let _ = server;
+/// ```
+pub trait Authenticator: Send + Sync + 'static {
+    /// The sender of a request with this head; `None` if it has no credentials.
+    ///
+    /// # Errors
+    /// The refusal of credentials that are not valid: the request is answered with 401, whatever it asks for.
+    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>>;
+}
+
+impl<F, Fut, I> Authenticator for F
+where
+    F: Fn(&Parts) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<I, Unauthorized>> + Send + 'static,
+    I: Into<Option<Identity>>,
+{
+    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
+        let found = self(request);
+        Box::pin(async move { found.await.map(Into::into) })
+    }
+}
+
+/// What a caller lacks for an operation.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// An identity.
+    Identity,
+    /// Scopes, or rights to a resource.
+    Rights,
+}
+
+/// Checks that a caller may run an operation, by its access rules and by the security that its binding asks for.
+///
+/// A way to authenticate is met by an identity that has its scopes; which credentials it came by is for the
+/// authenticator to check.
+pub(super) fn check(spec: &OperationSpec, identity: Option<&Identity>) -> Result<(), Lack> {
+    let ways = spec.http().map_or(&[][..], |binding| &binding.security);
+    let is_anonymous = ways.is_empty() || ways.iter().any(|way| way.schemes.is_empty());
+    let Some(identity) = identity else {
+        return if is_anonymous && spec.access.is_open() { Ok(()) } else { Err(Lack::Identity) };
+    };
+    let holds = |scope: &str| identity.scopes.iter().any(|own| own == scope);
+    let is_met = ways.iter().any(|way| way.schemes.iter().all(|scheme| scheme.scopes.iter().all(holds)));
+    if (is_anonymous || is_met) && spec.access.allows(identity) { Ok(()) } else { Err(Lack::Rights) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AccessControl, HttpBinding, SecurityKind, SecurityRequirement, SecurityScheme};
+
+    #[test]
+    fn ways_and_rules() {
+        const READ: SecurityScheme = SecurityScheme::new("a", SecurityKind::Bearer).with_scopes(&["read"]);
+        const WRITE: SecurityScheme = SecurityScheme::new("b", SecurityKind::Bearer).with_scopes(&["write"]);
+        const ANY: SecurityScheme = SecurityScheme::new("k", SecurityKind::Basic);
+        let spec = |ways: &'static [SecurityRequirement], access: AccessControl| {
+            let mut spec = OperationSpec::query("t.t").with_http(HttpBinding::new("GET", "/").with_security(ways));
+            spec.access = access;
+            spec
+        };
+        let own = AccessControl::NONE.with_scopes(&["own"]);
+        let table = [
+            (spec(&[], AccessControl::NONE), vec![], None, Ok(())),
+            (spec(&[], own.clone()), vec![], None, Err(Lack::Identity)),
+            (spec(&[], own.clone()), vec![], Some(()), Err(Lack::Rights)),
+            (spec(&[], own.clone()), vec!["own"], Some(()), Ok(())),
+            (
+                spec(const { &[SecurityRequirement::new(const { &[ANY] })] }, AccessControl::NONE),
+                vec![],
+                None,
+                Err(Lack::Identity),
+            ),
+            (
+                spec(const { &[SecurityRequirement::new(const { &[ANY] })] }, AccessControl::NONE),
+                vec![],
+                Some(()),
+                Ok(()),
+            ),
+            (
+                spec(const { &[SecurityRequirement::new(const { &[READ, WRITE] })] }, AccessControl::NONE),
+                vec!["read"],
+                Some(()),
+                Err(Lack::Rights),
+            ),
+            (
+                spec(
+                    const { &[SecurityRequirement::new(const { &[READ] }), SecurityRequirement::new(const { &[WRITE] })] },
+                    AccessControl::NONE,
+                ),
+                vec!["write"],
+                Some(()),
+                Ok(()),
+            ),
+            (
+                spec(
+                    const { &[SecurityRequirement::new(const { &[READ] }), SecurityRequirement::new(const { &[] })] },
+                    AccessControl::NONE,
+                ),
+                vec![],
+                None,
+                Ok(()),
+            ),
+            (
+                spec(
+                    const { &[SecurityRequirement::new(const { &[READ] }), SecurityRequirement::new(const { &[] })] },
+                    AccessControl::NONE,
+                ),
+                vec![],
+                Some(()),
+                Ok(()),
+            ),
+            (
+                spec(const { &[SecurityRequirement::new(const { &[READ] })] }, own),
+                vec!["read"],
+                Some(()),
+                Err(Lack::Rights),
+            ),
+        ];
+        for (at, (spec, scopes, identity, expected)) in table.into_iter().enumerate() {
+            let identity =
+                identity.map(|()| scopes.iter().fold(Identity::new("ann"), |own, scope| own.with_scope(*scope)));
+            assert_eq!(check(&spec, identity.as_ref()), expected, "row {at}");
+        }
+    }
+}

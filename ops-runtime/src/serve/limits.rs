@@ -1,0 +1,130 @@
+//! What requests may take of a server: their number, and the bytes of their bodies.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::StatusCode;
+use http_body_util::BodyExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::options::HttpServerOptions;
+use super::problem::Problem;
+
+/// What a value of JSON takes in memory beside its text, in bytes.
+const NODE: usize = 256;
+
+/// How many values of a body are not counted.
+const SMALL: usize = 64;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Limits {
+    requests: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+    max_bytes: usize,
+    max_body: usize,
+    read_timeout: Duration,
+}
+
+/// What a request holds until it is answered.
+#[derive(Debug)]
+pub(super) struct Held {
+    _request: OwnedSemaphorePermit,
+    bytes: Option<OwnedSemaphorePermit>,
+}
+
+impl Limits {
+    pub(super) fn new(options: &HttpServerOptions) -> Self {
+        let semaphore = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        // The highest number of permits that can be taken at once.
+        let max_bytes = options.max_bodies.clamp(1, u32::MAX as usize);
+        Self {
+            requests: semaphore(options.max_requests),
+            streams: semaphore(options.max_streams),
+            bytes: semaphore(max_bytes),
+            max_bytes,
+            max_body: options.max_body,
+            read_timeout: options.read_timeout,
+        }
+    }
+
+    /// Lets a request in.
+    pub(super) fn admit(&self) -> Result<Held, Problem> {
+        match self.requests.clone().try_acquire_owned() {
+            Ok(request) => Ok(Held { _request: request, bytes: None }),
+            Err(_) => Err(Problem::busy("too many requests are in flight")),
+        }
+    }
+
+    /// Lets a stream be opened.
+    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.streams.clone().try_acquire_owned().map_err(|_| Problem::busy("too many streams are open"))
+    }
+
+    /// Reads the body of a request.
+    pub(super) async fn read<B>(&self, held: &mut Held, body: B) -> Result<Bytes, Problem>
+    where
+        B: http_body::Body,
+        B::Error: fmt::Display,
+    {
+        let too_large =
+            || Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {} bytes", self.max_body));
+        // What will be refused need not be read.
+        if body.size_hint().lower() > self.max_body as u64 {
+            return Err(too_large());
+        }
+        let read = async {
+            let mut body = std::pin::pin!(body);
+            let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "the body broke off"))?;
+                let Ok(mut data) = frame.into_data() else { continue };
+                let length = data.remaining();
+                if first.len() + rest.len() + length > self.max_body {
+                    return Err(too_large());
+                }
+                self.hold(held, length)?;
+                // Most bodies come in one piece, which is kept as it is.
+                let data = data.copy_to_bytes(length);
+                if first.is_empty() && rest.is_empty() {
+                    first = data;
+                } else {
+                    if rest.is_empty() {
+                        rest.extend_from_slice(&std::mem::take(&mut first));
+                    }
+                    rest.extend_from_slice(&data);
+                }
+            }
+            Ok(if rest.is_empty() { first } else { rest.freeze() })
+        };
+        let late = || Problem::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
+        let bytes = timeout(self.read_timeout, read).await.unwrap_or_else(|_| Err(late()))?;
+        self.values(held, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// Holds what will be made of a text: each comma, colon and bracket of JSON is a value, and so is each pair of a form.
+    pub(super) fn values(&self, held: &mut Held, text: &[u8]) -> Result<(), Problem> {
+        let nodes = text.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{' | b'&' | b';')).count();
+        if nodes > self.max_bytes / NODE {
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the request has too many values"));
+        }
+        // Counting is not worth it for a small request.
+        if nodes > SMALL { self.hold(held, nodes.saturating_mul(NODE)) } else { Ok(()) }
+    }
+
+    fn hold(&self, held: &mut Held, bytes: usize) -> Result<(), Problem> {
+        let busy = || Problem::busy("too many bytes are in flight");
+        let more = u32::try_from(bytes).map_err(|_| busy())?;
+        let permit = self.bytes.clone().try_acquire_many_owned(more).map_err(|_| busy())?;
+        match &mut held.bytes {
+            Some(held) => held.merge(permit),
+            None => held.bytes = Some(permit),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! The limits of a server.
+
+use std::time::Duration;
+
+/// The limits of a server, and what it tells callers.
+///
+/// ```
+/// use ops_runtime::serve::HttpServerOptions;
+///
+/// let options = HttpServerOptions::new().with_max_body(64 << 10);
+/// assert_eq!(options.max_body, 64 << 10);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct HttpServerOptions {
+    /// The longest body of a request, in bytes; 4 MiB by default. A longer one is answered with 413.
+    pub max_body: usize,
+    /// How many bytes the bodies of all requests in flight may take in memory together; 128 MiB by default. A JSON value
+    /// counts for 256 bytes beside its text. Requests beyond it are answered with 503.
+    pub max_bodies: usize,
+    /// How many requests may be in flight, streams not counted; 2,000 by default. More are answered with 503.
+    pub max_requests: usize,
+    /// How many streams of subscriptions may be open; 20,000 by default. More are answered with 503.
+    pub max_streams: usize,
+    /// How long the body of a request may take; 30 seconds by default. A slower one is answered with 408.
+    pub read_timeout: Duration,
+    /// How long a call may take, and a subscription to its first item; a minute by default. A longer one is answered with
+    /// 504.
+    pub timeout: Option<Duration>,
+    /// How long a stream may stay silent before a comment keeps its connection open; 15 seconds by default.
+    pub keep_alive: Duration,
+    /// How many connections [`HttpServer::serve`](crate::serve::HttpServer::serve) has at a time; 25,000 by default. More
+    /// wait to be accepted.
+    pub max_connections: usize,
+    /// How long [`HttpServer::serve`](crate::serve::HttpServer::serve) waits for the head of a request, and keeps an idle
+    /// connection; 30 seconds by default.
+    pub head_timeout: Duration,
+    /// How many bytes the head of a request may have at [`HttpServer::serve`](crate::serve::HttpServer::serve); 64 KiB by
+    /// default. It has at most 100 headers. A larger one is answered with 431.
+    pub max_head: usize,
+    /// How long a client of [`HttpServer::serve`](crate::serve::HttpServer::serve) may read nothing before its connection
+    /// is ended; a minute by default.
+    pub stall_timeout: Duration,
+    /// How long requests in flight may take after a shutdown has begun; 30 seconds by default.
+    pub shutdown_timeout: Duration,
+    /// True if callers see the messages of failures that have no code of their own, such as those of `io::Error`.
+    pub expose_errors: bool,
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $field:ident = $kind:ty;)*) => {
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $name(mut self, $field: $kind) -> Self {
+                self.$field = $field;
+                self
+            }
+        )*
+    };
+}
+
+impl HttpServerOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets the longest body of a request, in bytes.
+        with_max_body: max_body = usize;
+        /// Sets how many bytes the bodies of all requests in flight may take in memory together.
+        with_max_bodies: max_bodies = usize;
+        /// Sets how many requests may be in flight.
+        with_max_requests: max_requests = usize;
+        /// Sets how many streams of subscriptions may be open.
+        with_max_streams: max_streams = usize;
+        /// Sets how long the body of a request may take.
+        with_read_timeout: read_timeout = Duration;
+        /// Sets how long a call may take. `None` leaves that to the operations.
+        with_timeout: timeout = Option<Duration>;
+        /// Sets how long a stream may stay silent before a comment keeps its connection open.
+        with_keep_alive: keep_alive = Duration;
+        /// Sets how many connections there may be at a time.
+        with_max_connections: max_connections = usize;
+        /// Sets how long the head of a request may take, and for how long an idle connection is kept.
+        with_head_timeout: head_timeout = Duration;
+        /// Sets how many bytes the head of a request may have; at least 8 KiB.
+        with_max_head: max_head = usize;
+        /// Sets how long a client may read nothing before its connection is ended.
+        with_stall_timeout: stall_timeout = Duration;
+        /// Sets how long requests in flight may take after a shutdown has begun.
+        with_shutdown_timeout: shutdown_timeout = Duration;
+    }
+
+    /// Shows callers the messages of failures that have no code of their own, such as those of `io::Error`.
+    #[must_use]
+    pub fn with_exposed_errors(mut self) -> Self {
+        self.expose_errors = true;
+        self
+    }
+}
+
+impl Default for HttpServerOptions {
+    fn default() -> Self {
+        Self {
+            max_body: 4 << 20,
+            max_bodies: 128 << 20,
+            max_requests: 2_000,
+            max_streams: 20_000,
+            read_timeout: Duration::from_secs(30),
+            timeout: Some(Duration::from_secs(60)),
+            keep_alive: Duration::from_secs(15),
+            max_connections: 25_000,
+            head_timeout: Duration::from_secs(30),
+            max_head: 64 << 10,
+            stall_timeout: Duration::from_secs(60),
+            shutdown_timeout: Duration::from_secs(30),
+            expose_errors: false,
+        }
+    }
+}

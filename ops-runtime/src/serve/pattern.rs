@@ -1,0 +1,158 @@
+//! Patterns: a segment of a path, or a pair of the query that a path template itself has.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use regex::Regex;
+
+use crate::model::binding::template::Piece;
+
+/// The length of a pattern's literal parts, and these.
+pub(super) type Rank = (Reverse<usize>, Vec<String>);
+
+/// A text with parameters in it.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    names: Vec<String>,
+    /// `None` if the text is one parameter as a whole.
+    regex: Option<Regex>,
+    /// The literal parts, which tell patterns apart.
+    key: Vec<String>,
+}
+
+impl Pattern {
+    /// The pattern of these pieces, which are text and parameters; the text as it is if there are no parameters.
+    ///
+    /// # Errors
+    /// The text itself, in the form in which texts are [compared](canonical), if no parameter is in it.
+    pub(super) fn new(pieces: &[Piece<'_>]) -> Result<Self, String> {
+        let (mut key, mut names) = (vec![String::new()], Vec::new());
+        for piece in pieces {
+            let text = match piece {
+                Piece::Parameter(name) => {
+                    names.push((*name).to_owned());
+                    key.push(String::new());
+                    continue;
+                }
+                Piece::Text(text) => text,
+                Piece::Brace => "{",
+                Piece::Query => "?",
+                Piece::Pair => "&",
+            };
+            if let Some(last) = key.last_mut() {
+                last.push_str(&canonical(text));
+            }
+        }
+        if names.is_empty() {
+            return Err(key.concat());
+        }
+        let is_whole = key.iter().all(String::is_empty) && names.len() == 1;
+        let literals: Vec<String> = key.iter().map(|text| regex::escape(text)).collect();
+        let source = format!("^{}$", literals.join("(.+?)"));
+        // A text of ours that is escaped is always an expression; it may be too long, and then matches nothing.
+        let regex = if is_whole { None } else { Regex::new(&source).or_else(|_| Regex::new("^\\b$")).ok() };
+        Ok(Self { names, regex, key })
+    }
+
+    /// The names of the parameters, in their order.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What tells it apart from other patterns, the most specific first.
+    pub(super) fn rank(&self) -> Rank {
+        let literal: usize = self.key.iter().map(String::len).sum();
+        (Reverse(literal), self.key.clone())
+    }
+
+    /// The text of each parameter, still escaped, if the text matches. No text is empty.
+    pub(super) fn texts(&self, text: &str) -> Option<Vec<String>> {
+        let text = canonical(text);
+        let Some(regex) = &self.regex else {
+            return (!text.is_empty()).then(|| vec![text.into_owned()]);
+        };
+        let found = regex.captures(&text)?;
+        let texts = found.iter().skip(1).map(|part| part.map_or("", |part| part.as_str()).to_owned());
+        Some(texts.collect())
+    }
+}
+
+/// A text in a URL with each character in one form (RFC 3986, section 6.2.2): letters, digits and the like are not
+/// escaped, what can't stand in a URL is, and the digits of escapes are in upper case.
+pub(super) fn canonical(text: &str) -> Cow<'_, str> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let may_stand = |byte: &u8| is_plain(byte) || b"!$&'()*+,;=:@/?".contains(byte);
+    if text.bytes().all(|byte| may_stand(&byte)) {
+        return Cow::Borrowed(text);
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        let mut byte = *first;
+        if let (b'%', [high, low, behind @ ..]) = (byte, tail)
+            && let (Some(high), Some(low)) = (digit(*high), digit(*low))
+        {
+            rest = behind;
+            byte = high << 4 | low;
+            if !is_plain(&byte) {
+                out.push_str(&format!("%{byte:02X}"));
+                continue;
+            }
+        }
+        if may_stand(&byte) || byte == b'%' {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::binding::template::pieces;
+
+    #[test]
+    fn texts() {
+        let table: [(&str, &str, Option<&[&str]>); 11] = [
+            ("{a}", "x%2Fy", Some(&["x%2Fy"])),
+            ("{a}", "", None),
+            ("{a}.json", "b.json", Some(&["b"])),
+            ("{a}.json", "b%2Ejson", Some(&["b"])),
+            ("{a}.json", ".json", None),
+            ("{a}..{b}", "1..2", Some(&["1", "2"])),
+            ("{a}:go", "x:y:go", Some(&["x:y"])),
+            ("{a}:go", "x%3Ago", None),
+            ("{a}{b}", "123", Some(&["1", "23"])),
+            ("a{b}", "%61%c3%bc", Some(&["%C3%BC"])),
+            ("b={a}", "b=1,2", Some(&["1,2"])),
+        ];
+        for (template, text, expected) in table {
+            let pattern = Pattern::new(&pieces(template).collect::<Vec<_>>()).unwrap();
+            let found = pattern.texts(text);
+            assert_eq!(
+                found.as_deref().map(|t| t.iter().map(String::as_str).collect::<Vec<_>>()),
+                expected.map(<[&str]>::to_vec),
+                "{template} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_form() {
+        for (text, expected) in [
+            ("a b", "a%20b"),
+            ("%20%zz", "%20%zz"),
+            ("ü", "%C3%BC"),
+            ("%2f%2e%41", "%2F.A"),
+            ("%", "%"),
+            ("%2", "%2"),
+            ("a\0", "a%00"),
+        ] {
+            assert_eq!(canonical(text), expected);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Failures as responses: RFC 9457, and the table of their statuses.
+
+use axum::body::Body;
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::read::Fault;
+use crate::model::unauthorized::Unauthorized;
+use crate::{CallError, ErrorCode, OperationSpec};
+
+/// The content type of a failure.
+pub(super) const PROBLEM: &str = "application/problem+json";
+
+/// The status for each code, unless the operation declares another.
+const STATUSES: [(ErrorCode, StatusCode); 8] = [
+    (ErrorCode::OperationNotFound, StatusCode::NOT_FOUND),
+    (ErrorCode::AccessDenied, StatusCode::FORBIDDEN),
+    (ErrorCode::ValidationError, StatusCode::UNPROCESSABLE_ENTITY),
+    (ErrorCode::Timeout, StatusCode::GATEWAY_TIMEOUT),
+    (ErrorCode::Aborted, StatusCode::SERVICE_UNAVAILABLE),
+    (ErrorCode::ExecutionError, StatusCode::INTERNAL_SERVER_ERROR),
+    (ErrorCode::ToolError, StatusCode::BAD_GATEWAY),
+    (ErrorCode::UnknownError, StatusCode::INTERNAL_SERVER_ERROR),
+];
+
+/// A failure, before it is a response.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub(super) status: StatusCode,
+    code: Option<String>,
+    detail: String,
+    members: Map<String, Value>,
+    header: Option<(http::HeaderName, HeaderValue)>,
+}
+
+impl Problem {
+    /// A failure of the request itself.
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, code: None, detail: detail.into(), members: Map::new(), header: None }
+    }
+
+    /// There is no room for the request now.
+    pub(super) fn busy(detail: &str) -> Self {
+        let header = Some((RETRY_AFTER, HeaderValue::from_static("1")));
+        Self { header, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
+    }
+
+    /// The path has operations for other methods.
+    pub(super) fn methods(methods: &[String]) -> Self {
+        let allowed = methods.join(", ");
+        let header = HeaderValue::from_str(&allowed).ok().map(|value| (ALLOW, value));
+        Self { header, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("the path takes {allowed}")) }
+    }
+
+    /// The sender is not known.
+    pub(super) fn unauthorized(Unauthorized { challenge }: Unauthorized) -> Self {
+        let header = Some((WWW_AUTHENTICATE, challenge));
+        Self { header, ..Self::new(StatusCode::UNAUTHORIZED, "the request needs valid credentials") }
+    }
+
+    /// The sender may not run the operation.
+    pub(super) fn forbidden() -> Self {
+        let detail = "the credentials do not have the scopes that the operation asks for";
+        Self { code: Some("ACCESS_DENIED".to_owned()), ..Self::new(StatusCode::FORBIDDEN, detail) }
+    }
+
+    /// The input breaks its schema, or can't be read.
+    pub(super) fn violations(violations: Vec<Value>) -> Self {
+        let count = violations.len();
+        let detail = format!("the input has {count} {}", if count == 1 { "violation" } else { "violations" });
+        let members = Map::from_iter([("violations".to_owned(), violations.into())]);
+        let code = Some(ErrorCode::ValidationError.as_str().to_owned());
+        Self { code, members, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail) }
+    }
+
+    /// What could not be read of a request, as violations.
+    pub(super) fn faults(faults: &[Fault]) -> Self {
+        Self::violations(faults.iter().map(Fault::to_json).collect())
+    }
+
+    /// The failure of a call, of which callers may know.
+    pub(super) fn of_error(error: &CallError, spec: &OperationSpec) -> Self {
+        let is_input = is_of_input(error, spec);
+        if let (true, Some(Value::Array(violations))) = (is_input, error.details().get("violations")) {
+            return Self::violations(violations.clone());
+        }
+        let mut status = status(error.code(), spec);
+        if *error.code() == ErrorCode::ValidationError && !is_input {
+            // The operation gave what it does not promise.
+            status = StatusCode::INTERNAL_SERVER_ERROR;
+        }
+        if error.details().get("statusCode").is_some() && *error.code() == ErrorCode::ExecutionError {
+            status = StatusCode::BAD_GATEWAY;
+        }
+        if status.is_server_error() && *error.code() == ErrorCode::ValidationError {
+            let detail = "the operation failed: its result does not match its schema";
+            return Self { code: Some(error.code().to_string()), ..Self::new(status, detail) };
+        }
+        let mut members = Map::new();
+        if !error.details().is_null() {
+            members.insert("details".to_owned(), error.details().clone());
+        }
+        Self { code: Some(error.code().to_string()), members, ..Self::new(status, error.message()) }
+    }
+
+    /// The members of the problem, with the request by which the server's log knows it.
+    pub(super) fn to_json(&self, request: &str) -> Value {
+        let title = self.status.canonical_reason().unwrap_or("Error");
+        let mut json =
+            json!({ "type": "about:blank", "title": title, "status": self.status.as_u16(), "detail": self.detail });
+        if let Some(members) = json.as_object_mut() {
+            members.extend(self.code.clone().map(|code| ("code".to_owned(), code.into())));
+            members.insert("request".to_owned(), request.into());
+            members.extend(self.members.clone());
+        }
+        json
+    }
+
+    pub(super) fn into_response(self, request: &str) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.to_json(request).to_string()));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        if let Some((name, value)) = self.header {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+/// The status for a code: the one that the operation declares for it, or that of the table. A code that nobody declares
+/// is meant for callers, and is 400.
+pub(super) fn status(code: &ErrorCode, spec: &OperationSpec) -> StatusCode {
+    let declared = spec.errors.iter().find(|declared| declared.code == code.as_str());
+    let of_status = |status: u16| StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400);
+    if let Some(status) = declared.and_then(|declared| declared.http_status).and_then(of_status) {
+        return status;
+    }
+    STATUSES.iter().find(|(own, _)| own == code).map_or(StatusCode::BAD_REQUEST, |(_, status)| *status)
+}
+
+/// True if an error is about the operation's own input, and not about its result or about a call that it made.
+fn is_of_input(error: &CallError, spec: &OperationSpec) -> bool {
+    let has = |name: &str| error.details().get(name).is_some();
+    let is_own = error.operation().is_none_or(|id| id == spec.id);
+    *error.code() == ErrorCode::ValidationError && is_own && !has("raw") && !has("value")
+}

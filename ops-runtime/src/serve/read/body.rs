@@ -1,0 +1,164 @@
+//! Request bodies read back, by the content type that came: the inverse of `http/body.rs`.
+
+use bytes::Bytes;
+use encoding_rs::{Encoding, UTF_8};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use serde_json::{Map, Value};
+
+use super::form;
+use super::multipart::{self, base64};
+use super::shape::{Shape, Types};
+use super::text::Fault;
+use crate::model::media::{self, FORM, Form, Media, OCTETS, charset, covers, essence, is_range};
+use crate::{HttpBinding, HttpBody};
+
+/// A body that was read.
+pub(super) struct Taken<'b> {
+    pub(super) body: &'b HttpBody,
+    pub(super) content_type: String,
+    pub(super) value: Value,
+}
+
+/// Why a body can't be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// The endpoint takes no body of that content type.
+    Type(String),
+    /// The text itself is no JSON, or no text of its charset.
+    Text(String),
+    /// What is in it is wrong.
+    Faults(Vec<Fault>),
+}
+
+impl From<Vec<Fault>> for Unread {
+    fn from(faults: Vec<Fault>) -> Self {
+        Self::Faults(faults)
+    }
+}
+
+/// Reads the body of a request, if there is one.
+pub(super) async fn read<'b>(
+    binding: &'b HttpBinding,
+    shapes: &[Shape],
+    headers: &HeaderMap,
+    bytes: Bytes,
+) -> Result<Option<Taken<'b>>, Unread> {
+    let came = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().trim().to_owned());
+    if bytes.is_empty() && came.is_none() {
+        return Ok(None);
+    }
+    let content_type = came.unwrap_or_default();
+    let Some((at, body)) = chosen(&binding.bodies, &content_type) else {
+        let known: Vec<_> = binding.bodies.iter().map(|body| body.content_type.as_ref()).collect();
+        return Err(Unread::Type(match known.as_slice() {
+            [] => "the operation takes no body".to_owned(),
+            known => format!("the operation takes a body of type {}", known.join(" or ")),
+        }));
+    };
+    let nothing = Shape::default();
+    let shape = shapes.get(at).unwrap_or(&nothing);
+    let value = value(body, shape, &content_type, bytes).await?;
+    Ok(Some(Taken { body, content_type, value }))
+}
+
+/// The described body for a content type: for the very same, with its parameters, or else for one that covers it.
+fn chosen<'b>(bodies: &'b [HttpBody], content_type: &str) -> Option<(usize, &'b HttpBody)> {
+    let find = |fits: &dyn Fn(&HttpBody) -> bool| bodies.iter().enumerate().find(|(_, body)| fits(body));
+    let same = find(&|body| body.content_type.trim().eq_ignore_ascii_case(content_type));
+    let same = same.or_else(|| find(&|body| essence(&body.content_type) == essence(content_type)));
+    let same = same.or_else(|| find(&|body| covers(&body.content_type, content_type)));
+    // Clients send bytes of an unknown kind as `application/octet-stream`, whichever kinds are allowed.
+    same.or_else(|| {
+        let is_bytes = essence(content_type) == OCTETS;
+        find(&|body| {
+            is_bytes && (essence(&body.content_type).ends_with("/*") || is_range(&essence(&body.content_type)))
+        })
+    })
+}
+
+async fn value(body: &HttpBody, shape: &Shape, content_type: &str, bytes: Bytes) -> Result<Value, Unread> {
+    let own = essence(content_type);
+    if own == FORM {
+        let text = text(content_type, &bytes)?;
+        return Ok(Value::Object(form::object(&text, &body.fields, shape, &body.property)?));
+    }
+    if own.starts_with("multipart/") {
+        return Ok(multipart::value(body, shape, content_type, bytes).await?);
+    }
+    // A range says nothing of the form; the type that came does.
+    match media::form(&own) {
+        Form::Json => json(content_type, &bytes),
+        Form::Text if Media::of(&own).is_lines() && shape.may_be(Types::ARRAY) => lines(content_type, &bytes),
+        Form::Text => Ok(shape.scalar(text(content_type, &bytes)?)),
+        Form::Bytes => base64(&bytes).map_err(Unread::Text),
+    }
+}
+
+fn json(content_type: &str, bytes: &[u8]) -> Result<Value, Unread> {
+    let is_foreign = charset(content_type).is_some_and(|name| Encoding::for_label(name.as_bytes()) != Some(UTF_8));
+    let read = match is_foreign {
+        true => serde_json::from_str(&text(content_type, bytes)?),
+        false => serde_json::from_slice(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)),
+    };
+    read.map_err(|error| Unread::Text(format!("the body is not JSON: {error}")))
+}
+
+/// Each JSON text of a sequence, on a line of its own or behind a separator (RFC 7464).
+fn lines(content_type: &str, bytes: &[u8]) -> Result<Value, Unread> {
+    let text = text(content_type, bytes)?;
+    let texts = text.split(['\n', '\u{1e}']).map(str::trim).filter(|text| !text.is_empty());
+    let items = texts.map(|text| {
+        serde_json::from_str(text).map_err(|error| Unread::Text(format!("a line of the body is not JSON: {error}")))
+    });
+    items.collect::<Result<_, _>>().map(Value::Array)
+}
+
+/// The text of a body in its charset.
+fn text(content_type: &str, bytes: &[u8]) -> Result<String, Unread> {
+    let label = charset(content_type);
+    let encoding = match &label {
+        None => UTF_8,
+        Some(label) => Encoding::for_label(label.as_bytes())
+            .ok_or_else(|| Unread::Type(format!("the charset `{}` is not known", label.escape_debug())))?,
+    };
+    let (text, _, is_broken) = encoding.decode(bytes);
+    if is_broken { Err(Unread::Text(format!("the body is not {}", encoding.name()))) } else { Ok(text.into_owned()) }
+}
+
+/// Takes out of a body what the operation itself sets.
+///
+/// # Errors
+/// If the body says otherwise: the request is then meant for another operation.
+pub(super) fn without_fixed(body: &HttpBody, value: &mut Value) -> Result<(), Vec<Fault>> {
+    let empty = Map::new();
+    if body.fixed.is_empty() {
+        return Ok(());
+    }
+    let members = value.as_object().unwrap_or(&empty);
+    let mut faults = Vec::new();
+    for fixed in body.fixed.iter() {
+        let given = members.get(fixed.name.as_ref());
+        let is_same = |wanted: &Value| given.is_some_and(|given| given == wanted || given == &text_of(wanted));
+        match &fixed.value {
+            Some(wanted) if !is_same(&wanted.to_value()) => {
+                let message = format!("is always `{}`", wanted.to_value());
+                faults.push(form::below(&body.property, &fixed.name, message));
+            }
+            // What is left out by default may be switched off.
+            None if given.is_some() && !is_same(&Value::Bool(false)) => {
+                faults.push(form::below(&body.property, &fixed.name, "is not part of this operation"));
+            }
+            _ => {}
+        }
+    }
+    if let (true, Some(members)) = (faults.is_empty(), value.as_object_mut()) {
+        members.retain(|name, _| !body.fixed.iter().any(|fixed| fixed.name == *name));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// A value as a form holds it.
+fn text_of(value: &Value) -> Value {
+    Value::String(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}

@@ -1,0 +1,117 @@
+//! Forms read back: the fields of `application/x-www-form-urlencoded`, and of a query string that is a form.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::shape::{Shape, Types};
+use super::style::{self, Read};
+use super::text::{Escaping, Fault, Pair, Pairs};
+use super::tree;
+use crate::model::media;
+use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle};
+
+/// The object whose properties are the fields of a form.
+///
+/// # Errors
+/// The faults of all fields, at pointers below `property`.
+pub(super) fn object(
+    text: &str,
+    fields: &[HttpField],
+    shape: &Shape,
+    property: &str,
+) -> Result<Map<String, Value>, Vec<Fault>> {
+    let pairs = Pairs::split(text, '&', Escaping::Form);
+    let mut pairs = pairs.map_err(|error| vec![Fault::of(property, error)])?;
+    let (mut members, mut faults) = (Map::new(), Vec::new());
+    let mut put = |name: &str, read: Read<Option<Value>>| match read {
+        Ok(Some(value)) => drop(members.insert(name.to_owned(), value)),
+        Ok(None) => {}
+        Err(message) => faults.push(below(property, name, message)),
+    };
+    for field in fields {
+        put(&field.name, described(field, &shape.property(&field.name), &mut pairs));
+    }
+    for field in fields {
+        let Some(parameter) = styled(field) else { continue };
+        put(&field.name, style::spread(&parameter, &shape.property(&field.name), &mut pairs));
+    }
+    // Names may be many, and their shape is the same for all that are not declared.
+    let (declared, others) = (shape.names(), shape.others());
+    for (name, own) in groups(pairs, &declared) {
+        let mut own = Pairs { all: own, escaping: Escaping::Form };
+        let read = match declared.binary_search(&name.as_str()) {
+            Ok(_) => plain(&name, &shape.property(&name), &mut own),
+            Err(_) => plain(&name, &others, &mut own),
+        };
+        put(&name, read);
+    }
+    if faults.is_empty() { Ok(members) } else { Err(faults) }
+}
+
+/// The pairs that nobody has taken, by the field that they belong to, in the order in which the fields come.
+fn groups(pairs: Pairs, declared: &[&str]) -> Vec<(String, Vec<Pair>)> {
+    let mut groups: Vec<(String, Vec<Pair>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for pair in pairs.all.into_iter().filter(|pair| !pair.is_taken) {
+        let is_declared = declared.binary_search(&pair.name.as_str()).is_ok();
+        let name = if is_declared { &pair.name } else { tree::root(&pair.name) };
+        let place = places.get(name).copied().unwrap_or_else(|| {
+            places.insert(name.to_owned(), groups.len());
+            groups.push((name.to_owned(), Vec::new()));
+            groups.len() - 1
+        });
+        if let Some((_, own)) = groups.get_mut(place) {
+            own.push(pair);
+        }
+    }
+    groups
+}
+
+/// A fault of a field, or of a part.
+pub(super) fn below(property: &str, name: &str, message: impl Into<String>) -> Fault {
+    let mut fault = Fault::of(property, message);
+    fault.pointer.push('/');
+    fault.pointer.push_str(&crate::pointer::escaped(name));
+    fault
+}
+
+/// A field by what is described for it.
+fn described(field: &HttpField, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
+    if let Some(parameter) = styled(field) {
+        return style::pairs(&parameter, shape, pairs);
+    }
+    let is_json = field.content_type.as_deref().is_some_and(media::is_json);
+    let is_compound = shape.types() == Types::NOTHING || shape.may_be(Types::ARRAY.or(Types::OBJECT));
+    let is_own = |value: &str| {
+        let text = pairs.escaping.undo(value).ok()?;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        (value.is_array() || value.is_object()).then_some(value)
+    };
+    // Only lists and objects are JSON; all else is a plain field.
+    let mut own = pairs.all.iter().filter(|pair| pair.name == field.name);
+    if let (true, Some(pair), None) = (is_json && is_compound, own.next(), own.next())
+        && let Some(value) = is_own(&pair.value)
+    {
+        pairs.take(&field.name);
+        return Ok(Some(value));
+    }
+    Ok(None)
+}
+
+/// The parameter that a field of a style of its own is like.
+pub(super) fn styled(field: &HttpField) -> Option<HttpParameter> {
+    let (style, explode) = field.style?;
+    let mut parameter = HttpParameter::of(ParameterLocation::Query, field.name.clone()).with_style(style, explode);
+    parameter.allow_reserved = field.allow_reserved;
+    Some(parameter)
+}
+
+/// A field that nothing is described for: a deep object if it has keys, else one value or several.
+fn plain(name: &str, shape: &Shape, pairs: &mut Pairs) -> Read<Option<Value>> {
+    let parameter = HttpParameter::of(ParameterLocation::Query, name.to_owned());
+    match style::pairs(&parameter, shape, pairs)? {
+        Some(value) => Ok(Some(value)),
+        None => style::pairs(&parameter.with_style(ParameterStyle::DeepObject, true), shape, pairs),
+    }
+}

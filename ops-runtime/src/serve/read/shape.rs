@@ -1,0 +1,281 @@
+//! What the schemas of a place say about the values there: a request is text, and text has no types.
+
+use serde_json::{Map, Number, Value};
+
+use crate::pointer;
+use crate::{Definitions, OperationSpec};
+
+/// How deep references and combined schemas are followed.
+const DEPTH: usize = 16;
+
+/// How many schemas may describe one place.
+const MAX_PARTS: usize = 64;
+
+/// A set of JSON's types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Types(u8);
+
+impl Types {
+    pub(crate) const NOTHING: Self = Self(0);
+    pub(crate) const NULL: Self = Self(1);
+    pub(crate) const BOOLEAN: Self = Self(2);
+    pub(crate) const NUMBER: Self = Self(4);
+    pub(crate) const STRING: Self = Self(8);
+    pub(crate) const ARRAY: Self = Self(16);
+    pub(crate) const OBJECT: Self = Self(32);
+    /// What a text can stand for without more ado.
+    pub(crate) const SCALAR: Self = Self(2 | 4 | 8);
+
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// True if they have a type in common.
+    pub(crate) const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::NULL,
+            Value::Bool(_) => Self::BOOLEAN,
+            Value::Number(_) => Self::NUMBER,
+            Value::String(_) => Self::STRING,
+            Value::Array(_) => Self::ARRAY,
+            Value::Object(_) => Self::OBJECT,
+        }
+    }
+
+    fn named(name: &Value) -> Self {
+        match name.as_str() {
+            Some("null") => Self::NULL,
+            Some("boolean") => Self::BOOLEAN,
+            Some("integer" | "number") => Self::NUMBER,
+            Some("string") => Self::STRING,
+            Some("array") => Self::ARRAY,
+            Some("object") => Self::OBJECT,
+            _ => Self::NOTHING,
+        }
+    }
+
+    /// The types that a schema names, or else implies.
+    fn of_schema(schema: &Map<String, Value>) -> Self {
+        let all = |types: &mut dyn Iterator<Item = Self>| types.fold(Self::NOTHING, Self::or);
+        if let Some(value) = schema.get("const") {
+            return Self::of(value);
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            return all(&mut values.iter().map(Self::of));
+        }
+        match schema.get("type") {
+            Some(Value::Array(names)) => all(&mut names.iter().map(Self::named)),
+            Some(name) => Self::named(name),
+            None if schema.contains_key("properties") || schema.contains_key("additionalProperties") => Self::OBJECT,
+            None if schema.contains_key("items") || schema.contains_key("prefixItems") => Self::ARRAY,
+            None => Self::NOTHING,
+        }
+    }
+}
+
+/// The schemas that describe a value: the one at its place, and those that it refers to or is made of.
+///
+/// Alternatives count as one: a text is read as the first type that any of them allows. Validation, which follows, tells
+/// if they allow the value as a whole.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shape {
+    parts: Vec<Map<String, Value>>,
+    types: Types,
+    definitions: Definitions,
+}
+
+impl Shape {
+    /// The shape of an operation's input.
+    pub(crate) fn of_input(spec: &OperationSpec) -> Self {
+        let schema = spec.input.to_value().map(std::borrow::Cow::into_owned).unwrap_or_default();
+        Self::of([&schema], &spec.definitions)
+    }
+
+    fn of<'a>(schemas: impl IntoIterator<Item = &'a Value>, definitions: &Definitions) -> Self {
+        let mut shape = Self { parts: Vec::new(), types: Types::NOTHING, definitions: definitions.clone() };
+        for schema in schemas {
+            shape.add(schema, DEPTH);
+        }
+        shape
+    }
+
+    fn add(&mut self, schema: &Value, depth: usize) {
+        let (Some(depth), Value::Object(members)) = (depth.checked_sub(1), schema) else { return };
+        if self.parts.len() >= MAX_PARTS {
+            return;
+        }
+        self.types = self.types.or(Types::of_schema(members));
+        self.parts.push(members.clone());
+        if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(pointer::definition) {
+            let definition = self.definitions.clone();
+            if let Some(Ok(target)) = definition.get(&name).map(|definition| definition.schema.to_value()) {
+                self.add(&target, depth);
+            }
+        }
+        let combined = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| members.get(*keyword)?.as_array());
+        combined.flatten().for_each(|part| self.add(part, depth));
+    }
+
+    /// The types that the value may have; nothing if no schema says so.
+    pub(crate) fn types(&self) -> Types {
+        self.types
+    }
+
+    pub(crate) fn may_be(&self, types: Types) -> bool {
+        self.types.meets(types)
+    }
+
+    /// The shape of a property.
+    pub(crate) fn property(&self, name: &str) -> Self {
+        let declared: Vec<&Value> = self.declared().filter(|(own, _)| *own == name).map(|(_, schema)| schema).collect();
+        if !declared.is_empty() {
+            return Self::of(declared, &self.definitions);
+        }
+        self.others()
+    }
+
+    /// The shape of the properties that are not declared.
+    pub(crate) fn others(&self) -> Self {
+        Self::of(self.parts.iter().filter_map(|part| part.get("additionalProperties")), &self.definitions)
+    }
+
+    /// The shape of a list's items.
+    pub(crate) fn item(&self) -> Self {
+        let items = self.parts.iter().filter_map(|part| part.get("items"));
+        let first = self.parts.iter().filter_map(|part| part.get("prefixItems")?.as_array()).flatten();
+        Self::of(items.chain(first), &self.definitions)
+    }
+
+    /// The names of the declared properties, each once.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.declared().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// True if a schema says what properties there may be beside the declared ones.
+    pub(crate) fn has_others(&self) -> bool {
+        let others = self.parts.iter().filter_map(|part| part.get("additionalProperties"));
+        others.into_iter().any(|others| *others != Value::Bool(false))
+    }
+
+    /// True if a string stands for bytes, or a list for several.
+    pub(crate) fn is_binary(&self) -> bool {
+        let is_binary = |schema: &Map<String, Value>| schema.get("format").is_some_and(|format| format == "binary");
+        let item = self.item();
+        self.parts.iter().chain(&item.parts).any(is_binary)
+    }
+
+    /// True if the value must have a property.
+    pub(crate) fn requires(&self, name: &str) -> bool {
+        let required = self.parts.iter().filter_map(|part| part.get("required")?.as_array());
+        required.flatten().any(|required| required == name)
+    }
+
+    fn declared(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let properties = self.parts.iter().filter_map(|part| part.get("properties")?.as_object());
+        properties.flatten().map(|(name, schema)| (name.as_str(), schema))
+    }
+
+    /// The value that a text stands for: a boolean or a number if it may be one, JSON if it may be a list or an object,
+    /// and else the text itself. Where it may be text, too, only what is written as JSON writes it is anything else.
+    pub(crate) fn scalar(&self, text: String) -> Value {
+        if !self.may_be(Types(!Types::STRING.0)) {
+            return Value::String(text);
+        }
+        let written = |value: &Value| serde_json::to_string(value).unwrap_or_default();
+        let is_exact = |value: &Value| !self.may_be(Types::STRING) || written(value) == text;
+        let Some(value) = self.parsed(&text).filter(is_exact) else { return Value::String(text) };
+        // What is spelled out as text beside a boolean is the same to whoever wrote the schema.
+        if value.is_boolean() {
+            return value;
+        }
+        // Values that are listed decide, if only one of both is among them.
+        let listed = |wanted: &Value| self.listed().any(|value| value == wanted);
+        let text = Value::String(text);
+        if !listed(&value) && listed(&text) { text } else { value }
+    }
+
+    fn listed(&self) -> impl Iterator<Item = &Value> {
+        let values = self.parts.iter().filter_map(|part| part.get("enum")?.as_array()).flatten();
+        values.chain(self.parts.iter().filter_map(|part| part.get("const")))
+    }
+
+    fn parsed(&self, text: &str) -> Option<Value> {
+        match text.as_bytes().first()? {
+            b't' | b'f' if self.may_be(Types::BOOLEAN) => text.parse().map(Value::Bool).ok(),
+            b'-' | b'0'..=b'9' if self.may_be(Types::NUMBER) => number(text),
+            b'[' if self.may_be(Types::ARRAY) => serde_json::from_str(text).ok(),
+            b'{' if self.may_be(Types::OBJECT) => serde_json::from_str(text).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// A number as JSON writes it, read exactly.
+fn number(text: &str) -> Option<Value> {
+    let read: Number = serde_json::from_str(text).ok()?;
+    if read.is_f64() {
+        // The parser of JSON may be off by the last bit.
+        return text.parse().ok().and_then(Number::from_f64).map(Value::Number);
+    }
+    Some(Value::Number(read))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(schema: Value, text: &str) -> Value {
+        Shape::of([&schema], &Definitions::EMPTY).scalar(text.to_owned())
+    }
+
+    #[test]
+    fn texts_by_their_schemas() {
+        let table = [
+            (json!({}), "7", json!("7")),
+            (json!({ "type": "string" }), "7", json!("7")),
+            (json!({ "type": "string" }), "true", json!("true")),
+            (json!({ "type": "integer" }), "7", json!(7)),
+            (json!({ "type": "integer" }), "-9223372036854775808", json!(i64::MIN)),
+            (json!({ "type": "integer" }), "18446744073709551615", json!(u64::MAX)),
+            (json!({ "type": "integer" }), "007", json!("007")),
+            (json!({ "type": "integer" }), "", json!("")),
+            (json!({ "type": "number" }), "0.1", json!(0.1)),
+            (json!({ "type": "number" }), "2.2250738585072014e-308", json!(2.2250738585072014e-308)),
+            (json!({ "type": "number" }), "NaN", json!("NaN")),
+            (json!({ "type": "number" }), "1e999", json!("1e999")),
+            (json!({ "type": "boolean" }), "true", json!(true)),
+            (json!({ "type": "boolean" }), "True", json!("True")),
+            (json!({ "type": ["string", "integer"] }), "7", json!(7)),
+            (json!({ "type": ["string", "integer"] }), "7.0e1", json!("7.0e1")),
+            (json!({ "anyOf": [{ "type": "integer" }, { "enum": ["1"] }] }), "1", json!("1")),
+            (json!({ "anyOf": [{ "type": "integer" }, { "enum": ["a"] }] }), "1", json!(1)),
+            (json!({ "anyOf": [{ "type": "boolean" }, { "enum": ["true", "false"] }] }), "true", json!(true)),
+            (json!({ "enum": ["true", "false"] }), "true", json!("true")),
+            (json!({ "enum": ["1", "2"] }), "1", json!("1")),
+            (json!({ "enum": [1, 2] }), "1", json!(1)),
+            (json!({ "type": ["object", "string"] }), "{\"a\":1}", json!({ "a": 1 })),
+            (json!({ "type": "array" }), "[1", json!("[1")),
+        ];
+        for (schema, text, expected) in table {
+            assert_eq!(read(schema.clone(), text), expected, "{schema} {text}");
+        }
+    }
+
+    #[test]
+    fn schemas_that_lead_to_themselves_end() {
+        let schema = json!({ "$ref": "#/$defs/A", "allOf": [{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/A" }] });
+        let definition = crate::spec::Definition::from_value("A".to_owned(), schema.clone());
+        let definitions = Definitions::new(vec![definition]);
+        let shape = Shape::of([&schema], &definitions);
+        assert_eq!(shape.parts.len(), MAX_PARTS);
+    }
+}

@@ -1,0 +1,327 @@
+//! The routes of a registry: a tree of path segments, made again when the registry changes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwapOption;
+
+use super::answer::Variants;
+use super::pattern::{Pattern, Rank, canonical};
+use super::read::Shapes;
+use crate::model::binding::template::{Piece, is_dots, pieces};
+use crate::run::registry::Entry;
+use crate::{HttpBinding, OperationKind, OperationSpec, Registry};
+
+/// Which operations are served.
+pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
+
+/// An operation at the path of its binding.
+pub(super) struct Route {
+    pub(super) entry: Arc<Entry>,
+    /// The names of the parameters in the path, in their order.
+    names: Vec<String>,
+    /// Pairs of the query that the template has: those that every request has, and those with parameters.
+    fixed: Vec<String>,
+    pub(super) query: Vec<Pattern>,
+    shapes: OnceLock<Shapes>,
+    pub(super) variants: Variants,
+}
+
+impl Route {
+    pub(super) fn binding(&self) -> Option<&HttpBinding> {
+        self.entry.spec.http()
+    }
+
+    pub(super) fn shapes(&self, binding: &HttpBinding) -> &Shapes {
+        self.shapes.get_or_init(|| Shapes::new(&self.entry.spec, binding))
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        self.entry.spec.kind == OperationKind::Subscription
+    }
+
+    fn method(&self) -> &str {
+        self.binding().map_or("", |binding| &binding.method)
+    }
+}
+
+/// A route that a request may be meant for, with the texts in its path by the names of their parameters.
+pub(super) struct Match {
+    pub(super) route: Arc<Route>,
+    pub(super) path: Vec<(String, String)>,
+}
+
+/// What a request's method and path lead to.
+pub(super) enum Found {
+    /// The operations at the most specific path; several are told apart by what else the request says.
+    Matches(Vec<Match>),
+    /// The methods of the operations at the path, which has none for this one.
+    Methods(Vec<String>),
+    /// Nothing is at the path.
+    Nothing,
+}
+
+/// The routes of all operations that are bound to HTTP.
+#[derive(Default)]
+pub(super) struct Routes {
+    version: u64,
+    root: Node,
+    by_id: HashMap<String, Arc<Entry>>,
+}
+
+/// A route whose path a request has, with the texts in it, and the place among all where those of its node begin.
+struct Place {
+    node: usize,
+    route: Arc<Route>,
+    texts: Vec<String>,
+}
+
+#[derive(Default)]
+struct Node {
+    literals: HashMap<String, Self>,
+    /// The most specific first.
+    patterns: BTreeMap<Rank, (Pattern, Self)>,
+    routes: Vec<Arc<Route>>,
+}
+
+impl Routes {
+    pub(super) fn of(registry: &Registry, filters: &[Filter]) -> Self {
+        let table = registry.table();
+        let mut routes = Self { version: table.version, ..Self::default() };
+        let served = |entry: &&Arc<Entry>| entry.handler.is_some() && filters.iter().all(|filter| filter(&entry.spec));
+        for entry in table.iter().filter(served) {
+            routes.by_id.insert(entry.spec.id.clone().into_owned(), entry.clone());
+            if let Some(binding) = entry.spec.http() {
+                routes.add(entry, binding);
+            }
+        }
+        routes
+    }
+
+    /// The operation of an id.
+    pub(super) fn entry(&self, id: &str) -> Option<&Arc<Entry>> {
+        self.by_id.get(id)
+    }
+
+    fn add(&mut self, entry: &Arc<Entry>, binding: &HttpBinding) {
+        let pieces: Vec<Piece<'_>> = pieces(&binding.path).collect();
+        let mut parts = pieces.split(|piece| *piece == Piece::Query);
+        let (path, query) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let mut route = Route {
+            entry: entry.clone(),
+            names: Vec::new(),
+            fixed: Vec::new(),
+            query: Vec::new(),
+            shapes: OnceLock::new(),
+            variants: Variants::default(),
+        };
+        for pair in query.split(|piece| *piece == Piece::Pair).filter(|pair| !pair.is_empty()) {
+            match Pattern::new(pair) {
+                Ok(pattern) => route.query.push(pattern),
+                Err(text) => route.fixed.push(text),
+            }
+        }
+        let mut node = &mut self.root;
+        for segment in segments(path) {
+            node = match Pattern::new(&segment) {
+                Ok(pattern) => {
+                    route.names.extend_from_slice(pattern.names());
+                    &mut node.patterns.entry(pattern.rank()).or_insert_with(|| (pattern, Node::default())).1
+                }
+                Err(text) => node.literals.entry(text).or_default(),
+            };
+        }
+        node.routes.push(Arc::new(route));
+        // One that asks for more of the query comes first.
+        node.routes.sort_by_key(|route| std::cmp::Reverse(route.fixed.len()));
+    }
+
+    /// The operations for a method, a path and a query.
+    pub(super) fn find(&self, method: &str, path: &str, query: &str) -> Found {
+        let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+        if segments.iter().any(|segment| is_dots(segment)) {
+            return Found::Nothing;
+        }
+        let mut all = Vec::new();
+        self.root.find(&segments, &mut Vec::new(), &mut all);
+        let pairs: Vec<_> = query.split('&').map(canonical).collect();
+        all.retain(|Place { route, .. }| route.fixed.iter().all(|fixed| pairs.iter().any(|pair| pair == fixed)));
+        if all.is_empty() {
+            return Found::Nothing;
+        }
+        let mut methods: Vec<String> = all.iter().map(|place| place.route.method().to_owned()).collect();
+        // A request for the head alone is answered as if it asked for all (RFC 9110, section 9.3.2).
+        let method = if method == "HEAD" && !methods.iter().any(|own| own == "HEAD") { "GET" } else { method };
+        all.retain(|place| place.route.method() == method);
+        // Who may not call what a path means may not call what a less specific one means instead.
+        let first = all.first().map(|place| place.node);
+        all.retain(|place| Some(place.node) == first);
+        let matched =
+            |Place { route, texts, .. }: Place| Match { path: route.names.iter().cloned().zip(texts).collect(), route };
+        let matches: Vec<Match> = all.into_iter().map(matched).collect();
+        if matches.is_empty() {
+            methods.sort_unstable();
+            methods.dedup();
+            return Found::Methods(methods);
+        }
+        Found::Matches(matches)
+    }
+}
+
+/// The pieces of each segment of a path.
+fn segments<'a>(path: &[Piece<'a>]) -> Vec<Vec<Piece<'a>>> {
+    let mut segments = vec![Vec::new()];
+    let mut is_first = true;
+    for piece in path {
+        let Piece::Text(text) = piece else {
+            segments.iter_mut().last().into_iter().for_each(|segment| segment.push(*piece));
+            is_first = false;
+            continue;
+        };
+        let text = if is_first { text.strip_prefix('/').unwrap_or(text) } else { text };
+        is_first = false;
+        for (at, part) in text.split('/').enumerate() {
+            if at > 0 {
+                segments.push(Vec::new());
+            }
+            if !part.is_empty() {
+                segments.iter_mut().last().into_iter().for_each(|segment| segment.push(Piece::Text(part)));
+            }
+        }
+    }
+    segments
+}
+
+impl Node {
+    fn find(&self, segments: &[&str], texts: &mut Vec<String>, found: &mut Vec<Place>) {
+        let Some((segment, rest)) = segments.split_first() else {
+            let node = found.len();
+            found.extend(self.routes.iter().map(|route| Place { node, route: route.clone(), texts: texts.clone() }));
+            return;
+        };
+        if let Some(node) = self.literals.get(canonical(segment).as_ref()) {
+            node.find(rest, texts, found);
+        }
+        for (pattern, node) in self.patterns.values() {
+            let Some(own) = pattern.texts(segment) else { continue };
+            let length = texts.len();
+            texts.extend(own);
+            node.find(rest, texts, found);
+            texts.truncate(length);
+        }
+    }
+}
+
+/// The routes of a registry, kept until the registry changes.
+#[derive(Default)]
+pub(super) struct Cache(ArcSwapOption<Routes>);
+
+impl Cache {
+    pub(super) fn get(&self, registry: &Registry, filters: &[Filter]) -> Arc<Routes> {
+        if let Some(routes) = &*self.0.load()
+            && routes.version == registry.version()
+        {
+            return routes.clone();
+        }
+        // Two threads may both make one; they are alike.
+        let routes = Arc::new(Routes::of(registry, filters));
+        self.0.store(Some(routes.clone()));
+        routes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::adapter::{Handler, Registration};
+
+    fn registry(paths: &[(&str, &str)]) -> Registry {
+        let registry = Registry::new();
+        for (at, (method, path)) in paths.iter().enumerate() {
+            let mut spec = OperationSpec::new(OperationKind::Mutation, "t", &format!("op{at}")).unwrap();
+            spec.binding = crate::Binding::Http(HttpBinding::of((*method).to_owned(), (*path).to_owned()));
+            let handler = Handler::dynamic(|_: Value, _| async { Ok(json!(null)) });
+            registry.register(Registration::new(spec, handler)).unwrap();
+        }
+        registry
+    }
+
+    fn found(routes: &Routes, method: &str, path: &str, query: &str) -> String {
+        match routes.find(method, path, query) {
+            Found::Nothing => "nothing".to_owned(),
+            Found::Methods(methods) => methods.join(","),
+            Found::Matches(all) => {
+                let texts =
+                    |found: &Match| found.path.iter().map(|(name, text)| format!(" {name}={text}")).collect::<String>();
+                let all = all.iter().map(|found| format!("{}{}", found.route.entry.spec.name(), texts(found)));
+                all.collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+
+    #[test]
+    fn paths_lead_to_operations() {
+        let routes = Routes::of(
+            &registry(&[
+                ("GET", "/pets"),
+                ("GET", "/pets/{id}"),
+                ("GET", "/pets/mine"),
+                ("DELETE", "/pets/{petId}"),
+                ("GET", "/pets/{id}.json"),
+                ("GET", "/pets/{id}/toys/{toy}"),
+                ("POST", "/a b/%C3%BC"),
+                ("GET", "/do?action=list"),
+                ("GET", "/do?action=show&id={id}"),
+                ("GET", ""),
+                ("GET", "no/slash"),
+                ("GET", "//twice/"),
+                ("GET", "/{b#c?d}/x/{e"),
+            ]),
+            &[],
+        );
+        let table = [
+            ("GET", "/pets", "", "op0"),
+            ("HEAD", "/pets", "", "op0"),
+            ("GET", "/pets/", "", "nothing"),
+            ("POST", "/pets", "", "GET"),
+            ("GET", "/pets/7", "", "op1 id=7"),
+            ("DELETE", "/pets/7", "", "op3 petId=7"),
+            ("PUT", "/pets/7", "", "DELETE,GET"),
+            ("GET", "/pets/mine", "", "op2"),
+            ("DELETE", "/pets/mine", "", "op3 petId=mine"),
+            ("GET", "/pets/7.json", "", "op4 id=7"),
+            ("GET", "/pets/a%2Fb/toys/%2e%2E", "", "nothing"),
+            ("GET", "/pets/a%2Fb/toys/%00", "", "op5 id=a%2Fb toy=%00"),
+            ("GET", "/pets/../pets", "", "nothing"),
+            ("GET", "/pets//toys/1", "", "nothing"),
+            ("POST", "/a%20b/%c3%bc", "", "op6"),
+            ("GET", "/do", "action=list", "op7"),
+            ("GET", "/do", "x=1&action=show", "op8"),
+            ("GET", "/do", "", "nothing"),
+            ("GET", "/", "", "op9"),
+            ("GET", "/no/slash", "", "op10"),
+            ("GET", "//twice/", "", "op11"),
+            ("GET", "/1/x/%7Be", "", "op12 b#c?d=1"),
+            ("GET", "/1/x/{e", "", "op12 b#c?d=1"),
+        ];
+        for (method, path, query, expected) in table {
+            assert_eq!(found(&routes, method, path, query), expected, "{method} {path}?{query}");
+        }
+    }
+
+    #[test]
+    fn many_alike_cost_little() {
+        // Each segment may be literal or not: a tree that is searched as a whole has no more nodes than templates.
+        let paths: Vec<String> = (0..64_u32)
+            .map(|bits| {
+                (0..6).map(|at| if bits >> at & 1 == 1 { "/a".to_owned() } else { format!("/{{p{at}}}") }).collect()
+            })
+            .collect();
+        let all: Vec<(&str, &str)> = paths.iter().map(|path| ("GET", path.as_str())).collect();
+        let routes = Routes::of(&registry(&all), &[]);
+        let Found::Matches(found) = routes.find("GET", "/a/a/a/a/a/a", "") else { panic!("nothing was found") };
+        assert_eq!((found.len(), found[0].path.len()), (1, 0));
+    }
+}

@@ -1,0 +1,458 @@
+//! From a request to a response: the route, who sends it, the input, the call, the result.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::accept::Accept;
+use super::answer;
+use super::identity::{self, Authenticator, Lack};
+use super::limits::{Held, Limits};
+use super::options::HttpServerOptions;
+use super::problem::{PROBLEM, Problem};
+use super::read::{self, Fault, Refused};
+use super::routes::{Cache, Filter, Found, Match, Routes};
+use super::stream::{Framing, Streaming, last_event};
+use crate::model::media::{self, Form, Media, essence, form};
+use crate::model::request_id::{Number, RequestId};
+use crate::model::trace_parent::{TRACEPARENT, TraceParent};
+use crate::model::unauthorized::Unauthorized;
+use crate::run::context::deadline_after;
+use crate::run::door::Door;
+use crate::run::pipeline::{self, Invocation};
+use crate::run::registry::Entry;
+use crate::run::shown;
+use crate::{BoxFuture, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, Registry};
+
+/// Every response has the id by which the server's log knows its request.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const NO_SNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
+
+/// The key in a call's metadata of the id of the event that a client has seen last.
+const LAST_EVENT_ID: &str = "lastEventId";
+
+/// What all requests of a server share.
+pub(super) struct Shared {
+    pub(super) registry: Registry,
+    pub(super) options: HttpServerOptions,
+    pub(super) filters: Vec<Filter>,
+    pub(super) authenticator: Option<Arc<dyn Authenticator>>,
+    pub(super) door: Option<Door>,
+    pub(super) limits: Limits,
+    pub(super) cancel: CancellationToken,
+    pub(super) cache: Cache,
+}
+
+/// The server as a service.
+#[derive(Clone)]
+pub(super) struct Service(pub(super) Arc<Shared>);
+
+impl<B> tower_service::Service<Request<B>> for Service
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: fmt::Display,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Task<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.0.clone();
+        Box::pin(async move { Ok(server.respond(request).await) })
+    }
+}
+
+/// A request on its way through the server.
+struct Incoming<'a> {
+    server: &'a Shared,
+    parts: &'a Parts,
+    number: Number,
+    accept: Accept,
+}
+
+impl Shared {
+    async fn respond<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body + Send,
+        B::Error: fmt::Display,
+    {
+        let (parts, body) = request.into_parts();
+        let number = Number::next();
+        let incoming = Incoming { server: self, parts: &parts, number, accept: Accept::of(&parts.headers) };
+        let id = RequestId::of(number);
+        let answered = incoming.answer(body).await;
+        let mut response = answered.unwrap_or_else(|problem| problem.into_response(&id));
+        let headers = response.headers_mut();
+        headers.insert(NO_SNIFF, HeaderValue::from_static("nosniff"));
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        response
+    }
+}
+
+/// Where a request leads.
+enum Place {
+    /// To operations at the path of their bindings.
+    Bound(Vec<Match>),
+    /// To an operation by its id.
+    ById(Arc<Entry>),
+    /// To the word that the server is there.
+    Health,
+}
+
+impl Incoming<'_> {
+    async fn answer<B>(&self, body: B) -> Result<Response<Body>, Problem>
+    where
+        B: http_body::Body + Send,
+        B::Error: fmt::Display,
+    {
+        if let Some(door) = &self.server.door {
+            let refused = |status| Problem::new(status, "the server is not reached by that name, or from that page");
+            door.check(&self.parts.uri, &self.parts.headers).map_err(refused)?;
+        }
+        let headers = self.parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        if headers.sum::<usize>() > self.server.options.max_head {
+            return Err(Problem::new(
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "the head of the request is too long",
+            ));
+        }
+        let encoding = self.parts.headers.get(CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "compressed bodies are not taken"));
+        }
+        let routes = self.server.cache.get(&self.server.registry, &self.server.filters);
+        match self.place(&routes)? {
+            Place::Health => Ok(answer::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
+            Place::ById(entry) => {
+                let identity = self.identify().await?;
+                self.admit(&entry, identity.as_deref())?;
+                let (_held, text) = self.text_by_id(body).await?;
+                let input = input(&entry, &text)?;
+                let answered = self.run(&entry, None, identity, input).await;
+                answered.map_err(|problem| all_violations(&entry, &text, problem))
+            }
+            Place::Bound(matches) => {
+                let identity = self.identify().await?;
+                self.bound(matches, identity, body).await
+            }
+        }
+    }
+
+    fn place(&self, routes: &Routes) -> Result<Place, Problem> {
+        let (method, uri) = (&self.parts.method, &self.parts.uri);
+        let methods = match routes.find(method.as_str(), uri.path(), uri.query().unwrap_or_default()) {
+            Found::Matches(matches) => return Ok(Place::Bound(matches)),
+            Found::Methods(methods) => methods,
+            Found::Nothing => Vec::new(),
+        };
+        let is_read = method == Method::GET || method == Method::HEAD;
+        if uri.path() == "/healthz" && is_read {
+            return Ok(Place::Health);
+        }
+        if let Some(id) = by_id(uri.path()) {
+            let Some(entry) = routes.entry(&id) else {
+                let error = CallError::new(ErrorCode::OperationNotFound, "there is no such operation");
+                return Err(Problem::of_error(&error, &crate::OperationSpec::query("")));
+            };
+            let may_be_read = entry.spec.kind != OperationKind::Mutation;
+            if method == Method::POST || (is_read && may_be_read) {
+                return Ok(Place::ById(entry.clone()));
+            }
+            let methods = if may_be_read { &["GET", "POST"][..] } else { &["POST"] };
+            return Err(Problem::methods(&methods.iter().map(|&method| method.to_owned()).collect::<Vec<_>>()));
+        }
+        if methods.is_empty() {
+            return Err(Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"));
+        }
+        Err(Problem::methods(&methods))
+    }
+
+    /// Who sends the request.
+    async fn identify(&self) -> Result<Option<Arc<Identity>>, Problem> {
+        let Some(authenticator) = &self.server.authenticator else { return Ok(None) };
+        let identity = authenticator.authenticate(self.parts).await.map_err(Problem::unauthorized)?;
+        Ok(identity.map(Arc::new))
+    }
+
+    /// Refuses a caller who may not run the operation, before anything is read for it.
+    fn admit(&self, entry: &Entry, identity: Option<&Identity>) -> Result<(), Problem> {
+        identity::check(&entry.spec, identity).map_err(|lack| match lack {
+            Lack::Identity => Problem::unauthorized(Unauthorized::bearer()),
+            Lack::Rights => Problem::forbidden(),
+        })
+    }
+
+    /// Reads the text of the input of a call by id: the body, or a parameter of a request that has none.
+    async fn text_by_id<B>(&self, body: B) -> Result<(Held, Bytes), Problem>
+    where
+        B: http_body::Body + Send,
+        B::Error: fmt::Display,
+    {
+        let mut held = self.server.limits.admit()?;
+        if self.parts.method != Method::POST {
+            let query = self.parts.uri.query().unwrap_or_default();
+            let text = read::parameter_text(query, "input").map_err(|error| not_json(&error))?.unwrap_or_default();
+            self.server.limits.values(&mut held, text.as_bytes())?;
+            return Ok((held, text.into()));
+        }
+        let text = self.server.limits.read(&mut held, body).await?;
+        let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        if !text.is_empty() && !content_type.is_some_and(media::is_json) {
+            let detail = "the input is a body of type application/json";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+        }
+        Ok((held, text))
+    }
+
+    /// Runs the first of the operations at a path that the request is meant for.
+    async fn bound<B>(
+        &self,
+        mut matches: Vec<Match>,
+        identity: Option<Arc<Identity>>,
+        body: B,
+    ) -> Result<Response<Body>, Problem>
+    where
+        B: http_body::Body + Send,
+        B::Error: fmt::Display,
+    {
+        // Of one that gives a result and one that streams, the client's `Accept` chooses.
+        let wants_stream = matches.iter().any(|found| found.route.is_stream() && self.names_stream(found));
+        matches.sort_by_key(|found| found.route.is_stream() != wants_stream);
+        // Who may run none of them need not send a body.
+        let mut refused = None;
+        matches.retain(|found| match self.admit(&found.route.entry, identity.as_deref()) {
+            Ok(()) => true,
+            Err(problem) => {
+                refused.get_or_insert(problem);
+                false
+            }
+        });
+        if matches.is_empty() {
+            return Err(
+                refused.unwrap_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"))
+            );
+        }
+        let mut held = self.server.limits.admit()?;
+        self.server.limits.values(&mut held, self.parts.uri.query().unwrap_or_default().as_bytes())?;
+        let bytes = self.server.limits.read(&mut held, body).await?;
+        let mut problem = None;
+        for found in &matches {
+            let Some(binding) = found.route.binding() else { continue };
+            let request = read::Request {
+                binding,
+                shapes: found.route.shapes(binding),
+                path: &found.path,
+                query: &found.route.query,
+                parts: self.parts,
+            };
+            match read::input(request, bytes.clone()).await {
+                Ok(input) => {
+                    let entry = &found.route.entry;
+                    let bound = Some((binding, &found.route.variants));
+                    return self.run(entry, bound, identity, Value::Object(input)).await;
+                }
+                Err(refused) => {
+                    let is_other = matches!(refused, Refused::Other(_));
+                    problem.get_or_insert_with(|| refusal(&found.route.entry, refused));
+                    if !is_other {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(problem.unwrap_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path")))
+    }
+
+    /// True if the client names the content type of a stream.
+    fn names_stream(&self, found: &Match) -> bool {
+        let responses = found.route.binding().into_iter().flat_map(|binding| binding.responses.iter());
+        let kinds = responses.filter_map(|response| response.content_type.as_deref());
+        let is_stream = |kind: &&str| Media::of(kind).is_stream();
+        let mut kinds = kinds.filter(is_stream).map(essence);
+        kinds.any(|kind| self.accept.names(&kind))
+    }
+
+    async fn run(
+        &self,
+        entry: &Arc<Entry>,
+        bound: Option<(&HttpBinding, &answer::Variants)>,
+        identity: Option<Arc<Identity>>,
+        input: Value,
+    ) -> Result<Response<Body>, Problem> {
+        let span = tracing::debug_span!(
+            "serve",
+            "otel.kind" = "server",
+            operation = entry.spec.id.as_ref(),
+            request_id = %RequestId::of(self.number),
+        );
+        let is_stream = entry.spec.kind == OperationKind::Subscription;
+        let work = async {
+            if is_stream {
+                return Box::pin(self.stream(entry, bound.map(|(binding, _)| binding), identity, input)).await;
+            }
+            let called = pipeline::answer(self.invocation(identity, is_stream), entry, input).await;
+            match called {
+                Ok(envelope) => answer::response(&entry.spec, bound, &self.accept, envelope),
+                Err(error) => self.failure(entry, bound.map(|(binding, _)| binding), error),
+            }
+        };
+        work.instrument(span).await
+    }
+
+    async fn stream(
+        &self,
+        entry: &Arc<Entry>,
+        binding: Option<&HttpBinding>,
+        identity: Option<Arc<Identity>>,
+        input: Value,
+    ) -> Result<Response<Body>, Problem> {
+        let permit = self.server.limits.stream()?;
+        let options = &self.server.options;
+        let opening = pipeline::stream(self.invocation(identity, true), &entry.spec.id, input);
+        let opened = match options.timeout {
+            Some(timeout) => tokio::time::timeout(timeout, opening)
+                .await
+                .unwrap_or_else(|_| Err(CallError::new(ErrorCode::Timeout, "the subscription did not begin in time"))),
+            None => opening.await,
+        };
+        let items = match opened {
+            Ok(items) => items,
+            Err(error) => return self.failure(entry, binding, error),
+        };
+        let streaming = Streaming {
+            framing: Framing::of(binding, &self.accept),
+            spec: entry.spec.clone(),
+            request: RequestId::of(self.number),
+            expose: options.expose_errors,
+            keep_alive: options.keep_alive,
+            last_event: last_event(&self.parts.headers),
+            cancel: self.server.cancel.clone(),
+            _permit: permit,
+        };
+        Ok(streaming.response(items))
+    }
+
+    /// A call in the sender's name.
+    fn invocation(&self, identity: Option<Arc<Identity>>, is_stream: bool) -> Invocation {
+        let registry = &self.server.registry;
+        let mut metadata = Map::new();
+        let header = |name: &str| self.parts.headers.get(name).and_then(|value| value.to_str().ok());
+        if let Some(parent) = header(TRACEPARENT).filter(|parent| TraceParent::parse(parent).is_some()) {
+            metadata.insert(TRACEPARENT.to_owned(), parent.into());
+        }
+        if let Some(id) = last_event(&self.parts.headers).filter(|_| is_stream) {
+            metadata.insert(LAST_EVENT_ID.to_owned(), id.into());
+        }
+        let deadline = self.server.options.timeout.filter(|_| !is_stream).and_then(deadline_after);
+        let options = CallOptions { deadline, metadata, ..CallOptions::default() };
+        let mut context = Context::new(registry.clone(), options, identity);
+        context.request = self.number;
+        Invocation { context, policy: registry.policy(), checked: true }
+    }
+
+    /// The response for a call that failed.
+    ///
+    /// What the operation describes for a status is its body, as it is; all else is a problem.
+    fn failure(
+        &self,
+        entry: &Entry,
+        binding: Option<&HttpBinding>,
+        error: CallError,
+    ) -> Result<Response<Body>, Problem> {
+        let request = RequestId::of(self.number);
+        let error = shown::public(error, &entry.spec, &request, self.server.options.expose_errors);
+        let status =
+            error.details().get("statusCode").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
+        let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+        if let (Some(status), Some(body), Some(binding)) = (status, error.details().get("body"), binding) {
+            let code = status.as_u16();
+            let Some(described) = binding.response(code, PROBLEM) else {
+                return Ok(answer::respond(status, "application/json", body.to_string()));
+            };
+            return Ok(match (described.content_type.as_deref(), body) {
+                (None, _) => answer::empty(status),
+                (Some(kind), Value::String(text)) if form(kind) == Form::Text => {
+                    answer::respond(status, kind, text.clone())
+                }
+                (Some(kind), body) if form(kind) == Form::Json => answer::respond(status, kind, body.to_string()),
+                (_, body) => answer::respond(status, "application/json", body.to_string()),
+            });
+        }
+        Err(Problem::of_error(&error, &entry.spec))
+    }
+}
+
+/// The input that a text is; nothing at all is an input that says nothing.
+fn input(entry: &Entry, text: &[u8]) -> Result<Value, Problem> {
+    if text.is_empty() {
+        return Ok(read::nothing(&entry.spec));
+    }
+    serde_json::from_slice(text).map_err(|error| not_json(&error))
+}
+
+fn not_json(error: &dyn fmt::Display) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, format!("the input is not JSON: {error}"))
+}
+
+/// The problem of an input with all that its schema has against it: an operation's own type tells only the first.
+fn all_violations(entry: &Entry, text: &[u8], problem: Problem) -> Problem {
+    if problem.status != StatusCode::UNPROCESSABLE_ENTITY {
+        return problem;
+    }
+    let checked = input(entry, text).map(|input| entry.schemas.check_input(&entry.spec, &input));
+    match checked {
+        Ok(Err(error)) => Problem::of_error(&error, &entry.spec),
+        _ => problem,
+    }
+}
+
+/// The problem of a request that is no input of an operation.
+fn refusal(entry: &Entry, refused: Refused) -> Problem {
+    match refused {
+        Refused::Type(detail) => Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail),
+        Refused::Body(detail) => Problem::new(StatusCode::BAD_REQUEST, detail),
+        Refused::Other(faults) => Problem::faults(&faults),
+        Refused::Faults(faults, members) => {
+            // What could be read is checked as well, so that all is told at once.
+            let checked = entry.schemas.check_input(&entry.spec, &Value::Object(members));
+            let mut violations: Vec<Value> = faults.iter().map(Fault::to_json).collect();
+            if let Err(error) = checked {
+                let more = error.details().get("violations").and_then(Value::as_array).into_iter().flatten();
+                let is_known = |violation: &&Value| {
+                    let pointer = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
+                    faults
+                        .iter()
+                        .any(|fault| fault.pointer == pointer || fault.pointer.starts_with(&format!("{pointer}/")))
+                };
+                violations.extend(more.filter(|violation| !is_known(violation)).cloned());
+            }
+            Problem::violations(violations)
+        }
+    }
+}
+
+/// The id in the path of a call by id: `/operations/{namespace}/{name}`.
+fn by_id(path: &str) -> Option<String> {
+    let (namespace, name) = path.strip_prefix("/operations/")?.split_once('/')?;
+    if namespace.is_empty() || name.is_empty() || name.contains('/') {
+        return None;
+    }
+    Some(format!("{}.{}", read::unescaped(namespace)?, read::unescaped(name)?))
+}

@@ -1,0 +1,218 @@
+//! Subscriptions as responses: server-sent events, or JSON texts on lines.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::header::{CACHE_CONTROL, HeaderName};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::accept::Accept;
+use super::answer::respond;
+use super::problem::Problem;
+use crate::model::media::{Media, essence};
+use crate::model::request_id::RequestId;
+use crate::run::pipeline::EnvelopeStream;
+use crate::run::shown;
+use crate::{CallError, HttpBinding, ResponseEnvelope, SpecRef};
+
+const EVENTS: &str = "text/event-stream";
+const LINES: &str = "application/x-ndjson";
+
+/// The header by which a client says which event it has seen last (WHATWG HTML, section 9.2).
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How the items of a stream are written.
+#[derive(Debug, Clone)]
+pub(super) struct Framing {
+    media: Media,
+    content_type: String,
+    /// True if an item is the whole event, and not its data alone.
+    is_whole: bool,
+    /// True if the end is told by `[DONE]`, so that clients do not connect again.
+    tells_end: bool,
+}
+
+impl Framing {
+    /// As the binding describes it, or as the client accepts it: events, unless it names another kind.
+    pub(super) fn of(binding: Option<&HttpBinding>, accept: &Accept) -> Self {
+        let responses = binding.into_iter().flat_map(|binding| binding.responses.iter());
+        let described = responses.filter_map(|response| {
+            let content_type = response.content_type.as_deref()?;
+            let media = Media::of(content_type);
+            media.is_stream().then(|| Self {
+                media,
+                content_type: content_type.to_owned(),
+                is_whole: response.whole_event,
+                tells_end: false,
+            })
+        });
+        let described: Vec<Self> = described.collect();
+        let weight = |framing: &Self| accept.weight(&essence(&framing.content_type));
+        let best = described.iter().map(weight).max();
+        if let Some(framing) = described.iter().find(|framing| Some(weight(framing)) == best) {
+            return framing.clone();
+        }
+        let own = |media, content_type: &str, tells_end| Self {
+            media,
+            content_type: content_type.to_owned(),
+            is_whole: false,
+            tells_end,
+        };
+        let named = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+        if accept.names(EVENTS) || !named.iter().any(|kind| accept.names(kind)) {
+            return own(Media::Events, EVENTS, true);
+        }
+        own(Media::Lines, LINES, false)
+    }
+
+    fn is_events(&self) -> bool {
+        self.media == Media::Events
+    }
+
+    fn text(&self, text: &str) -> String {
+        match self.media {
+            Media::Sequence => format!("\u{1e}{text}\n"),
+            _ => format!("{text}\n"),
+        }
+    }
+
+    fn item(&self, envelope: ResponseEnvelope<Value>, number: u64) -> String {
+        if !self.is_events() {
+            return self.text(&envelope.data.to_string());
+        }
+        // The event of a handler's own, or of another server.
+        let own = envelope.meta.as_http().and_then(|meta| meta.event.clone());
+        let whole = |name: &str| envelope.data.get(name).filter(|_| self.is_whole).map(plain);
+        let id = whole("id").or_else(|| own.as_ref().map(|own| own.id.clone()).filter(|id| !id.is_empty()));
+        let name = whole("event").or_else(|| own.map(|own| own.kind).filter(|kind| kind != "message"));
+        let retry = whole("retry");
+        let data = if self.is_whole { whole("data").unwrap_or_default() } else { envelope.data.to_string() };
+        event(name.as_deref(), Some(id.unwrap_or_else(|| number.to_string())), retry, &data)
+    }
+
+    fn failure(&self, problem: &Problem, request: &str) -> String {
+        let text = problem.to_json(request).to_string();
+        if self.is_events() {
+            event(Some("error"), None, None, &text)
+        } else {
+            self.text(&format!("{{\"error\":{text}}}"))
+        }
+    }
+}
+
+/// A member of a whole event as a field.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// An event; what would end a field is left out of it.
+fn event(name: Option<&str>, id: Option<String>, retry: Option<String>, data: &str) -> String {
+    let mut text = String::new();
+    let mut field = |name: &str, value: &str| {
+        let value: String = value.chars().filter(|c| !matches!(c, '\r' | '\n' | '\0')).collect();
+        text.push_str(&format!("{name}: {value}\n"));
+    };
+    if let Some(name) = name {
+        field("event", name);
+    }
+    if let Some(id) = id {
+        field("id", &id);
+    }
+    if let Some(retry) = retry {
+        field("retry", &retry);
+    }
+    for line in data.replace("\r\n", "\n").split(['\n', '\r']) {
+        field("data", line);
+    }
+    text.push('\n');
+    text
+}
+
+/// The id of the event that a client has seen last.
+pub(super) fn last_event(headers: &HeaderMap) -> Option<String> {
+    headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned)
+}
+
+/// What a stream of items becomes a response by.
+pub(super) struct Streaming {
+    pub(super) framing: Framing,
+    pub(super) spec: SpecRef,
+    pub(super) request: RequestId,
+    pub(super) expose: bool,
+    pub(super) keep_alive: Duration,
+    pub(super) last_event: Option<String>,
+    pub(super) cancel: CancellationToken,
+    /// Counts the stream as open.
+    pub(super) _permit: OwnedSemaphorePermit,
+}
+
+/// The stream as it is sent.
+struct Sent {
+    items: EnvelopeStream<Value>,
+    streaming: Streaming,
+    number: u64,
+    is_over: bool,
+}
+
+impl Streaming {
+    /// The response of a subscription. Dropping its body ends the subscription.
+    pub(super) fn response(self, items: EnvelopeStream<Value>) -> Response<Body> {
+        let content_type = self.framing.content_type.clone();
+        // Ids go on where the client stopped.
+        let number = self.last_event.as_deref().and_then(|id| id.parse().ok()).unwrap_or(0);
+        let sent = Sent { items, streaming: self, number, is_over: false };
+        let texts = stream::unfold(sent, |mut sent| async move {
+            let text = sent.next().await?;
+            Some((Ok::<_, Infallible>(Bytes::from(text)), sent))
+        });
+        let mut response = respond(StatusCode::OK, &content_type, Body::from_stream(texts));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+}
+
+impl Sent {
+    /// The next text of the stream.
+    async fn next(&mut self) -> Option<String> {
+        if self.is_over {
+            return None;
+        }
+        let Streaming { framing, keep_alive, cancel, .. } = &self.streaming;
+        let waiting = async {
+            match framing.is_events() {
+                true => timeout(*keep_alive, self.items.next()).await,
+                false => Ok(self.items.next().await),
+            }
+        };
+        Some(match cancel.run_until_cancelled(waiting).await.unwrap_or(Ok(None)) {
+            // A comment keeps proxies from closing the connection.
+            Err(_silence) => ":\n\n".to_owned(),
+            Ok(Some(Ok(envelope))) => {
+                self.number = self.number.wrapping_add(1);
+                framing.item(envelope, self.number)
+            }
+            Ok(Some(Err(error))) => framing.failure(&self.streaming.problem(error), &self.streaming.request),
+            Ok(None) => {
+                self.is_over = true;
+                if !framing.tells_end || cancel.is_cancelled() {
+                    return None;
+                }
+                "data: [DONE]\n\n".to_owned()
+            }
+        })
+    }
+}
+
+impl Streaming {
+    fn problem(&self, error: CallError) -> Problem {
+        let error = shown::public(error, &self.spec, &self.request, self.expose);
+        Problem::of_error(&error, &self.spec)
+    }
+}

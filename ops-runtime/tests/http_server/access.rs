@@ -1,0 +1,138 @@
+//! Who may call what: on every route, streams included.
+
+use http::request::Parts;
+use ops_runtime::Registry;
+use ops_runtime::access::Identity;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{HttpBinding, HttpParameter, SecurityKind, SecurityRequirement, SecurityScheme};
+use ops_runtime::serve::{HttpServer, Unauthorized};
+use ops_runtime::spec::OperationSpec;
+use serde_json::{Value, json};
+
+use crate::fixture::{registry, serve};
+
+const READ: SecurityScheme = SecurityScheme::new("oauth", SecurityKind::Bearer).with_scopes(&["pets:read"]);
+static SECURED: OperationSpec = OperationSpec::query("pets.list").with_http(
+    HttpBinding::new("GET", "/pets").with_security(const { &[SecurityRequirement::new(const { &[READ] })] }),
+);
+static STREAM: OperationSpec = OperationSpec::subscription("pets.watch").with_http(
+    HttpBinding::new("GET", "/pets/events").with_security(const { &[SecurityRequirement::new(const { &[READ] })] }),
+);
+
+fn secured() -> Registry {
+    let registry = registry();
+    registry.register(Registration::new(&SECURED, Handler::dynamic(|_: Value, _| async { Ok(json!([])) }))).unwrap();
+    let stream = Handler::dynamic_stream(|_: Value, _| async { Ok(futures_util::stream::iter([Ok(json!(1))])) });
+    registry.register(Registration::new(&STREAM, stream)).unwrap();
+    registry
+}
+
+fn authenticate(parts: &Parts) -> impl Future<Output = Result<Option<Identity>, Unauthorized>> + Send + use<> {
+    let token = parts.headers.get("authorization").map(|token| token.to_str().unwrap_or_default().to_owned());
+    async move {
+        match token.as_deref() {
+            None => Ok(None),
+            Some("Bearer reader") => Ok(Some(Identity::new("ann").with_scope("pets:read").with_scope("me:read"))),
+            Some("Bearer nothing") => Ok(Some(Identity::new("bob"))),
+            Some(_) => Err(Unauthorized::challenge("Bearer error=\"invalid_token\"")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_route_asks_for_what_the_operation_needs() {
+    let server = serve(HttpServer::new(secured()).with_authenticator(authenticate)).await;
+    let routes = [
+        "GET /pets",
+        "HEAD /pets",
+        "GET /pets/events",
+        "GET /operations/pets/list",
+        "POST /operations/pets/list",
+        "POST /operations/pets/watch",
+        "GET /operations/users/me",
+        "POST /operations/users/me",
+    ];
+    for route in routes {
+        let none = server.send(route, &[], "").await;
+        assert_eq!((none.status, none.header("www-authenticate")), (401, Some("Bearer")), "{route}");
+        let wrong = server.send(route, &["authorization: Bearer wrong"], "").await;
+        assert_eq!(
+            (wrong.status, wrong.header("www-authenticate")),
+            (401, Some("Bearer error=\"invalid_token\"")),
+            "{route}"
+        );
+        let without = server.send(route, &["authorization: Bearer nothing"], "").await;
+        assert_eq!(without.status, 403, "{route}: {without:?}");
+        if !route.starts_with("HEAD") {
+            assert_eq!(without.problem()["code"], "ACCESS_DENIED");
+        }
+        let reader = server.send(route, &["authorization: Bearer reader"], "").await;
+        assert_eq!(reader.status, 200, "{route}: {reader:?}");
+    }
+    // What needs nothing takes anybody, but not credentials that are wrong.
+    assert_eq!(server.post("/operations/math/add", r#"{"a":1}"#).await.body, "2");
+    let wrong = server.send("GET /operations/math/add?input=1", &["authorization: Bearer wrong"], "").await;
+    assert_eq!(wrong.status, 401);
+    assert_eq!(server.get("/healthz").await.status, 200);
+    let me = server.send("GET /operations/users/me", &["authorization: Bearer reader"], "").await;
+    assert_eq!(me.body, "\"ann\"");
+}
+
+/// A path that means an operation which the caller may not run means no other.
+#[tokio::test]
+async fn a_less_specific_path_is_no_way_around() {
+    static SHOW: OperationSpec = OperationSpec::query("pets.show")
+        .with_http(HttpBinding::new("GET", "/{pets}").with_parameters(const { &[HttpParameter::path("pets")] }));
+    let registry = secured();
+    registry.register(Registration::new(&SHOW, Handler::dynamic(|input: Value, _| async { Ok(input) }))).unwrap();
+    let server = serve(HttpServer::new(registry).with_authenticator(authenticate)).await;
+    assert_eq!(server.get("/cats").await.json(), json!({ "pets": "cats" }));
+    for path in ["/pets", "/%70ets"] {
+        assert_eq!(server.get(path).await.status, 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn without_an_authenticator_only_open_operations_run() {
+    let server = serve(HttpServer::new(secured())).await;
+    for route in ["GET /pets", "GET /pets/events", "POST /operations/users/me", "POST /operations/pets/watch"] {
+        assert_eq!(server.send(route, &["authorization: Bearer reader"], "").await.status, 401, "{route}");
+    }
+    assert_eq!(server.post("/operations/math/add", r#"{"a":1}"#).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_refused_caller_sends_no_body() {
+    let server = serve(HttpServer::new(secured()).with_authenticator(authenticate)).await;
+    // The body never comes.
+    let request =
+        "POST /operations/users/me HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 1000\r\n\r\n";
+    assert_eq!(server.raw(request.as_bytes()).await.status, 401);
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_and_names_are_refused() {
+    let server = serve(HttpServer::new(registry())).await;
+    let with =
+        |host: &str, more: &str| format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{more}\r\n");
+    let own = format!("localhost:{}", server.address.port());
+    assert_eq!(server.raw(with(&own, "").as_bytes()).await.status, 200);
+    for host in ["evil.example", "127.0.0.1.evil.example", ""] {
+        assert_eq!(server.raw(with(host, "").as_bytes()).await.status, 403, "{host}");
+    }
+    let foreign = server.raw(with("localhost", "origin: https://evil.example\r\n").as_bytes()).await;
+    assert_eq!((foreign.status, foreign.header("access-control-allow-origin")), (403, None));
+    let preflight = "OPTIONS /operations/math/add HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\norigin: https://app.example\r\naccess-control-request-method: POST\r\naccess-control-request-headers: content-type\r\n\r\n";
+    let closed = server.raw(preflight.as_bytes()).await;
+    assert_eq!((closed.status, closed.header("access-control-allow-origin")), (403, None));
+
+    let open = serve(HttpServer::new(registry()).with_origins(["https://app.example"])).await;
+    let allowed = open.raw(preflight.as_bytes()).await;
+    assert_eq!((allowed.status, allowed.header("access-control-allow-origin")), (200, Some("https://app.example")));
+    assert_eq!(allowed.header("access-control-allow-credentials"), None);
+    let other = open.raw(preflight.replace("app.example", "evil.example").as_bytes()).await;
+    assert_eq!(other.header("access-control-allow-origin"), None);
+    let named = serve(HttpServer::new(registry()).with_hosts(["api.example.com"])).await;
+    assert_eq!(named.raw(with("api.example.com", "").as_bytes()).await.status, 200);
+    assert_eq!(named.raw(with("localhost", "").as_bytes()).await.status, 403);
+}

@@ -1,0 +1,334 @@
+//! Operations at the paths of their bindings: which is meant, what it answers, and what other clients may send.
+
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{
+    Binding, HttpBinding, HttpBody, HttpFixed, HttpParameter, HttpResponse, Literal, ParameterStyle, StatusRange,
+};
+use ops_runtime::http::error_of;
+use ops_runtime::openapi::{ReadOptions, read};
+use ops_runtime::serve::HttpServer;
+use ops_runtime::spec::{ErrorDefinition, OperationKind, OperationSpec, Schema};
+use ops_runtime::{CallError, Registry};
+use serde_json::{Value, json};
+
+use crate::fixture::{Server, serve};
+
+type Answers = fn(Value) -> Result<Value, CallError>;
+
+async fn served(specs: Vec<(OperationSpec, Answers)>) -> Server {
+    let registry = Registry::new();
+    for (spec, answer) in specs {
+        registry
+            .register(Registration::new(spec, Handler::dynamic(move |input, _| async move { answer(input) })))
+            .unwrap();
+    }
+    serve(HttpServer::new(registry)).await
+}
+
+fn spec(name: &str, binding: HttpBinding, properties: Value) -> OperationSpec {
+    let mut spec = OperationSpec::new(OperationKind::Mutation, "t", name).unwrap();
+    spec.input = Schema::from(json!({ "type": "object", "properties": properties, "additionalProperties": false }));
+    spec.binding = Binding::Http(binding);
+    spec
+}
+
+const ECHO: Answers = Ok;
+
+#[tokio::test]
+async fn what_other_clients_send_is_understood() {
+    let integers = json!({ "type": "array", "items": { "type": "integer" } });
+    let mut binding = HttpBinding::of("GET", "/search");
+    binding.parameters = vec![
+        HttpParameter::query("ids").with_style(ParameterStyle::Form, false),
+        HttpParameter::query("tags"),
+        HttpParameter::query("pipes").with_style(ParameterStyle::PipeDelimited, false),
+        HttpParameter::query("filter").with_style(ParameterStyle::DeepObject, true),
+        HttpParameter::query("one"),
+        HttpParameter::header("X-List"),
+    ]
+    .into();
+    let properties = json!({
+        "ids": integers, "tags": { "type": "array", "items": { "type": "string" } }, "pipes": integers,
+        "filter": { "type": "object", "properties": { "in": integers, "text": { "type": "string" } } },
+        "one": { "type": "string" }, "X-List": integers,
+    });
+    let server = served(vec![(spec("search", binding, properties), ECHO)]).await;
+    let table = [
+        ("", json!({})),
+        ("ids=1,2", json!({ "ids": [1, 2] })),
+        ("ids=1%2C2", json!({ "ids": [1, 2] })),
+        ("ids=1&ids=2,3", json!({ "ids": [1, 2, 3] })),
+        ("ids=", json!({ "ids": [""] })),
+        ("tags=a%2Cb&tags=c+d%2B", json!({ "tags": ["a,b", "c d+"] })),
+        ("pipes=1|2", json!({ "pipes": [1, 2] })),
+        ("pipes=1%7c2", json!({ "pipes": [1, 2] })),
+        ("filter[in][]=1&filter[in][]=2&filter[text]=x", json!({ "filter": { "in": [1, 2], "text": "x" } })),
+        ("filter%5Bin%5D=1&filter[in]=2", json!({ "filter": { "in": [1, 2] } })),
+        ("filter[in][1]=1&filter[in][0]=2", json!({ "filter": { "in": [2, 1] } })),
+        ("one=7&utm_source=x&other", json!({ "one": "7" })),
+        ("one", json!({ "one": "" })),
+        ("on%65=%31", json!({ "one": "1" })),
+    ];
+    for (query, expected) in table {
+        let answer = server.get(&format!("/search?{query}")).await;
+        match answer.status {
+            200 => assert_eq!(answer.json(), expected, "{query}"),
+            // What is no integer comes in as it is, and is a violation.
+            _ => assert_eq!((answer.status, query), (422, "ids="), "{answer:?}"),
+        }
+    }
+    let listed = server.send("GET /search", &["x-list: 1, 2", "X-LIST: 3"], "").await;
+    assert_eq!(listed.json(), json!({ "X-List": [1, 2, 3] }));
+    // Two faults, and one of the schema, in one problem.
+    let wrong = server.get("/search?one=1&one=2&ids=x&filter[text]=1&filter[text][a]=2&pipes=%FF").await;
+    let violations = wrong.problem()["violations"].clone();
+    let pointers: Vec<&str> = violations.as_array().unwrap().iter().map(|v| v["pointer"].as_str().unwrap()).collect();
+    assert_eq!(pointers, ["/pipes", "/filter", "/one", "/ids/0"], "{violations}");
+}
+
+#[tokio::test]
+async fn bodies_by_their_types() {
+    let mut binding = HttpBinding::of("POST", "/notes");
+    binding.bodies = vec![
+        HttpBody::new("application/json"),
+        HttpBody::new("application/x-www-form-urlencoded"),
+        HttpBody::new("text/*"),
+    ]
+    .into();
+    binding.content_type = Some("contentType".into());
+    let body =
+        json!({ "anyOf": [{ "type": "string" }, { "type": "object", "properties": { "n": { "type": "integer" } } }] });
+    let server =
+        served(vec![(spec("notes", binding, json!({ "body": body, "contentType": { "type": "string" } })), ECHO)])
+            .await;
+    let post = async |kind: &str, body: &str| {
+        let kind = format!("content-type: {kind}");
+        server
+            .send(
+                "POST /notes",
+                if kind.ends_with(": ") { &[] } else { std::slice::from_ref(&kind) }
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .as_slice(),
+                body,
+            )
+            .await
+    };
+    let json = post("Application/JSON;charset=UTF-8", "\u{feff}{\"n\":7}").await;
+    assert_eq!(json.json(), json!({ "body": { "n": 7 }, "contentType": "application/json" }));
+    let form = post("application/x-www-form-urlencoded", "n=7").await;
+    assert_eq!(form.json()["body"], json!({ "n": 7 }));
+    let text = post("text/csv; charset=iso-8859-1", "a;b").await;
+    assert_eq!(text.json(), json!({ "body": "a;b", "contentType": "text/csv; charset=iso-8859-1" }));
+    for (kind, body, status) in [
+        ("image/png", "x", 415),
+        ("", "x", 415),
+        ("application/jsonp", "{}", 415),
+        ("text/plain; charset=nonsense", "x", 415),
+        ("application/json", "{\"n\":7", 400),
+        ("application/json", "{\"n\":\"x\"}", 422),
+    ] {
+        let answer = post(kind, body).await;
+        assert_eq!(answer.status, status, "{kind}: {answer:?}");
+        answer.problem();
+    }
+}
+
+#[tokio::test]
+async fn operations_of_one_path_are_told_apart() {
+    let plain = HttpBinding::new("POST", "/chat").with_bodies(
+        const { &[HttpBody::new("application/json").with_fixed(const { &[HttpFixed::absent("stream")] })] },
+    );
+    let stream = HttpBinding::new("POST", "/chat")
+        .with_bodies(
+            const {
+                &[HttpBody::new("application/json")
+                    .with_fixed(const { &[HttpFixed::new("stream", Literal::Bool(true))] })]
+            },
+        )
+        .with_responses(const { &[HttpResponse::new(StatusRange::Exact(200), "text/event-stream")] });
+    let list = HttpBinding::new("GET", "/do")
+        .with_parameters(const { &[HttpParameter::query("action").with_fixed(Literal::text("list"))] });
+    let show = HttpBinding::new("GET", "/do")
+        .with_parameters(const { &[HttpParameter::query("action").with_fixed(Literal::text("show"))] });
+    let body = json!({ "body": { "type": "object" } });
+    let registry = Registry::new();
+    let named = |name: &'static str| Handler::dynamic(move |input: Value, _| async move { Ok(json!([name, input])) });
+    for (name, binding, properties) in
+        [("plain", plain, body.clone()), ("list", list, json!({})), ("show", show, json!({}))]
+    {
+        registry.register(Registration::new(spec(name, binding, properties), named(name))).unwrap();
+    }
+    let mut streamed = spec("stream", stream, body);
+    streamed.kind = OperationKind::Subscription;
+    let handler = Handler::dynamic_stream(|input: Value, _| async { Ok(futures_util::stream::iter([Ok(input)])) });
+    registry.register(Registration::new(streamed, handler)).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let json = "content-type: application/json";
+    let table: [(&str, &[&str], &str, &str); 7] = [
+        ("POST /chat", &[json], r#"{"q":1}"#, r#"["plain",{"body":{"q":1}}]"#),
+        ("POST /chat", &[json], r#"{"q":1,"stream":false}"#, r#"["plain",{"body":{"q":1}}]"#),
+        ("POST /chat", &[json], r#"{"q":1,"stream":true}"#, "id: 1\ndata: {\"body\":{\"q\":1}}\n\n"),
+        (
+            "POST /chat",
+            &[json, "accept: text/event-stream"],
+            r#"{"q":1,"stream":true}"#,
+            "id: 1\ndata: {\"body\":{\"q\":1}}\n\n",
+        ),
+        ("POST /chat", &[json, "accept: text/event-stream"], r#"{"q":1}"#, r#"["plain",{"body":{"q":1}}]"#),
+        ("GET /do?action=show", &[], "", r#"["show",{}]"#),
+        ("GET /do?action=list", &[], "", r#"["list",{}]"#),
+    ];
+    for (line, headers, body, expected) in table {
+        assert_eq!(server.send(line, headers, body).await.body, expected, "{line} {body}");
+    }
+    assert_eq!(server.get("/do?action=other").await.status, 422);
+}
+
+#[tokio::test]
+async fn responses_are_as_the_binding_says() {
+    let responses = |list: Vec<HttpResponse>| {
+        let mut binding = HttpBinding::of("POST", "/x");
+        binding.responses = list.into();
+        binding
+    };
+    let ok = |kind: &'static str| HttpResponse::new(StatusRange::Exact(200), kind);
+    let created = HttpResponse::new(StatusRange::Exact(201), "application/vnd.x+json");
+    let table: Vec<(HttpBinding, Answers, &[&str], u16, Option<&str>, &str)> = vec![
+        (responses(vec![]), |_| Ok(json!([1])), &[], 200, Some("application/json"), "[1]"),
+        (responses(vec![created.clone()]), |_| Ok(json!([1])), &[], 201, Some("application/vnd.x+json"), "[1]"),
+        (responses(vec![HttpResponse::empty(StatusRange::Exact(204))]), |_| Ok(json!(null)), &[], 204, None, ""),
+        (responses(vec![ok("text/plain")]), |_| Ok(json!("ü")), &[], 200, Some("text/plain; charset=utf-8"), "ü"),
+        (responses(vec![ok("application/pdf")]), |_| Ok(json!("aGk=")), &[], 200, Some("application/pdf"), "hi"),
+        (
+            responses(vec![ok("text/csv"), ok("application/json")]),
+            |_| Ok(json!("a,b")),
+            &[],
+            200,
+            Some("application/json"),
+            "\"a,b\"",
+        ),
+        (
+            responses(vec![ok("text/csv"), ok("application/json")]),
+            |_| Ok(json!("a,b")),
+            &["accept: text/csv, */*;q=0.1"],
+            200,
+            Some("text/csv"),
+            "a,b",
+        ),
+        (
+            responses(vec![ok("text/csv"), ok("application/json")]),
+            |_| Ok(json!([1])),
+            &["accept: text/csv"],
+            200,
+            Some("application/json"),
+            "[1]",
+        ),
+        (responses(vec![ok("*/*")]), |_| Ok(json!("x")), &[], 200, Some("application/json"), "\"x\""),
+        // A handler may say by which of the described responses it answers.
+        (
+            responses(vec![ok("application/json"), created]),
+            |_| {
+                Ok(
+                    json!({ "data": [2], "meta": { "source": "http", "statusCode": 201, "headers": { "x-secret": "1" }, "contentType": "application/vnd.x+json" } }),
+                )
+            },
+            &[],
+            201,
+            Some("application/vnd.x+json"),
+            "[2]",
+        ),
+    ];
+    for (at, (binding, answer, headers, status, kind, body)) in table.into_iter().enumerate() {
+        let server = served(vec![(spec("x", binding, json!({})), answer)]).await;
+        let answer = server.send("POST /x", headers, "").await;
+        assert_eq!(
+            (answer.status, answer.header("content-type"), answer.body.as_str()),
+            (status, kind, body),
+            "row {at}"
+        );
+        assert_eq!(answer.header("x-secret"), None);
+    }
+}
+
+#[tokio::test]
+async fn described_errors_are_sent_as_they_are() {
+    let mut described = spec(
+        "x",
+        HttpBinding::new("GET", "/x").with_responses(
+            const {
+                &[
+                    HttpResponse::new(StatusRange::Exact(200), "application/json"),
+                    HttpResponse::new(StatusRange::Exact(404), "application/problem+json"),
+                ]
+            },
+        ),
+        json!({ "q": { "type": "integer" } }),
+    );
+    let mut declared = vec![ErrorDefinition::of("HTTP_404")];
+    declared[0].http_status = Some(404);
+    described.errors = declared.into();
+    described.binding = match described.binding {
+        Binding::Http(mut http) => {
+            http.parameters = vec![HttpParameter::query("q")].into();
+            Binding::Http(http)
+        }
+        other => other,
+    };
+    let server = served(vec![(described, |input| {
+        Err(match input["q"].as_i64() {
+            Some(status) => error_of(u16::try_from(status).unwrap(), json!({ "title": "told", "secret": 1 })),
+            None => CallError::execution("secret"),
+        })
+    })])
+    .await;
+    let found = server.get("/x?q=404").await;
+    assert_eq!((found.status, found.json()), (404, json!({ "title": "told", "secret": 1 })));
+    assert_eq!(found.header("content-type"), Some("application/problem+json"));
+    for (query, status) in [("?q=503", 502), ("?q=401", 502), ("", 500)] {
+        let answer = server.get(&format!("/x{query}")).await;
+        assert_eq!(answer.status, status, "{query}");
+        assert!(!answer.body.contains("secret"), "{answer:?}");
+        answer.problem();
+    }
+}
+
+/// A document's own operations are served where it says, whatever its dialect.
+#[tokio::test]
+async fn a_document_is_served_as_it_reads() {
+    let document = json!({
+        "openapi": "3.0.3",
+        "info": { "title": "Pets", "version": "1" },
+        "paths": { "/pets/{petId}": {
+            "parameters": [{ "name": "petId", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 } }],
+            "put": {
+                "operationId": "putPet",
+                "requestBody": { "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } } },
+                "responses": { "200": { "description": "", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } } } },
+            },
+        } },
+        "components": { "schemas": { "Pet": {
+            "type": "object", "required": ["name"],
+            "properties": { "name": { "type": "string" }, "tag": { "type": "string", "nullable": true } },
+        } } },
+    });
+    let (api, _) = read(&document, &ReadOptions::new().with_namespace("pets")).unwrap();
+    let put = api.operations.into_iter().next().unwrap();
+    let server = served(vec![(put, |input| Ok(input["body"].clone()))]).await;
+    let json = &["content-type: application/json"];
+    let answer = server.send("PUT /pets/7", json, r#"{"name":"Rex","tag":null}"#).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({ "name": "Rex", "tag": null })));
+    let wrong = server.send("PUT /pets/0", json, r#"{"tag":7}"#).await;
+    let violations = wrong.problem()["violations"].clone();
+    let pointers: Vec<&str> = violations.as_array().unwrap().iter().map(|v| v["pointer"].as_str().unwrap()).collect();
+    assert!(["/petId", "/body/name", "/body/tag"].iter().all(|pointer| pointers.contains(pointer)), "{violations}");
+    assert_eq!(
+        server.send("PUT /pets/x", json, r#"{"name":"Rex"}"#).await.problem()["violations"][0]["pointer"],
+        "/petId"
+    );
+    assert_eq!(
+        server.post("/operations/pets/putPet", r#"{"petId":7,"body":{"name":"Rex"}}"#).await.json(),
+        json!({ "name": "Rex" })
+    );
+}

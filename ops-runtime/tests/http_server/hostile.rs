@@ -1,0 +1,95 @@
+//! Requests that take too much, come too slowly, or are not what they look like.
+
+use std::time::Duration;
+
+use ops_runtime::serve::{HttpServer, HttpServerOptions};
+
+use crate::fixture::{registry, serve};
+
+const HEAD: &str =
+    "POST /operations/math/add HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n";
+
+#[tokio::test]
+async fn bodies_have_a_limit() {
+    let options = HttpServerOptions::new().with_max_body(1_000);
+    let server = serve(HttpServer::new(registry()).with_options(options)).await;
+    let huge = format!("{HEAD}content-length: 1000000000\r\n\r\n{{");
+    assert_eq!(server.raw(huge.as_bytes()).await.problem()["status"], 413);
+    let chunked = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n", 2_000, " ".repeat(2_000));
+    assert_eq!(server.raw(chunked.as_bytes()).await.status, 413);
+    let fits = format!(
+        "{HEAD}transfer-encoding: chunked\r\n\r\n7\r\n{{\"a\":1}}\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+        993,
+        " ".repeat(993)
+    );
+    assert_eq!(server.raw(fits.as_bytes()).await.body, "2");
+    // A compressed body is not what it says it is.
+    let gzip = server
+        .send("POST /operations/math/add", &["content-type: application/json", "content-encoding: gzip"], "\u{1f}x")
+        .await;
+    assert_eq!(gzip.status, 415);
+}
+
+#[tokio::test]
+async fn many_values_and_deep_ones_are_refused() {
+    let options = HttpServerOptions::new().with_max_bodies(1 << 20);
+    let server = serve(HttpServer::new(registry()).with_options(options)).await;
+    let many = format!("[{}0]", "0,".repeat(100_000));
+    assert_eq!(server.post("/operations/math/add", &many).await.status, 413);
+    let deep = format!("{{\"a\":{}", "[".repeat(100_000));
+    let default = serve(HttpServer::new(registry())).await;
+    let answer = default.post("/operations/math/add", &deep).await;
+    assert_eq!(answer.problem()["status"], 400);
+    let query = format!("/operations/math/add?input={}", "%5B".repeat(5_000));
+    assert_eq!(default.get(&query).await.status, 400);
+}
+
+#[tokio::test]
+async fn slow_requests_end() {
+    let options = HttpServerOptions::new()
+        .with_head_timeout(Duration::from_millis(300))
+        .with_read_timeout(Duration::from_millis(300));
+    let server = serve(HttpServer::new(registry()).with_options(options)).await;
+    // The head never ends: hyper closes the connection.
+    assert!(matches!(server.raw(b"POST /operations/math/add HTTP/1.1\r\nhost: ").await.status, 0 | 408));
+    let body = format!("{HEAD}content-length: 7\r\n\r\n{{\"a\"");
+    assert_eq!(server.raw(body.as_bytes()).await.problem()["status"], 408);
+}
+
+#[tokio::test]
+async fn heads_have_a_limit() {
+    let server = serve(HttpServer::new(registry())).await;
+    let many: String = (0..10_000).map(|n| format!("x-{n}: 1\r\n")).collect();
+    assert_eq!(server.raw(format!("{HEAD}{many}\r\n").as_bytes()).await.status, 431);
+    for length in [66_000, 100_000, 1_000_000] {
+        let long = format!("{HEAD}x: {}\r\n\r\n", "a".repeat(length));
+        assert_eq!(server.raw(long.as_bytes()).await.status, 431, "{length}");
+    }
+}
+
+#[tokio::test]
+async fn smuggled_and_doubled_headers() {
+    let server = serve(HttpServer::new(registry())).await;
+    let both =
+        format!("{HEAD}content-length: 7\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n");
+    let answer = server.raw(both.as_bytes()).await;
+    // Whichever it is read by, it is one request, whose body is not JSON.
+    assert!(answer.status == 400 || answer.status == 422, "{answer:?}");
+    assert!(!answer.body.contains("\"ok\""));
+    let twice = format!("{HEAD}content-length: 7\r\ncontent-length: 8\r\n\r\n{{\"a\":1}}");
+    assert_eq!(server.raw(twice.as_bytes()).await.status, 400);
+    let hosts = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
+    assert_eq!(server.raw(hosts.as_bytes()).await.status, 400);
+}
+
+#[tokio::test]
+async fn requests_in_flight_have_a_limit() {
+    let options = HttpServerOptions::new().with_max_requests(1).with_timeout(Some(Duration::from_millis(500)));
+    let server = serve(HttpServer::new(registry()).with_options(options)).await;
+    let (slow, other) = tokio::join!(server.post("/operations/math/fail", r#"{"how":"slow"}"#), async {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        server.post("/operations/math/add", r#"{"a":1}"#).await
+    });
+    assert_eq!((slow.status, other.status, other.header("retry-after")), (504, 503, Some("1")));
+    assert_eq!(server.post("/operations/math/add", r#"{"a":1}"#).await.status, 200);
+}

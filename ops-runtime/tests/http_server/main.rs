@@ -1,0 +1,9 @@
+//! A registry over HTTP: what is sent to it byte by byte, and by our own client.
+
+mod access;
+mod bound;
+mod calls;
+mod fixture;
+mod hostile;
+mod round_trip;
+mod streams;

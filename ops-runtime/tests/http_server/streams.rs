@@ -1,0 +1,127 @@
+//! Subscriptions: events, lines, failures in the middle, and the end.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{HttpBinding, HttpResponse, StatusRange};
+use ops_runtime::serve::{HttpServer, HttpServerOptions};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{HttpClient, HttpConfig, Registry};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::fixture::{registry, serve};
+
+#[tokio::test]
+async fn events_have_ids_and_an_end() {
+    let server = serve(HttpServer::new(registry())).await;
+    let answer = server.get("/operations/math/count?input=%7B%22to%22%3A2%7D").await;
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/event-stream")));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert_eq!(answer.body, "id: 1\ndata: \"1\\n\"\n\nid: 2\ndata: \"2\\n\"\n\ndata: [DONE]\n\n");
+    let again = server.send(
+        "POST /operations/math/count",
+        &["content-type: application/json", "last-event-id: 7"],
+        r#"{"to":1}"#,
+    );
+    assert_eq!(again.await.body, "id: 8\ndata: \"1 after 7\"\n\ndata: [DONE]\n\n");
+}
+
+#[tokio::test]
+async fn a_failed_item_does_not_end_a_stream() {
+    let server = serve(HttpServer::new(registry())).await;
+    let lines = server
+        .send("GET /operations/math/count?input=%7B%22to%22%3A14%7D", &["accept: application/x-ndjson"], "")
+        .await;
+    assert_eq!(lines.header("content-type"), Some("application/x-ndjson"));
+    let lines: Vec<Value> = lines.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 14);
+    assert_eq!(
+        (&lines[11], &lines[12]["error"]["code"], &lines[13]),
+        (&json!("12\n"), &json!("UNLUCKY"), &json!("14\n"))
+    );
+    let events = server.get("/operations/math/count?input=%7B%22to%22%3A14%7D").await;
+    assert!(events.body.contains("event: error\ndata: {\"type\":\"about:blank\""), "{}", events.body);
+    assert!(events.body.contains("id: 13\ndata: \"14\\n\"\n\n"), "{}", events.body);
+    // What fails before the first item is a problem.
+    let invalid = server.get("/operations/math/count?input=%7B%7D").await;
+    assert_eq!((invalid.status, &invalid.problem()["violations"][0]["pointer"]), (422, &json!("/to")));
+}
+
+#[tokio::test]
+async fn silence_is_filled_and_a_shutdown_ends_streams() {
+    static SILENT: OperationSpec = OperationSpec::subscription("t.silent");
+    let registry = Registry::new();
+    let silent =
+        Handler::dynamic_stream(|_: Value, _| async { Ok(futures_util::stream::pending::<Result<Value, _>>()) });
+    registry.register(Registration::new(&SILENT, silent)).unwrap();
+    let options = HttpServerOptions::new().with_keep_alive(Duration::from_millis(50));
+    let mut server = serve(HttpServer::new(registry).with_options(options)).await;
+    let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(b"GET /operations/t/silent HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut read = Vec::new();
+    while read.windows(3).filter(|window| window == b":\n\n").count() < 3 {
+        let mut buffer = [0; 1024];
+        let count = tokio::time::timeout(Duration::from_secs(10), stream.read(&mut buffer)).await.unwrap().unwrap();
+        assert_ne!(count, 0);
+        read.extend_from_slice(&buffer[..count]);
+    }
+    server.stop.cancel();
+    let mut rest = Vec::new();
+    tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(10), server.running.take().unwrap()).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_shutdown_waits_for_requests_in_flight() {
+    static SLOW: OperationSpec = OperationSpec::query("t.slow");
+    let registry = Registry::new();
+    let slow = Handler::dynamic(|_: Value, _| async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Ok(json!("done"))
+    });
+    registry.register(Registration::new(&SLOW, slow)).unwrap();
+    let mut server = serve(HttpServer::new(registry)).await;
+    let running = server.running.take().unwrap();
+    let stop = server.stop.clone();
+    let (answer, ended) = tokio::join!(server.get("/operations/t/slow"), async move {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        stop.cancel();
+        tokio::time::timeout(Duration::from_secs(10), running).await.unwrap().unwrap()
+    });
+    assert_eq!((answer.body.as_str(), ended.is_ok()), ("\"done\"", true));
+    assert!(tokio::net::TcpStream::connect(server.address).await.is_err());
+}
+
+/// Each kind of stream that a binding can describe arrives at our client item by item.
+#[tokio::test]
+async fn bound_subscriptions_arrive_at_the_client() {
+    let kinds = [
+        ("text/event-stream", false, json!({ "a": 1 })),
+        ("application/x-ndjson", false, json!("x\ny")),
+        ("application/json-seq", false, json!([1, "\u{1e}"])),
+        ("text/event-stream", true, json!({ "event": "added", "data": "one\ntwo", "id": "e7" })),
+    ];
+    for (at, (content_type, is_whole, item)) in kinds.into_iter().enumerate() {
+        let mut response = HttpResponse::of(StatusRange::Exact(200), content_type.to_owned());
+        response.whole_event = is_whole;
+        let mut binding = HttpBinding::of("GET", format!("/watch/{at}"));
+        binding.responses = vec![response].into();
+        let mut spec = OperationSpec::new(ops_runtime::spec::OperationKind::Subscription, "t", "watch").unwrap();
+        spec.binding = ops_runtime::binding::Binding::Http(binding);
+        let (registry, own) = (Registry::new(), item.clone());
+        let handler = Handler::dynamic_stream(move |_: Value, _| {
+            let item = own.clone();
+            async move { Ok(futures_util::stream::iter([Ok(item.clone()), Ok(item)])) }
+        });
+        registry.register(Registration::new(spec.clone(), handler)).unwrap();
+        let server = serve(HttpServer::new(registry)).await;
+        let client = HttpClient::new(HttpConfig::new().with_base_url(format!("http://{}", server.address))).unwrap();
+        let caller = Registry::new();
+        caller.register_all(client.bind([spec]).unwrap()).unwrap();
+        let items: Vec<_> = caller.stream("t.watch", json!({})).await.unwrap().collect().await;
+        let items: Vec<Value> = items.into_iter().map(|item| item.unwrap().data).collect();
+        assert_eq!(items, [item.clone(), item], "{content_type}");
+    }
+}
