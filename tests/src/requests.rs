@@ -98,6 +98,46 @@ pub async fn exchange(path: &Path, namespace: &str, typed: Option<&mut Typed>) -
     }
 }
 
+/// An operation of a document with an input that was made for it.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The operation.
+    pub spec: OperationSpec,
+    /// How much of the input is filled in.
+    pub extent: Extent,
+    /// The input.
+    pub input: Value,
+    /// True if every value fits its schema to the letter.
+    pub fits: bool,
+}
+
+/// All operations of a document, and two inputs for each: with only what is required, and with everything.
+///
+/// # Errors
+/// If the document can't be read.
+pub fn inputs(path: &Path, namespace: &str) -> Result<(Vec<OperationSpec>, Vec<Made>), String> {
+    let document = corpus::try_parse(path)?;
+    let options = ReadOptions::new().with_namespace(namespace);
+    let read = openapi::load(path.to_str().ok_or("the path is no text")?, &FileSource::new(), &options);
+    let (api, _) = read.map_err(|error| error.to_string())?;
+    let document = Document::new(&document);
+    let mut specs = by_request(api.operations.clone());
+    let mut made = Vec::new();
+    for operation in document.operations() {
+        let queue = specs.entry(request(&operation.method, &operation.path)).or_default();
+        let found = queue.pop_front();
+        let is_plain = found.as_ref().is_some_and(|found| found.kind != OperationKind::Subscription);
+        let twin = queue.pop_front_if(|next| is_plain && next.kind == OperationKind::Subscription);
+        for spec in found.into_iter().chain(twin) {
+            for extent in [Extent::Required, Extent::Everything] {
+                let Sample { input, fits, .. } = expected::sample(&document, &operation, &spec, extent);
+                made.push(Made { spec: spec.clone(), extent, input, fits });
+            }
+        }
+    }
+    Ok((api.operations, made))
+}
+
 struct Exchange {
     recorder: Recorder,
     registry: Registry,

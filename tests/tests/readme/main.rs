@@ -91,6 +91,15 @@ const SNIPPETS: &[(&str, &str, Place)] = &[
         ),
     ),
     (
+        "use ops_runtime::serve::HttpServer;",
+        "http_server",
+        Place::Body(
+            "axum::http::request::Parts, ops_runtime::{Registry, access::Identity, serve::Unauthorized}, std::future::Ready",
+            "registry: Registry, \
+             authenticate: impl Fn(&Parts) -> Ready<Result<Identity, Unauthorized>> + Send + Sync + 'static",
+        ),
+    ),
+    (
         "let hub = Hub::new(CallHandler::new(registry)).with_forwarding();          // serves, and forwards calls to spokes",
         "hub",
         Place::Body(

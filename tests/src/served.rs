@@ -1,0 +1,309 @@
+//! Requests of our client as our server reads them: what is sent must come in, member by member.
+//!
+//! Every operation of a document is registered with a handler that keeps its input, and served; the client sends two
+//! inputs to each, one with only what is required and one with everything.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::binding::{HttpBinding, ParameterStyle};
+use ops_runtime::registry::CancelToken;
+use ops_runtime::serve::{HttpServer, HttpServerOptions, Unauthorized};
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{CallError, HttpClient, HttpConfig, Registry, access::Identity};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use crate::requests::{Made, inputs};
+
+/// A call may take this long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What became of a document.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Why nothing was sent, if nothing was.
+    pub failure: Option<String>,
+    /// How many operations there are.
+    pub operations: usize,
+    /// How many requests were sent, and how many of them came in as they were.
+    pub requests: usize,
+    /// See `requests`.
+    pub same: usize,
+    /// How many inputs could not be sent: no value fits their schemas, or a form has no place for one.
+    pub unsent: usize,
+    /// How many did not come in as they were for a cause that lies in how requests are written.
+    pub lost: BTreeMap<Cause, usize>,
+    /// What was wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// Why a request can't be read back as it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Nothing is sent for a list or an object that is empty, outside JSON.
+    Empty,
+    /// A style writes its delimiter and the same character inside an item alike.
+    Delimiter,
+    /// The schema takes a value, or a list of it: one looks like the other.
+    ListOfOne,
+    /// Several operations have the same method and path, and differ by what is not sent.
+    SamePath,
+}
+
+/// A request that did not come in as it was sent.
+#[derive(Debug)]
+pub struct Fault {
+    /// The name of the operation.
+    pub operation: String,
+    /// The place in the input.
+    pub place: String,
+    /// What was sent.
+    pub sent: String,
+    /// What came in.
+    pub came: String,
+}
+
+/// The inputs that came in, each with the id of its operation.
+type Kept = Arc<Mutex<Vec<(String, Value)>>>;
+
+/// Sends two requests to every operation of a document.
+pub async fn exchange(path: &Path, namespace: &str) -> Report {
+    match run(path, namespace).await {
+        Ok(report) => report,
+        Err(failure) => Report { failure: Some(failure), ..Report::default() },
+    }
+}
+
+async fn run(path: &Path, namespace: &str) -> Result<Report, String> {
+    let (specs, made) = inputs(path, namespace)?;
+    let mut report = Report { operations: specs.len(), ..Report::default() };
+    let kept = Kept::default();
+    let registry = Registry::new();
+    registry.register_all(specs.iter().map(|spec| stub(spec, &kept))).map_err(|error| error.to_string())?;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| error.to_string())?;
+    let url = format!("http://{}", listener.local_addr().map_err(|error| error.to_string())?);
+    let stop = CancelToken::new();
+    // Whoever sends may do everything.
+    let scopes = every_scope(&specs);
+    let server = HttpServer::new(registry)
+        .with_options(HttpServerOptions::new().with_shutdown_timeout(Duration::from_secs(1)))
+        .with_authenticator(move |_: &http::request::Parts| {
+            let identity = scopes.iter().fold(Identity::new("all"), |identity, scope| identity.with_scope(scope));
+            async move { Ok::<_, Unauthorized>(identity) }
+        })
+        .with_cancel(stop.clone());
+    let serving = tokio::spawn(server.serve_listener(listener));
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&*url)).map_err(|error| error.to_string())?;
+    let caller = Registry::new();
+    caller
+        .register_all(client.bind(specs.clone()).map_err(|error| error.to_string())?)
+        .map_err(|error| error.to_string())?;
+    for made in &made {
+        send(&caller, &specs, made, &kept, &mut report).await;
+    }
+    stop.cancel();
+    let _ = serving.await;
+    Ok(report)
+}
+
+fn every_scope(specs: &[OperationSpec]) -> Vec<String> {
+    let ways = specs.iter().filter_map(OperationSpec::http).flat_map(|http| http.security.iter());
+    let schemes = ways.flat_map(|way| way.schemes.iter());
+    let mut scopes: Vec<String> = schemes.flat_map(|scheme| scheme.scopes.iter().map(str::to_owned)).collect();
+    scopes.sort_unstable();
+    scopes.dedup();
+    scopes
+}
+
+/// A handler that keeps its input.
+fn stub(spec: &OperationSpec, kept: &Kept) -> Registration {
+    let (id, kept) = (spec.id.clone().into_owned(), kept.clone());
+    let keep = move |input: Value| {
+        if let Ok(mut kept) = kept.lock() {
+            kept.push((id.clone(), input));
+        }
+    };
+    let over = || CallError::new("KEPT", "the input was kept");
+    let handler = match spec.kind {
+        OperationKind::Subscription => Handler::dynamic_stream(move |input, _| {
+            keep(input);
+            async move { Ok(stream::iter([Err(over())])) }
+        }),
+        _ => Handler::dynamic(move |input, _| {
+            keep(input);
+            async move { Err(over()) }
+        }),
+    };
+    Registration::new(spec.clone(), handler)
+}
+
+async fn send(caller: &Registry, specs: &[OperationSpec], made: &Made, kept: &Kept, report: &mut Report) {
+    let Made { spec, input, .. } = made;
+    let call = async {
+        if spec.kind == OperationKind::Subscription {
+            let mut stream = caller.stream(&spec.id, input.clone()).await?;
+            return stream.next().await.unwrap_or_else(|| Err(CallError::execution("no item"))).map(|_| ());
+        }
+        caller.call(&spec.id, input.clone()).await.map(|_| ())
+    };
+    let error = timeout(PATIENCE, call).await.map(Result::err);
+    let said = match error {
+        Ok(Some(error)) => error,
+        Ok(None) => CallError::execution("a result that nobody gave"),
+        Err(_) => CallError::execution("no answer in time"),
+    };
+    let came = kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();
+    if came.is_empty() && said.code().as_str() == "VALIDATION_ERROR" {
+        // The client itself refuses it.
+        report.unsent += 1;
+        return;
+    }
+    report.requests += 1;
+    let faults = compare(made, &came, &said);
+    if faults.is_empty() {
+        report.same += 1;
+        return;
+    }
+    match cause(made, specs, came.first(), &faults, &said) {
+        Some(cause) => *report.lost.entry(cause).or_default() += 1,
+        None => report.faults.extend(faults),
+    }
+}
+
+/// What differs between what was sent and what came in.
+fn compare(made: &Made, came: &[(String, Value)], said: &CallError) -> Vec<Fault> {
+    let Made { spec, input, .. } = made;
+    let fault = |came: String| {
+        let (operation, place) = (spec.name().to_owned(), String::new());
+        vec![Fault { operation, place, sent: input.to_string(), came }]
+    };
+    let [(id, own)] = came else {
+        return fault(format!("{} times: {} {} {}", came.len(), said.code(), said.message(), said.details()));
+    };
+    if *id != spec.id {
+        return fault(format!("the operation `{id}` ran"));
+    }
+    let mut faults = Vec::new();
+    let empty = Map::new();
+    let (sent, own) = (input.as_object().unwrap_or(&empty), own.as_object().unwrap_or(&empty));
+    // The content type that the client chose, where its caller left it open.
+    let choice = spec.http().and_then(|http| http.content_type.as_deref());
+    for name in names(sent, own) {
+        if choice == Some(name) && !sent.contains_key(name) {
+            continue;
+        }
+        differences(&format!("/{name}"), sent.get(name), own.get(name), &mut |place, sent, came| {
+            let text = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
+            faults.push(Fault { operation: spec.name().to_owned(), place, sent: text(sent), came: text(came) });
+        });
+    }
+    faults
+}
+
+/// Why a request can't come in as it was sent; `None` if nothing in how it is written says why.
+fn cause(
+    made: &Made,
+    specs: &[OperationSpec],
+    came: Option<&(String, Value)>,
+    faults: &[Fault],
+    said: &CallError,
+) -> Option<Cause> {
+    let binding = made.spec.http()?;
+    let path = |binding: &HttpBinding| binding.path.split('#').next().unwrap_or_default().to_owned();
+    let is_same = |other: &&OperationSpec| {
+        other.http().is_some_and(|own| own.method == binding.method && path(own) == path(binding))
+    };
+    if specs.iter().filter(is_same).count() > 1 {
+        return Some(Cause::SamePath);
+    }
+    let violations = said.details()["body"]["violations"].as_array().cloned().unwrap_or_default();
+    let is_missing = |violation: &Value| {
+        violation["message"].as_str().is_some_and(|message| message.contains("required") || message.contains("one of"))
+    };
+    let Some((_, came)) = came else {
+        let is_plain = !binding.bodies.iter().any(|body| body.content_type.contains("json"));
+        let holds = holds_nothing_inside(&made.input) && is_plain;
+        return (holds && !violations.is_empty() && violations.iter().all(is_missing)).then_some(Cause::Empty);
+    };
+    if without_nothing(&made.input) == without_nothing(came) {
+        return Some(Cause::Empty);
+    }
+    let is_delimited = faults.iter().all(|fault| {
+        let mut place = fault.place.split('/').skip(1);
+        let (property, name) = (place.next().unwrap_or_default(), place.next().unwrap_or_default());
+        let own = binding.parameters.iter().filter(|own| own.property == property).map(|own| (own.style, own.explode));
+        let bodies = binding.bodies.iter().filter(|body| body.property == property);
+        let fields = bodies.flat_map(|body| body.fields.iter()).filter(|field| field.name == name);
+        let styles = own.chain(fields.filter_map(|field| field.style)).filter(|(_, explode)| !explode);
+        let mut delimiters = styles.map(|(style, _)| match style {
+            ParameterStyle::SpaceDelimited => ' ',
+            ParameterStyle::PipeDelimited => '|',
+            _ => ',',
+        });
+        delimiters.any(|delimiter| made.input[property].to_string().contains(delimiter))
+    });
+    if is_delimited {
+        return Some(Cause::Delimiter);
+    }
+    faults.iter().all(|fault| fault.sent == format!("[{}]", fault.came)).then_some(Cause::ListOfOne)
+}
+
+/// True if an empty list or object is in a value.
+fn holds_nothing_inside(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty() || items.iter().any(holds_nothing_inside),
+        Value::Object(members) => members.is_empty() || members.values().any(holds_nothing_inside),
+        _ => false,
+    }
+}
+
+/// A value without empty lists and objects, and without what holds nothing else.
+fn without_nothing(value: &Value) -> Option<Value> {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<Value> = items.iter().filter_map(without_nothing).collect();
+            (!items.is_empty()).then_some(Value::Array(items))
+        }
+        Value::Object(members) => {
+            let members = members.iter().filter_map(|(name, value)| Some((name.clone(), without_nothing(value)?)));
+            let members: Map<String, Value> = members.collect();
+            (!members.is_empty()).then_some(Value::Object(members))
+        }
+        value => Some(value.clone()),
+    }
+}
+
+/// The names of two objects, each once.
+fn names<'v>(one: &'v Map<String, Value>, other: &'v Map<String, Value>) -> Vec<&'v String> {
+    let mut names: Vec<&String> = one.keys().chain(other.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Tells every place at which two values differ.
+fn differences(
+    place: &str,
+    sent: Option<&Value>,
+    came: Option<&Value>,
+    tell: &mut dyn FnMut(String, Option<&Value>, Option<&Value>),
+) {
+    match (sent, came) {
+        (Some(Value::Object(sent)), Some(Value::Object(came))) => {
+            names(sent, came).iter().for_each(|name| {
+                differences(&format!("{place}/{name}"), sent.get(*name), came.get(*name), tell);
+            });
+        }
+        (Some(Value::Array(sent)), Some(Value::Array(came))) if sent.len() == came.len() => {
+            let both = sent.iter().zip(came).enumerate();
+            both.for_each(|(at, (sent, came))| differences(&format!("{place}/{at}"), Some(sent), Some(came), tell));
+        }
+        (sent, came) if sent == came => {}
+        (sent, came) => tell(place.to_owned(), sent, came),
+    }
+}
