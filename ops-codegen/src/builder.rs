@@ -9,7 +9,8 @@ use serde_core::Serialize;
 use serde_json::Value;
 
 use self::included::include;
-use self::run::{Run, check_namespace};
+use self::run::Run;
+pub(crate) use self::run::check_namespace;
 use self::used::{Kept, Made, Note, Sources};
 use crate::directory::{Form, stem};
 use crate::output::write_if_changed;
@@ -40,6 +41,8 @@ pub struct Builder {
     selection: Selection,
     explicit_null: Vec<String>,
     only_used: bool,
+    /// The file that the settings come from, if they do.
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -48,11 +51,15 @@ struct Input {
     namespace: Option<String>,
     /// The generator for it; `None` for the builder's.
     generator: Option<Generator>,
+    /// The overlays of a document, by their locations.
+    overlays: Vec<String>,
+    /// What is selected of it, beside the builder's selection.
+    selection: Option<Selection>,
 }
 
 impl Input {
     fn new(kind: Kind) -> Self {
-        Self { kind, namespace: None, generator: None }
+        Self { kind, namespace: None, generator: None, overlays: Vec::new(), selection: None }
     }
 }
 
@@ -72,6 +79,49 @@ impl Builder {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A builder with the documents and settings of a file, usually `ops.toml`, which `ops generate` reads, too.
+    ///
+    /// ```no_run
+    /// // build.rs
+    /// fn main() -> Result<(), ops_codegen::Error> {
+    ///     ops_codegen::Builder::from_config("ops.toml")?.build()
+    /// }
+    /// ```
+    ///
+    /// ```toml
+    /// [generate]                              # for all documents
+    /// out = "src/api"                         # where `ops generate` writes; a build script writes to `OUT_DIR`
+    /// runtime = "crate::ops"                  # `Generator::with_runtime`
+    /// only_used = true                        # `Builder::only_used`
+    /// formats = ["chrono", "uuid", "url"]     # strings with types of these crates; `true` for all
+    /// methods = false                         # `Generator::without_methods`
+    ///
+    /// [documents.shop]                        # the name is the namespace
+    /// path = "shop.yaml"                      # an OpenAPI document, a snapshot of an MCP server, or a folder of them
+    /// source = "https://example.com/shop.yaml"    # where `ops update` fetches it; `sha256` is that of the file then
+    /// overlays = ["shop.overlay.yaml"]        # `Builder::with_overlay`
+    /// include = ["tag:Billing", "showPet"]    # `Builder::include`, for this document
+    /// exclude = ["*Draft"]
+    /// explicit_null = ["editPet"]             # `Generator::with_explicit_null`
+    /// schemas = ["Webhook*"]                  # `Generator::with_schema`
+    /// types = { Money = "crate::Money" }      # `Generator::with_type`
+    /// rename = { PetV2 = "Pet" }              # `Generator::with_renamed_type`
+    /// rename_fields = { PetV2.type = "kind" } # `Generator::with_renamed_field`
+    /// derives = { "Pet*" = ["Hash"] }         # `Generator::with_derive`
+    /// rust_types = true                       # `Generator::with_rust_types`
+    /// formats = true                          # in place of that of `[generate]`, as is `methods`
+    /// ```
+    ///
+    /// Nothing is required but the `path` of each document. Paths are relative to the file. The documents of a folder have
+    /// namespaces of their own, see [`dir`](Self::dir).
+    ///
+    /// # Errors
+    /// If the file cannot be read, and with everything in it that is no setting or no value of one.
+    #[cfg(feature = "config")]
+    pub fn from_config(path: impl AsRef<Path>) -> Result<Self, Error> {
+        crate::config::Config::read(path.as_ref()).map(|config| config.builder())
     }
 
     /// Adds an OpenAPI document by its path, which is relative to the package in a build script.
@@ -140,8 +190,7 @@ impl Builder {
     }
 
     fn add(&mut self, path: &Path, form: Form) {
-        let location = path.to_string_lossy().replace('\\', "/");
-        self.inputs.push(Input::new(Kind::Document(location, form)));
+        self.inputs.push(Input::new(Kind::Document(location(path), form)));
     }
 
     /// Adds a directory: every OpenAPI document and every list of an MCP server's tools in it and in the folders below,
@@ -170,6 +219,38 @@ impl Builder {
     pub fn with_namespace(mut self, namespace: impl Into<String>) -> Self {
         if let Some(input) = self.inputs.last_mut() {
             input.namespace = Some(namespace.into());
+        }
+        self
+    }
+
+    /// Changes the document added last by an overlay (OpenAPI Overlay Specification 1.0 or 1.1), by its path.
+    ///
+    /// Its actions are applied in their order, to the document as it is written: before references are followed, and not to
+    /// files that it refers to. Several overlays are applied in the order in which they are added. A diagnostic about a part
+    /// that an overlay put there names the place in the overlay; a target that matches nothing is a warning.
+    ///
+    /// ```no_run
+    /// // build.rs
+    /// fn main() -> Result<(), ops_codegen::Error> {
+    ///     ops_codegen::Builder::new().openapi("shop.yaml").with_overlay("shop.overlay.yaml").build()
+    /// }
+    /// ```
+    ///
+    /// A target is a `JSONPath` (RFC 9535). Regular expressions in it know no Unicode classes (`\p{..}`).
+    #[cfg(feature = "overlays")]
+    #[must_use]
+    pub fn with_overlay(mut self, path: impl AsRef<Path>) -> Self {
+        if let Some(input) = self.inputs.last_mut() {
+            input.overlays.push(location(path.as_ref()));
+        }
+        self
+    }
+
+    /// Selects from the document or directory added last, beside what is selected from all.
+    #[cfg(feature = "config")]
+    pub(crate) fn with_selection(mut self, selection: Selection) -> Self {
+        if let Some(input) = self.inputs.last_mut() {
+            input.selection = Some(selection);
         }
         self
     }
@@ -267,7 +348,13 @@ impl Builder {
     /// If a document cannot be read or is of the wrong kind, if two have one namespace, if a pattern matches nothing, or
     /// if a setting of a generator names nothing in all of its documents or can't be applied. An invalid file of a directory is no error: see [`dir`](Self::dir).
     pub fn generate(&self) -> Result<Vec<Module>, Error> {
-        let used = if self.only_used { Some(Sources::read()?.names) } else { None };
+        let folder = self.config.as_ref().and_then(|path| path.parent());
+        let used = match folder {
+            _ if !self.only_used => None,
+            // The sources beside the file; in a build script, those of its package.
+            Some(folder) => Some(Sources::below(folder)?.names),
+            None => Some(Sources::read()?.names),
+        };
         self.generate_for(used)
     }
 
@@ -275,6 +362,10 @@ impl Builder {
         let mut run = Run::new(self, used);
         for (at, input) in self.inputs.iter().enumerate() {
             run.use_generator_of(at);
+            if !input.overlays.is_empty() && !matches!(input.kind, Kind::Document(..)) {
+                return Err(Error::Settings("an overlay changes a document: add it behind one".to_owned()));
+            }
+            run.select_by(input.selection.clone());
             match &input.kind {
                 Kind::Document(location, form) => {
                     let namespace = match &input.namespace {
@@ -282,7 +373,7 @@ impl Builder {
                         None => stem(location.rsplit('/').next().unwrap_or(location)),
                     };
                     check_namespace(&namespace)?;
-                    run.document(location, *form, FileSource::new(), &namespace)?;
+                    run.document(location, *form, FileSource::new(), &input.overlays, &namespace)?;
                 }
                 Kind::Directory(path) => match &input.namespace {
                     None => run.directory(path)?,
@@ -359,23 +450,28 @@ impl Builder {
             Kind::Directory(path) => Some(path),
             _ => None,
         });
-        modules.iter().flat_map(|module| &module.files).chain(directories).collect()
+        modules.iter().flat_map(|module| &module.files).chain(directories).chain(&self.config).collect()
     }
 
     /// Writes the modules; returns the files, and the warnings about the documents.
     fn write(&self, out_dir: &Path, modules: &[Module]) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
         let (mut written, mut lines) = (Vec::new(), Vec::new());
-        for Module { namespace, generated, .. } in modules {
-            let others = generated.others.as_ref().map(|others| (format!("{namespace}.others.json"), others));
-            for (name, text) in [(format!("{namespace}.rs"), &generated.source)].into_iter().chain(others) {
+        for module in modules {
+            let source = (format!("{}.rs", module.namespace), module.generated.source.as_str());
+            for (name, text) in std::iter::once(source).chain(module.included()) {
                 let path = out_dir.join(name);
                 write_if_changed(&path, text)?;
                 written.push(path);
             }
-            lines.extend(warnings(&generated.diagnostics));
+            lines.extend(warnings(&module.generated.diagnostics));
         }
         Ok((written, lines))
     }
+}
+
+/// The location of a file.
+fn location(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
 }
 
 /// Tells cargo to run the build script again when one of these changes.
@@ -405,6 +501,15 @@ pub struct Module {
     pub generated: Generated,
     /// The files that were read for it.
     pub files: Vec<PathBuf>,
+}
+
+impl Module {
+    /// The file that the source includes, which lies beside it, and its text; `None` if it includes none.
+    #[doc(hidden)]
+    pub fn included(&self) -> Option<(String, &str)> {
+        let text = self.generated.others.as_deref()?;
+        Some((format!("{}.others.json", self.namespace), text))
+    }
 }
 
 /// The warnings as single lines, for cargo.

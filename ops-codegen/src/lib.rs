@@ -68,6 +68,9 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 mod builder;
+#[cfg(feature = "config")]
+#[doc(hidden)]
+pub mod config;
 mod derivable;
 mod derive;
 #[cfg(feature = "cli")]
@@ -77,12 +80,16 @@ mod directory;
 mod error;
 mod errors;
 mod generate;
+#[cfg(feature = "overlays")]
+mod jsonpath;
 mod kinds;
 mod lower;
 mod module;
 mod names;
 mod only;
 mod output;
+#[cfg(feature = "overlays")]
+mod overlay;
 mod path;
 mod rename;
 mod render;

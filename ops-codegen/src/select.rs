@@ -19,6 +19,8 @@ pub(crate) struct Selection {
     exclude: Vec<Pattern>,
     /// These are only checked for matches here; the generator applies them.
     explicit_null: Vec<Pattern>,
+    /// The setting that the patterns come from, if it has a name.
+    origin: Option<String>,
     /// The names of all operations to select from, for suggestions.
     seen: std::collections::BTreeSet<String>,
 }
@@ -39,6 +41,12 @@ struct Pattern {
 }
 
 impl Selection {
+    /// A selection whose errors begin with the name of a setting.
+    #[cfg(feature = "config")]
+    pub(crate) fn of(origin: String) -> Self {
+        Self { origin: Some(origin), ..Self::default() }
+    }
+
     pub(crate) fn include(&mut self, pattern: String) {
         self.include.push(Pattern { text: pattern, used: false });
     }
@@ -99,8 +107,9 @@ impl Selection {
         let mut patterns = self.include.iter().chain(&self.exclude).chain(&self.explicit_null);
         match patterns.find(|pattern| !pattern.used) {
             Some(Pattern { text, .. }) => Err(Error::Settings(format!(
-                "no operation matches `{text}`{}: write an operation's id or name, `tag:NAME`, a path, or `METHOD \
+                "{}no operation matches `{text}`{}: write an operation's id or name, `tag:NAME`, a path, or `METHOD \
                  path`; `*` stands for any text",
+                self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default(),
                 self.meant(text)
             ))),
             None => Ok(()),

@@ -256,3 +256,64 @@ fn webhooks_are_chosen_as_operations_are() {
     let told = told.iter().find(|told| told.pointer == "/webhooks/form/post/requestBody").unwrap();
     assert_eq!(told.message, "the webhook `form` does not send JSON");
 }
+
+#[cfg(feature = "overlays")]
+#[test]
+fn an_overlay_changes_a_document() {
+    const OVERLAY: &str = "\
+overlay: 1.1.0
+info: { title: Fewer, version: 1.0.0 }
+actions:
+  - target: $.paths['/pets'].get
+    update:
+      operationId: allPets
+      parameters:
+        - { name: page, in: query, schema: { $ref: '#/components/schemas/None' } }
+  - target: $.paths['/pets'].get.parameters[?@.name == 'limit']
+    remove: true
+  - target: $.paths['/toys']
+    remove: true
+";
+    let folder = folder("overlay");
+    let (document, overlay) = (folder.join("shop.v1.yaml"), folder.join("shop.overlay.yaml"));
+    std::fs::write(&overlay, OVERLAY).unwrap();
+    let modules = Builder::new().openapi(&document).with_overlay(&overlay).generate().unwrap();
+    let [module] = &modules[..] else { panic!("one module") };
+    assert_eq!(module.files, [document.clone(), overlay.clone(), folder.join("types.yaml")]);
+    assert!(module.generated.source.contains("\"shop.allPets\""), "{}", module.generated.source);
+    assert!(!module.generated.source.contains("limit"), "{}", module.generated.source);
+    // One of the overlay, and one of the reader about a part that comes from it.
+    let told: Vec<_> = module
+        .generated
+        .diagnostics
+        .iter()
+        .map(|told| (told.pointer.as_str(), told.position.unwrap(), PathBuf::from(told.document.as_ref().unwrap())))
+        .collect();
+    let wanted = [
+        ("/actions/2/target", (11, 5), overlay.clone()),
+        ("/actions/0/update/parameters/0/schema", (8, 36), overlay.clone()),
+    ];
+    assert_eq!(told, wanted, "{:?}", module.generated.diagnostics);
+    // What the reader refuses has a place, too.
+    std::fs::write(&overlay, "overlay: 1.1.0\nactions:\n  - target: $.paths\n    remove: true\n").unwrap();
+    let error = Builder::new().openapi(&document).with_overlay(&overlay).generate().unwrap_err();
+    assert!(error.to_string().contains("has no `paths`"), "{error}");
+    let error = Builder::new().dir(&folder).with_overlay(&overlay).generate().unwrap_err();
+    assert!(matches!(error, Error::Settings(_)), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[cfg(feature = "overlays")]
+#[test]
+fn an_overlay_of_tools() {
+    let folder = folder("overlay-tools");
+    std::fs::write(folder.join("till.json"), TOOLS).unwrap();
+    let overlay = "overlay: 1.0.0\nactions:\n  - target: $.tools[?@.name == 'add']\n    update: { name: sum }\n";
+    std::fs::write(folder.join("till.overlay.yaml"), overlay).unwrap();
+    let builder = Builder::new().document(folder.join("till.json")).with_overlay(folder.join("till.overlay.yaml"));
+    let modules = builder.generate().unwrap();
+    assert_eq!(modules[0].operations[0].id, "till.sum");
+    let told = modules[0].generated.diagnostics.iter().find(|told| told.message.contains("many")).unwrap();
+    assert_eq!((told.pointer.as_str(), told.position), ("/tools/0/inputSchema/properties/m", Some((5, 71))));
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -46,3 +46,41 @@ fn every_document_gives_a_module() {
     assert!(!documents.is_empty(), "no documents");
     assert!(failures.is_empty(), "{} do not generate:\n{}", failures.len(), failures.join("\n"));
 }
+
+/// The largest document by an overlay that removes what is deprecated, and the same document edited by hand.
+#[cfg(feature = "overlays")]
+#[test]
+fn an_overlay_of_a_large_document() {
+    use std::collections::BTreeMap;
+
+    let document = documents().into_iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("corpus-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let overlay = folder.join("current.overlay.yaml");
+    let actions = "  - target: $.paths.*[?@.deprecated == true]\n    remove: true\n\
+                   \x20 - target: $.paths.*.*.parameters[?@.deprecated == true]\n    remove: true\n\
+                   \x20 - target: $..[?@.deprecated]\n    update: { x-old: true }\n\
+                   \x20 - target: $.info\n    update: { title: Current }\n";
+    std::fs::write(&overlay, format!("overlay: 1.1.0\nactions:\n{actions}")).unwrap();
+    let modules = Builder::new().openapi(&document).with_namespace("api").with_overlay(&overlay).generate().unwrap();
+
+    let mut value = ops_runtime::openapi::parse(&std::fs::read_to_string(&document).unwrap()).unwrap();
+    let is_old = |value: &serde_json::Value| value["deprecated"] == true;
+    let mut removed = 0;
+    for path in value["paths"].as_object_mut().unwrap().values_mut() {
+        let members = path.as_object_mut().unwrap();
+        let before = members.len();
+        members.retain(|_, operation| !is_old(operation));
+        removed += before - members.len();
+        for parameters in members.values_mut().filter_map(|operation| operation.get_mut("parameters")) {
+            parameters.as_array_mut().unwrap().retain(|parameter| !is_old(parameter));
+        }
+    }
+    let source = BTreeMap::from([("api.json".to_owned(), value.to_string())]);
+    let (api, _) = load("api.json", &source, &ReadOptions::new().with_namespace("api")).unwrap();
+    let by_hand = Builder::new().api("api", api, Vec::new()).generate().unwrap();
+    println!("{}: {removed} operations are removed", document.display());
+    assert_eq!(modules[0].operations, by_hand[0].operations);
+    assert!(modules[0].generated.source == by_hand[0].generated.source);
+    std::fs::remove_dir_all(folder).unwrap();
+}

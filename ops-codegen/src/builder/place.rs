@@ -1,6 +1,7 @@
 //! The places in a document of the generator's diagnostics: the generator knows only definitions and operations.
 
 use ops_runtime::spec::pointer::{self, unescaped};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ops_runtime::binding::McpOutput;
@@ -10,13 +11,14 @@ use serde_json::{Map, Value};
 
 /// Gives the generator's diagnostics a document, and, if the document has the place, a pointer, line and column in it.
 ///
-/// A definition lies at the document's usual place; one from another place, such as another file, keeps its name.
-pub(super) fn place(diagnostics: &mut [Diagnostic], operations: &[OperationSpec], document: &str) {
+/// A definition lies at the document's usual place; one from another place, such as another file, keeps its name. The text
+/// is that of the file if there is no other.
+pub(super) fn place(diagnostics: &mut [Diagnostic], operations: &[OperationSpec], document: &str, text: Option<&str>) {
     let ours = || diagnostics.iter().filter(|diagnostic| diagnostic.document.is_none());
     if ours().next().is_none() {
         return;
     }
-    let text = std::fs::read_to_string(document).unwrap_or_default();
+    let text = text.map_or_else(|| std::fs::read_to_string(document).unwrap_or_default().into(), Cow::Borrowed);
     let is_list = operations.iter().any(|spec| spec.mcp().is_some());
     let list = if is_list { openapi::parse(&text).ok() } else { None };
     let by_id: HashMap<&str, &OperationSpec> = operations.iter().map(|spec| (spec.id.as_ref(), spec)).collect();

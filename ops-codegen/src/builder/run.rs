@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use ops_runtime::mcp;
-use ops_runtime::openapi::FileSource;
-use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::openapi::{self, FileSource, ReadOptions, Source};
 use ops_runtime::spec::{Api, Diagnostic, Severity};
 use serde_json::Value;
 
 use super::place::{place, place_in_value};
 use super::{Builder, Module};
 use crate::directory::{Form, contents};
+#[cfg(feature = "overlays")]
+use crate::overlay::Overlaid;
 use crate::select::Selection;
 use crate::settings::Miss;
 use crate::{Error, Generator};
@@ -26,6 +27,9 @@ pub(super) struct Run {
     /// Settings of generators that can't be applied.
     faults: Vec<String>,
     selection: Selection,
+    /// The selections of inputs that have their own; the last is that of the current input.
+    own: Vec<Selection>,
+    has_own: bool,
     modules: Vec<Module>,
     /// The sources of the modules, for messages.
     sources: Vec<String>,
@@ -94,6 +98,8 @@ impl Run {
             current: 0,
             faults: Vec::new(),
             selection,
+            own: Vec::new(),
+            has_own: false,
             modules: Vec::new(),
             sources: Vec::new(),
             skipped: Vec::new(),
@@ -105,27 +111,59 @@ impl Run {
         self.current = self.by_input.get(input).copied().unwrap_or(0);
     }
 
+    /// Selects from what follows by these patterns, too.
+    pub(super) fn select_by(&mut self, own: Option<Selection>) {
+        self.has_own = own.is_some();
+        self.own.extend(own);
+    }
+
+    #[cfg_attr(not(feature = "overlays"), allow(unused_variables))]
     pub(super) fn document(
         &mut self,
         location: &str,
         form: Form,
         source: FileSource,
+        overlays: &[String],
         namespace: &str,
     ) -> Result<(), Error> {
-        let is_list = form == Form::Tools || form == Form::Any && holds_tools(location);
-        let read = if is_list {
-            mcp::load(location, &source, &mcp::ReadOptions::new().with_namespace(namespace))
-        } else {
-            openapi::load(location, &source, &self.options(namespace))
-        };
-        let (api, diagnostics) = read.map_err(|diagnostic| Error::Document { diagnostics: vec![diagnostic] })?;
-        let files = source.files();
-        self.module(namespace.to_owned(), api, diagnostics, files, location)?;
-        if let Some(module) = self.modules.last_mut() {
-            let Module { operations, generated, .. } = module;
-            place(&mut generated.diagnostics, operations, location);
+        let failed = |diagnostics| Error::Document { diagnostics };
+        #[cfg(feature = "overlays")]
+        if !overlays.is_empty() {
+            let mut told = Vec::new();
+            let source = Overlaid::read(location, overlays, source, &mut told).map_err(failed)?;
+            let (api, diagnostics) = self.read(location, form, &source, namespace).map_err(|mut diagnostics| {
+                source.place(&mut diagnostics);
+                failed(diagnostics)
+            })?;
+            told.extend(diagnostics);
+            self.module(namespace.to_owned(), api, told, source.files(), location)?;
+            if let Some(Module { operations, generated, .. }) = self.modules.last_mut() {
+                place(&mut generated.diagnostics, operations, location, Some(source.text()));
+                source.place(&mut generated.diagnostics);
+            }
+            return Ok(());
+        }
+        let (api, diagnostics) = self.read(location, form, &source, namespace).map_err(failed)?;
+        self.module(namespace.to_owned(), api, diagnostics, source.files(), location)?;
+        if let Some(Module { operations, generated, .. }) = self.modules.last_mut() {
+            place(&mut generated.diagnostics, operations, location, None);
         }
         Ok(())
+    }
+
+    /// The operations of a document or of a list of tools, and the diagnostics of its reader.
+    fn read(
+        &self,
+        location: &str,
+        form: Form,
+        source: &dyn Source,
+        namespace: &str,
+    ) -> Result<(Api, Vec<Diagnostic>), Vec<Diagnostic>> {
+        if form == Form::Tools || form == Form::Any && holds_tools(location) {
+            let options = mcp::ReadOptions::new().with_namespace(namespace);
+            return mcp::load(location, source, &options).map_err(|error| vec![error]);
+        }
+        openapi::load(location, source, &self.options(namespace)).map_err(|error| vec![error])
     }
 
     /// Reads a document that is a value.
@@ -163,7 +201,7 @@ impl Run {
                 continue;
             }
             let result = check_namespace(&namespace.name)
-                .and_then(|()| self.document(&location, form, FileSource::new().within(path), &namespace.name));
+                .and_then(|()| self.document(&location, form, FileSource::new().within(path), &[], &namespace.name));
             match self.modules.last_mut().filter(|_| result.is_ok()) {
                 Some(module) => module.generated.diagnostics.extend(told),
                 None => self.skipped.extend(told),
@@ -211,6 +249,9 @@ impl Run {
             return Err(Error::Settings(format!("{both}: give one of them a namespace of its own")));
         }
         self.selection.apply(&mut api, &mut diagnostics);
+        if let Some(own) = self.own.last_mut().filter(|_| self.has_own) {
+            own.apply(&mut api, &mut diagnostics);
+        }
         let Some(settled) = self.generators.get_mut(self.current) else { return Ok(()) };
         let (mut generated, faults) = settled.generator.run(&api);
         settled.modules.push(self.modules.len());
@@ -228,8 +269,9 @@ impl Run {
     pub(super) fn finish(mut self) -> Result<Vec<Module>, Error> {
         let mut faults = std::mem::take(&mut self.faults);
         // What names nothing might be meant for a document that could not be read.
+        let selections = self.own.iter().chain([&self.selection]);
         let mut missing: Vec<String> =
-            self.selection.finish().err().map(|error| error.to_string()).into_iter().collect();
+            selections.filter_map(|selection| selection.finish().err()).map(|error| error.to_string()).collect();
         for settled in self.generators {
             missing.extend(settled.finish(&mut self.modules));
         }
@@ -283,7 +325,7 @@ fn holds_tools(location: &str) -> bool {
 }
 
 /// A namespace also names a file, so it must not lead out of a folder.
-pub(super) fn check_namespace(namespace: &str) -> Result<(), Error> {
+pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
     if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
         let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
         return Err(Error::Settings(message));

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::output::is_generated;
 
 /// Where cargo finds a crate's own sources, by default.
 const FOLDERS: [&str; 4] = ["src", "tests", "examples", "benches"];
@@ -39,6 +40,10 @@ impl Sources {
                         folders.push(path);
                     } else if path.extension().is_some_and(|ending| ending == "rs") {
                         let text = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;
+                        // A module that is kept among the sources names all that it has.
+                        if is_generated(&text) {
+                            continue;
+                        }
                         identifiers(&String::from_utf8_lossy(&text), &mut sources.names);
                     }
                 }

@@ -32,7 +32,10 @@ use crate::run::door::Door;
 use crate::run::pipeline::{self, Invocation};
 use crate::run::registry::Entry;
 use crate::run::shown;
-use crate::{BoxFuture, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, Registry};
+use crate::{
+    BoxFuture, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, ParameterLocation,
+    Registry,
+};
 
 /// Every response has the id by which the server's log knows its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -133,16 +136,13 @@ impl Incoming<'_> {
                 "the head of the request is too long",
             ));
         }
-        let encoding = self.parts.headers.get(CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "compressed bodies are not taken"));
-        }
         let routes = self.server.cache.get(&self.server.registry, &self.server.filters);
         match self.place(&routes)? {
             Place::Health => Ok(answer::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
             Place::ById(entry) => {
                 let identity = self.identify().await?;
                 self.admit(&entry, identity.as_deref())?;
+                self.plain(None)?;
                 let (_held, text) = self.text_by_id(body).await?;
                 let input = input(&entry, &text)?;
                 let answered = self.run(&entry, None, identity, input).await;
@@ -182,6 +182,20 @@ impl Incoming<'_> {
             return Err(Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"));
         }
         Err(Problem::methods(&methods))
+    }
+
+    /// Refuses a body that is coded, unless the operation describes the header and its handler decodes it.
+    fn plain(&self, binding: Option<&HttpBinding>) -> Result<(), Problem> {
+        let encoding = self.parts.headers.get(CONTENT_ENCODING);
+        let mut parameters = binding.into_iter().flat_map(|binding| binding.parameters.iter());
+        let is_plain = encoding.is_none_or(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+        let name = CONTENT_ENCODING.as_str();
+        if is_plain
+            || parameters.any(|own| own.location == ParameterLocation::Header && own.name.eq_ignore_ascii_case(name))
+        {
+            return Ok(());
+        }
+        Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "compressed bodies are not taken"))
     }
 
     /// Who sends the request.
@@ -249,6 +263,7 @@ impl Incoming<'_> {
                 refused.unwrap_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"))
             );
         }
+        matches.iter().try_for_each(|found| self.plain(found.route.binding()))?;
         let mut held = self.server.limits.admit()?;
         self.server.limits.values(&mut held, self.parts.uri.query().unwrap_or_default().as_bytes())?;
         let bytes = self.server.limits.read(&mut held, body).await?;

@@ -103,7 +103,8 @@ pub(crate) fn check(readme: &Readme, snippets: &[(&Block, &str, Place)]) -> Resu
     }
     copy(&root().join("tests/tests/readme/files.json"), &folder);
     copy(&root().join("Cargo.lock"), &folder);
-    let [dependencies] = readme.blocks("toml").collect::<Vec<_>>()[..] else {
+    let [dependencies] = readme.blocks("toml").filter(|it| it.first() == "[dependencies]").collect::<Vec<_>>()[..]
+    else {
         panic!("README.md shows other than one block of dependencies")
     };
     // The README's crate is beside a clone; this one is inside.

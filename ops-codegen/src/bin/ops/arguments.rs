@@ -82,12 +82,13 @@ pub(crate) struct Choice {
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArguments {
     /// OpenAPI documents and snapshots of MCP servers: files, URLs, folders of documents and operation specs, or - for
-    /// standard input
-    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    /// standard input; or an ops.toml, which names them, by default that of this folder
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) spec: Vec<String>,
-    /// Where to write: a file that ends in .rs, a folder for one file a namespace, or - for standard output
+    /// Where to write: a file that ends in .rs, a folder for one file a namespace, or - for standard output; by default
+    /// what ops.toml says
     #[arg(short, long, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath)]
-    pub(crate) output: PathBuf,
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) choice: Choice,
     /// Write nothing; fail if an existing file differs from what would be written in more than its layout, or if a
@@ -150,8 +151,8 @@ pub(crate) struct UpdateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// An OpenAPI document, a snapshot of an MCP server, or a configuration of MCP servers: a file, a URL, a folder of
-    /// documents and operation specs, or - for standard input; omit it if a server is named
+    /// An OpenAPI document, a snapshot of an MCP server, an ops.toml, or a configuration of MCP servers: a file, a URL, a
+    /// folder of documents and operation specs, or - for standard input; omit it if a server is named
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["url", "config", "program"])]
     pub(crate) spec: Option<String>,
     /// Show this operation in full: its name, its id, or 'METHOD path'

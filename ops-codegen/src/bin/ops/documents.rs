@@ -38,7 +38,7 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
             format!("`{name}` is no name of a document: give one of letters, digits, `_` and `-` by `--name`");
         return Err(Failure::Usage(message));
     }
-    if let Some(entry) = manifest.entries()?.iter().find(|entry| entry.name == name) {
+    if let Some(entry) = manifest.entries().iter().find(|entry| entry.name == name) {
         let message = format!("`{NAME}` has a document `{name}` already, at `{}`", entry.path);
         return Err(Failure::Usage(format!("{message}: run `ops update {name}`, or choose another `--name`")));
     }
@@ -68,7 +68,7 @@ pub(crate) fn add(arguments: &AddArguments) -> Result<(), Failure> {
 
 pub(crate) fn update(arguments: &UpdateArguments) -> Result<(), Failure> {
     let mut manifest = Manifest::open(Path::new(""))?;
-    let entries = manifest.entries()?;
+    let entries = manifest.entries();
     if let Some(name) = arguments.name.as_ref().filter(|name| !entries.iter().any(|entry| entry.name == **name)) {
         let names: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.name)).collect();
         let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };

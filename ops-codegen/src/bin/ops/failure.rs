@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// A document could not be read.
     Unreadable(Vec<Diagnostic>),
-    /// A document that should be compared could not be read.
+    /// A document that should be compared, or the configuration, could not be read.
     Trouble(Vec<Diagnostic>),
     /// The work is done, except for so many files that could not be read and were reported; and any other failure.
     Incomplete(usize, Option<String>),
@@ -42,6 +42,14 @@ impl Failure {
             Error::Settings(message) => Self::Usage(message),
             Error::Io { .. } => Self::Unreadable(vec![Diagnostic::error("", error.to_string())]),
             other => Self::Failed(other.to_string()),
+        }
+    }
+
+    /// An error of the configuration.
+    pub(crate) fn config(error: Error) -> Self {
+        match error {
+            Error::Document { diagnostics } => Self::Trouble(diagnostics),
+            other => Self::Usage(other.to_string()),
         }
     }
 

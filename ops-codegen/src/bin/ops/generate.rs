@@ -5,6 +5,7 @@ mod same;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use ops_codegen::config::Config;
 use ops_codegen::report::SHOWN;
 use ops_codegen::{Module, is_generated, write_if_changed};
 use ops_runtime::openapi::dir_namespaces;
@@ -13,27 +14,34 @@ use ops_runtime::spec::{Diagnostic, Severity};
 use self::same::is_same;
 use crate::arguments::GenerateArguments;
 use crate::failure::Failure;
-use crate::modules::{modules, unreadable};
+use crate::modules::{configured, modules, modules_of, unreadable};
 use crate::progress::Progress;
 use crate::report::Reporter;
 
 pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
+    let config = configured(&arguments.spec)?;
+    let output = output(arguments, config.as_ref())?;
     let progress = Progress::start("generating");
-    let (modules, mut reporter) = modules(&arguments.spec, &arguments.choice)?;
+    let (modules, mut reporter) = match &config {
+        Some(config) => modules_of(config, &arguments.choice)?,
+        None => modules(&arguments.spec, &arguments.choice)?,
+    };
     drop(progress);
     for module in &modules {
         report(module, &mut reporter);
     }
     let unreadable: Vec<Diagnostic> = unreadable(&modules).cloned().collect();
     reporter.print_list(&unreadable);
-    if arguments.output == Path::new("-") {
+    if output == Path::new("-") {
         print(&modules)?;
         return Failure::of_unreadable(unreadable.len(), None);
     }
-    let targets = targets(&arguments.output, &modules)?;
+    let targets = targets(&output, &modules)?;
     let failed = if arguments.check {
         let mut found = differences(&targets);
-        found.extend(orphans(arguments, &targets, &unreadable));
+        if !is_file(&output) {
+            found.extend(orphans(arguments, config.as_ref(), &output, &targets, &unreadable));
+        }
         let hint = "run the command without `--check` to write it anew";
         (!found.is_empty()).then(|| format!("{}\n{hint}", cut(found).join("\n")))
     } else {
@@ -42,6 +50,15 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     };
     eprint_line(&reporter.total(count(&modules)));
     Failure::of_unreadable(unreadable.len(), failed)
+}
+
+/// Where to write.
+fn output(arguments: &GenerateArguments, config: Option<&Config>) -> Result<PathBuf, Failure> {
+    let out = config.and_then(|config| Some(config.resolve(config.out.as_ref()?)));
+    arguments.output.clone().or(out).ok_or_else(|| {
+        let or = config.map(|config| format!(", or `out` below `[generate]` in `{}`", config.path.display()));
+        Failure::Usage(format!("it is not said where to write: pass `--output`{}", or.unwrap_or_default()))
+    })
 }
 
 fn count(modules: &[Module]) -> usize {
@@ -58,20 +75,25 @@ fn cut(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// A module, and the file that it goes to.
-type Target<'a> = (PathBuf, &'a Module);
+/// A file to write, and its text.
+type Target<'a> = (PathBuf, &'a str);
 
-/// The file of each module.
+/// The file of each module, and those that the modules include.
 fn targets<'a>(output: &Path, modules: &'a [Module]) -> Result<Vec<Target<'a>>, Failure> {
-    match modules {
-        [module] if is_file(output) => Ok(vec![(output.to_owned(), module)]),
-        _ if is_file(output) => Err(Failure::Usage(format!(
+    if is_file(output) && modules.len() != 1 {
+        return Err(Failure::Usage(format!(
             "`{}` is one file, and there are {} modules: name a folder",
             output.display(),
             modules.len()
-        ))),
-        _ => Ok(modules.iter().map(|module| (output.join(format!("{}.rs", module.namespace)), module)).collect()),
+        )));
     }
+    let folder = if is_file(output) { output.parent().unwrap_or(Path::new("")) } else { output };
+    let targets = modules.iter().flat_map(|module| {
+        let path = if is_file(output) { output.to_owned() } else { folder.join(format!("{}.rs", module.namespace)) };
+        let included = module.included().map(|(name, text)| (folder.join(name), text));
+        std::iter::once((path, module.generated.source.as_str())).chain(included)
+    });
+    Ok(targets.collect())
 }
 
 fn is_file(output: &Path) -> bool {
@@ -80,7 +102,11 @@ fn is_file(output: &Path) -> bool {
 
 /// Writes what has changed beyond its layout; nothing if this command did not write one of the files.
 fn write(targets: &[Target<'_>], force: bool) -> Result<(), Failure> {
-    let is_foreign = |path: &Path| std::fs::read(path).is_ok_and(|bytes| !is_generated(&bytes) && !bytes.is_empty());
+    // What a module includes is named after it.
+    let is_foreign = |path: &Path| {
+        let is_module = path.extension().is_some_and(|ending| ending == "rs");
+        is_module && std::fs::read(path).is_ok_and(|bytes| !is_generated(&bytes) && !bytes.is_empty())
+    };
     let foreign = targets.iter().filter(|(path, _)| !force && is_foreign(path));
     let foreign: Vec<String> = foreign.map(|(path, _)| format!("`{}`", path.display())).collect();
     if !foreign.is_empty() {
@@ -90,44 +116,52 @@ fn write(targets: &[Target<'_>], force: bool) -> Result<(), Failure> {
             cut(foreign).join(", ")
         )));
     }
-    for (path, module) in targets {
+    for (path, text) in targets {
         // One that `cargo fmt` has laid out stays as it is.
-        if std::fs::read(path).is_ok_and(|found| is_same(&found, &module.generated.source)) {
+        if std::fs::read(path).is_ok_and(|found| is_same(&found, text)) {
             continue;
         }
-        write_if_changed(path, &module.generated.source).map_err(|error| Failure::Failed(error.to_string()))?;
+        write_if_changed(path, text).map_err(|error| Failure::Failed(error.to_string()))?;
     }
     Ok(())
 }
 
 /// The files that differ from what would be written, beyond their layout.
 fn differences(targets: &[Target<'_>]) -> Vec<String> {
-    let told = |(path, module): &Target<'_>| match std::fs::read(path) {
-        Ok(found) if is_same(&found, &module.generated.source) => None,
+    let told = |(path, text): &Target<'_>| match std::fs::read(path) {
+        Ok(found) if is_same(&found, text) => None,
         Ok(_) => Some(format!("{} differs", path.display())),
         Err(_) => Some(format!("{} is not there", path.display())),
     };
     targets.iter().filter_map(told).collect()
 }
 
-/// The modules in the folder whose documents are gone, if the documents are those of a folder.
-fn orphans(arguments: &GenerateArguments, targets: &[Target<'_>], unreadable: &[Diagnostic]) -> Vec<String> {
-    let folders = || arguments.spec.iter().map(Path::new).filter(|spec| spec.is_dir());
-    if folders().next().is_none() || is_file(&arguments.output) {
+/// The modules in the folder whose documents are gone, if the documents are those of a folder or of `ops.toml`.
+fn orphans(
+    arguments: &GenerateArguments,
+    config: Option<&Config>,
+    output: &Path,
+    targets: &[Target<'_>],
+    unreadable: &[Diagnostic],
+) -> Vec<String> {
+    let named = arguments.spec.iter().map(PathBuf::from);
+    let configured = config.into_iter().flat_map(|config| config.documents.iter().map(|it| config.resolve(&it.path)));
+    let folders: Vec<PathBuf> = named.chain(configured).filter(|path| path.is_dir()).collect();
+    if folders.is_empty() && config.is_none() {
         return Vec::new();
     }
     // A document that can't be read is not gone.
     let documents = unreadable.iter().filter_map(|diagnostic| diagnostic.document.as_ref().map(PathBuf::from));
     let documents: Vec<PathBuf> = documents.collect();
     let names: Vec<String> =
-        folders().flat_map(|folder| dir_namespaces(folder, &documents, |_| false)).map(|file| file.name).collect();
+        folders.iter().flat_map(|folder| dir_namespaces(folder, &documents, |_| false)).map(|file| file.name).collect();
     let is_orphan = |path: &PathBuf| {
         path.extension().is_some_and(|extension| extension == "rs")
             && targets.iter().all(|(target, _)| target != path)
             && path.file_stem().is_some_and(|stem| names.iter().all(|name| stem != name.as_str()))
             && std::fs::read(path).is_ok_and(|bytes| is_generated(&bytes))
     };
-    let entries = std::fs::read_dir(&arguments.output).into_iter().flatten().filter_map(Result::ok);
+    let entries = std::fs::read_dir(output).into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_orphan).collect();
     found.sort();
     found.iter().map(|path| format!("{} is of a document that is gone: remove it", path.display())).collect()

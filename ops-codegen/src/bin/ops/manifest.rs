@@ -7,17 +7,16 @@
 //! sha256 = "9f86d0..."                              # of the file as it was fetched
 //! ```
 //!
-//! Everything else in the file stays as it is, comments included.
+//! The library reads the file; here it is edited: everything else in it stays as it is, comments included.
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use ops_codegen::config::NAME;
+use ops_codegen::config::{Config, Document};
 use ops_codegen::write_if_changed;
-use toml_edit::{DocumentMut, Item, Table, TableLike, value};
+use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::failure::Failure;
-
-/// The name of the file.
-pub(crate) const NAME: &str = "ops.toml";
 
 /// The key of the table of documents.
 const DOCUMENTS: &str = "documents";
@@ -25,6 +24,7 @@ const DOCUMENTS: &str = "documents";
 /// The file `ops.toml` of a folder.
 pub(crate) struct Manifest {
     folder: PathBuf,
+    config: Config,
     document: DocumentMut,
 }
 
@@ -48,31 +48,25 @@ impl Manifest {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Failure::Failed(format!("`{}` cannot be read: {error}", path.display()))),
         };
+        Self::read(folder, path, &text)
+    }
+
+    fn read(folder: &Path, path: PathBuf, text: &str) -> Result<Self, Failure> {
+        let config = Config::parse(&path, text).map_err(Failure::config)?;
         let document = text.parse::<DocumentMut>();
         let document = document.map_err(|error| Failure::Usage(format!("`{}` is no TOML: {error}", path.display())))?;
-        Ok(Self { folder: folder.to_owned(), document })
+        Ok(Self { folder: folder.to_owned(), config, document })
     }
 
     /// The documents, in the order of the file.
-    pub(crate) fn entries(&self) -> Result<Vec<Entry>, Failure> {
-        let Some(documents) = self.document.get(DOCUMENTS) else { return Ok(Vec::new()) };
-        let wrong = |place: &str, what: &str| Failure::Usage(format!("`{NAME}`: `{place}` is no {what}"));
-        let documents = documents.as_table_like().ok_or_else(|| wrong(DOCUMENTS, "table"))?;
-        let entry = |(name, item): (&str, &Item)| {
-            let place = format!("{DOCUMENTS}.{name}");
-            let table = item.as_table_like().ok_or_else(|| wrong(&place, "table"))?;
-            let text = |table: &dyn TableLike, key: &str| match table.get(key) {
-                Some(item) => item
-                    .as_str()
-                    .map(|text| Some(text.to_owned()))
-                    .ok_or_else(|| wrong(&format!("{place}.{key}"), "text")),
-                None => Ok(None),
-            };
-            let path = text(table, "path")?;
-            let path = path.ok_or_else(|| Failure::Usage(format!("`{NAME}`: `{place}` has no `path`")))?;
-            Ok(Entry { name: name.to_owned(), path, source: text(table, "source")?, sha256: text(table, "sha256")? })
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        let entry = |document: &Document| Entry {
+            name: document.name.clone(),
+            path: document.path.clone(),
+            source: document.source.clone(),
+            sha256: document.sha256.clone(),
         };
-        documents.iter().map(entry).collect()
+        self.config.documents.iter().map(entry).collect()
     }
 
     /// The path of an entry's document.
@@ -118,9 +112,9 @@ mod tests {
 
     #[test]
     fn what_the_user_wrote_stays() {
-        let text = "# Mine\n[generate]\nout = \"src\" # here\n\n[documents.old]\npath = \"old.yaml\"   # kept\nsha256 = \"1\" # digest\nmore = 1\n";
-        let mut manifest = Manifest { folder: PathBuf::new(), document: text.parse().unwrap() };
-        let [old] = &mut manifest.entries().unwrap()[..] else { panic!() };
+        let text = "# Mine\n[generate]\nout = \"src\" # here\n\n[documents.old]\npath = \"old.yaml\"   # kept\nsha256 = \"1\" # digest\nmethods = true\n";
+        let mut manifest = Manifest::read(Path::new(""), PathBuf::from(NAME), text).unwrap();
+        let [old] = &mut manifest.entries()[..] else { panic!() };
         assert_eq!((old.name.as_str(), old.path.as_str(), &old.source), ("old", "old.yaml", &None));
         old.sha256 = Some("2".to_owned());
         manifest.set(old).unwrap();
@@ -139,14 +133,14 @@ mod tests {
     #[test]
     fn what_is_no_document_is_an_error() {
         for (text, message) in [
-            ("documents = 1", "`documents` is no table"),
-            ("[documents]\nshop = 1", "`documents.shop` is no table"),
-            ("[documents.shop]\n", "has no `path`"),
-            ("[documents.shop]\npath = 1", "`documents.shop.path` is no text"),
+            ("documents = 1", "`documents` is a table, not a number"),
+            ("[documents]\nshop = 1", "`documents.shop` is a table, not a number"),
+            ("[documents.shop]\n", "`documents.shop` has no `path`"),
+            ("[documents.shop]\npath = 1", "`documents.shop.path` is a text, not a number"),
         ] {
-            let manifest = Manifest { folder: PathBuf::new(), document: text.parse().unwrap() };
-            let Err(Failure::Usage(told)) = manifest.entries().map(drop) else { panic!("{text}") };
-            assert!(told.contains(message), "{told}");
+            let result = Manifest::read(Path::new(""), PathBuf::from(NAME), text);
+            let Err(Failure::Trouble(told)) = result.map(drop) else { panic!("{text}") };
+            assert!(told.len() == 1 && told[0].message.starts_with(message), "{told:?}");
         }
     }
 }

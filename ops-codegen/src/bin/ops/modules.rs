@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use ops_codegen::config::{Config, NAME};
 use ops_codegen::{Builder, Module};
 use ops_runtime::openapi::{Imported, from_openapi_source, from_openapi_url};
 use ops_runtime::spec::{Api, Diagnostic, Severity};
@@ -21,8 +22,35 @@ pub(crate) const STDIN: &str = "<stdin>";
 /// The reader takes the title as the namespace of a document with this name.
 const UNNAMED: &str = "openapi";
 
+/// The `ops.toml` that is named, or, if nothing is, that of this folder; `None` if documents are named.
+pub(crate) fn configured(specs: &[String]) -> Result<Option<Config>, Failure> {
+    let is_config = |spec: &String| Path::new(spec).extension().is_some_and(|ending| ending == "toml");
+    let path = match specs {
+        [] if !Path::new(NAME).exists() => {
+            let message =
+                format!("there is no `{NAME}` here: name a document, or write the file; `ops add` begins one");
+            return Err(Failure::Usage(message));
+        }
+        [] => NAME,
+        [one] if is_config(one) && !is_url(one) => one,
+        specs if specs.iter().any(|spec| is_config(spec) && !is_url(spec)) => {
+            let message = format!("`{NAME}` names its documents: name it alone");
+            return Err(Failure::Usage(message));
+        }
+        _ => return Ok(None),
+    };
+    let config = Config::read(path).map_err(Failure::config)?;
+    if config.documents.is_empty() {
+        return Err(Failure::Usage(format!("`{path}` names no documents: `ops add` fetches one")));
+    }
+    Ok(Some(config))
+}
+
 /// Generates a module for each document, and a reporter that can show their lines.
 pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>, Reporter), Failure> {
+    if let Some(config) = configured(specs)? {
+        return modules_of(&config, choice);
+    }
     let mut sources = Sources::default();
     if choice.namespace.is_some() && specs.len() > 1 {
         let message =
@@ -33,6 +61,15 @@ pub(crate) fn modules(specs: &[String], choice: &Choice) -> Result<(Vec<Module>,
         sources.document(spec, choice)?;
     }
     sources.generate(choice)
+}
+
+/// Generates a module for each document of a configuration.
+pub(crate) fn modules_of(config: &Config, choice: &Choice) -> Result<(Vec<Module>, Reporter), Failure> {
+    if choice.namespace.is_some() {
+        let message = "`--namespace` is for a document on the command line: here the documents have names";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    Sources { builder: config.builder(), ..Sources::default() }.generate(choice)
 }
 
 /// The diagnostics of files of folders that could not be read.
