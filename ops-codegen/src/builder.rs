@@ -10,9 +10,8 @@ use serde_json::Value;
 
 use self::included::include;
 use self::run::Run;
-pub(crate) use self::run::check_namespace;
 use self::used::{Kept, Made, Note, Sources};
-use crate::directory::{Form, stem};
+use crate::directory::{Form, check_namespace, stem};
 use crate::output::write_if_changed;
 use crate::select::Selection;
 use crate::{Error, Generated, Generator};
@@ -79,49 +78,6 @@ impl Builder {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// A builder with the documents and settings of a file, usually `ops.toml`, which `ops generate` reads, too.
-    ///
-    /// ```no_run
-    /// // build.rs
-    /// fn main() -> Result<(), ops_codegen::Error> {
-    ///     ops_codegen::Builder::from_config("ops.toml")?.build()
-    /// }
-    /// ```
-    ///
-    /// ```toml
-    /// [generate]                              # for all documents
-    /// out = "src/api"                         # where `ops generate` writes; a build script writes to `OUT_DIR`
-    /// runtime = "crate::ops"                  # `Generator::with_runtime`
-    /// only_used = true                        # `Builder::only_used`
-    /// formats = ["chrono", "uuid", "url"]     # strings with types of these crates; `true` for all
-    /// methods = false                         # `Generator::without_methods`
-    ///
-    /// [documents.shop]                        # the name is the namespace
-    /// path = "shop.yaml"                      # an OpenAPI document, a snapshot of an MCP server, or a folder of them
-    /// source = "https://example.com/shop.yaml"    # where `ops update` fetches it; `sha256` is that of the file then
-    /// overlays = ["shop.overlay.yaml"]        # `Builder::with_overlay`
-    /// include = ["tag:Billing", "showPet"]    # `Builder::include`, for this document
-    /// exclude = ["*Draft"]
-    /// explicit_null = ["editPet"]             # `Generator::with_explicit_null`
-    /// schemas = ["Webhook*"]                  # `Generator::with_schema`
-    /// types = { Money = "crate::Money" }      # `Generator::with_type`
-    /// rename = { PetV2 = "Pet" }              # `Generator::with_renamed_type`
-    /// rename_fields = { PetV2.type = "kind" } # `Generator::with_renamed_field`
-    /// derives = { "Pet*" = ["Hash"] }         # `Generator::with_derive`
-    /// rust_types = true                       # `Generator::with_rust_types`
-    /// formats = true                          # in place of that of `[generate]`, as is `methods`
-    /// ```
-    ///
-    /// Nothing is required but the `path` of each document. Paths are relative to the file. The documents of a folder have
-    /// namespaces of their own, see [`dir`](Self::dir).
-    ///
-    /// # Errors
-    /// If the file cannot be read, and with everything in it that is no setting or no value of one.
-    #[cfg(feature = "config")]
-    pub fn from_config(path: impl AsRef<Path>) -> Result<Self, Error> {
-        crate::config::Config::read(path.as_ref()).map(|config| config.builder())
     }
 
     /// Adds an OpenAPI document by its path, which is relative to the package in a build script.

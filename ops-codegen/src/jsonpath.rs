@@ -6,38 +6,17 @@
 mod evaluate;
 mod filter;
 mod parse;
+mod query;
 
 use serde_json::Value;
 
 pub(crate) use self::evaluate::Steps;
-use self::filter::Expression;
+pub(crate) use self::query::Malformed;
+use self::query::Segment;
 
 /// A query from the root of a document.
 #[derive(Debug)]
 pub(crate) struct Query(Vec<Segment>);
-
-/// A query that is none: what is wrong, and behind how many characters.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Malformed {
-    pub(crate) message: String,
-    pub(crate) at: usize,
-}
-
-#[derive(Debug)]
-struct Segment {
-    /// True for `..`: the selectors hold for the node and all nodes below.
-    descends: bool,
-    selectors: Vec<Selector>,
-}
-
-#[derive(Debug)]
-enum Selector {
-    Name(String),
-    Wildcard,
-    Index(i64),
-    Slice { start: Option<i64>, end: Option<i64>, step: i64 },
-    Filter(Expression),
-}
 
 impl Query {
     /// Parses a query, such as `$.paths.*[?@.deprecated]`.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::place::{place, place_in_value};
 use super::{Builder, Module};
-use crate::directory::{Form, contents};
+use crate::directory::{Form, check_namespace, contents};
 #[cfg(feature = "overlays")]
 use crate::overlay::Overlaid;
 use crate::select::Selection;
@@ -322,13 +322,4 @@ fn holds_tools(location: &str) -> bool {
     // API documents are large, and few of them need parsing to decide.
     let text = std::fs::read_to_string(location).unwrap_or_default();
     text.contains("\"tools\"") && openapi::parse(&text).is_ok_and(|value| mcp::is_tool_list(&value))
-}
-
-/// A namespace also names a file, so it must not lead out of a folder.
-pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
-    if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
-        let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
-        return Err(Error::Settings(message));
-    }
-    Ok(())
 }

@@ -142,7 +142,7 @@ impl<'t> Reader<'t> {
 
     fn document(&mut self, entry: &Entry<'_, 't>, general: &General, config: &Config) -> Option<Document> {
         let mut document = Document { name: entry.key.to_owned(), ..Document::default() };
-        if let Err(Error::Settings(message)) = crate::builder::check_namespace(entry.key) {
+        if let Err(Error::Settings(message)) = crate::directory::check_namespace(entry.key) {
             self.fault(entry.span(), format!("`{}`: {message}", entry.place));
         }
         let (mut formats, mut methods) = (general.formats.clone(), general.methods);

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use ops_runtime::spec::pointer;
 use serde_json::Value;
 
-use super::filter::{Expression, Operand, Path, Pattern, compare, pattern};
-use super::{Segment, Selector};
+use super::filter::{compare, pattern};
+use super::query::{Expression, Operand, Path, Pattern, Segment, Selector};
 
 /// How many nodes are kept at once.
 const MAX_NODES: usize = 4_000_000;

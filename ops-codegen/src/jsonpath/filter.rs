@@ -6,65 +6,10 @@ use regex_lite::{Regex, RegexBuilder};
 use serde_json::{Number, Value};
 
 use super::evaluate::Steps;
-use super::{Segment, Selector};
+use super::query::Operator;
 
 /// How many bytes a compiled regular expression may have.
 const MAX_REGEX: usize = 1 << 16;
-
-#[derive(Debug)]
-pub(super) enum Expression {
-    Or(Vec<Expression>),
-    And(Vec<Expression>),
-    Not(Box<Expression>),
-    Compare(Operand, Operator, Operand),
-    Exists(Path),
-    Matches { text: Operand, by: Pattern, is_whole: bool },
-}
-
-/// A value, or nothing.
-#[derive(Debug)]
-pub(super) enum Operand {
-    Literal(Value),
-    /// The one node of a path.
-    Path(Path),
-    Length(Box<Operand>),
-    Count(Path),
-    Value(Path),
-}
-
-#[derive(Debug)]
-pub(super) struct Path {
-    /// True for `@`, false for `$`.
-    pub(super) is_relative: bool,
-    pub(super) segments: Vec<Segment>,
-}
-
-#[derive(Debug)]
-pub(super) enum Pattern {
-    Known(Regex),
-    /// The value is the text of the regular expression.
-    Found(Operand),
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Operator {
-    Equal,
-    Unequal,
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
-}
-
-impl Path {
-    /// True if the path can select only one node.
-    pub(super) fn is_singular(&self) -> bool {
-        let is_one = |segment: &Segment| {
-            !segment.descends && matches!(segment.selectors[..], [Selector::Name(_) | Selector::Index(_)])
-        };
-        self.segments.iter().all(is_one)
-    }
-}
 
 /// A regular expression of RFC 9485.
 pub(super) fn pattern(text: &str, is_whole: bool) -> Result<Regex, String> {

@@ -2,8 +2,8 @@
 
 use serde_json::{Number, Value};
 
-use super::filter::{Expression, Operand, Operator, Path, Pattern, pattern};
-use super::{Malformed, Segment, Selector};
+use super::filter::pattern;
+use super::query::{Expression, Malformed, Operand, Operator, Path, Pattern, Segment, Selector};
 
 /// How deep filters and brackets may be nested.
 const MAX_DEPTH: usize = 64;
