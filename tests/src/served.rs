@@ -93,7 +93,7 @@ async fn run(path: &Path, namespace: &str) -> Result<Report, String> {
     let server = HttpServer::new(registry)
         .with_options(HttpServerOptions::new().with_shutdown_timeout(Duration::from_secs(1)))
         .with_authenticator(move |_: &http::request::Parts| {
-            let identity = scopes.iter().fold(Identity::new("all"), |identity, scope| identity.with_scope(scope));
+            let identity = scopes.iter().fold(Identity::new("all"), Identity::with_scope);
             async move { Ok::<_, Unauthorized>(identity) }
         })
         .with_cancel(stop.clone());
@@ -286,13 +286,11 @@ fn names<'v>(one: &'v Map<String, Value>, other: &'v Map<String, Value>) -> Vec<
     names
 }
 
+/// What is told a place, and what is there of what was sent and of what came.
+type Tell<'t> = dyn FnMut(String, Option<&Value>, Option<&Value>) + 't;
+
 /// Tells every place at which two values differ.
-fn differences(
-    place: &str,
-    sent: Option<&Value>,
-    came: Option<&Value>,
-    tell: &mut dyn FnMut(String, Option<&Value>, Option<&Value>),
-) {
+fn differences(place: &str, sent: Option<&Value>, came: Option<&Value>, tell: &mut Tell<'_>) {
     match (sent, came) {
         (Some(Value::Object(sent)), Some(Value::Object(came))) => {
             names(sent, came).iter().for_each(|name| {

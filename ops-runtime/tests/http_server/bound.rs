@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 use crate::fixture::{Server, serve};
 
+/// A binding, what its handler answers, the headers of a request, and the response: its status, content type and body.
+type Row = (HttpBinding, Answers, &'static [&'static str], u16, Option<&'static str>, &'static str);
+
 type Answers = fn(Value) -> Result<Value, CallError>;
 
 async fn served(specs: Vec<(OperationSpec, Answers)>) -> Server {
@@ -195,7 +198,7 @@ async fn responses_are_as_the_binding_says() {
     };
     let ok = |kind: &'static str| HttpResponse::new(StatusRange::Exact(200), kind);
     let created = HttpResponse::new(StatusRange::Exact(201), "application/vnd.x+json");
-    let table: Vec<(HttpBinding, Answers, &[&str], u16, Option<&str>, &str)> = vec![
+    let table: Vec<Row> = vec![
         (responses(vec![]), |_| Ok(json!([1])), &[], 200, Some("application/json"), "[1]"),
         (responses(vec![created.clone()]), |_| Ok(json!([1])), &[], 201, Some("application/vnd.x+json"), "[1]"),
         (responses(vec![HttpResponse::empty(StatusRange::Exact(204))]), |_| Ok(json!(null)), &[], 204, None, ""),
