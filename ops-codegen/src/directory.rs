@@ -159,6 +159,15 @@ fn clean(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
+/// A namespace also names a file, so it must not lead out of a folder.
+pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
+    if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
+        let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
+        return Err(Error::Settings(message));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,13 +179,4 @@ mod tests {
         }
         assert_eq!(stem(".yaml"), "");
     }
-}
-
-/// A namespace also names a file, so it must not lead out of a folder.
-pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
-    if namespace.is_empty() || !namespace.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
-        let message = format!("`{namespace}` is no namespace: use letters, digits, `_` and `-`");
-        return Err(Error::Settings(message));
-    }
-    Ok(())
 }
