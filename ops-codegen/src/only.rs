@@ -40,9 +40,9 @@ pub(crate) fn names(module: &Module) -> HashSet<String> {
 
 /// Leaves out of a module what is not used.
 ///
-/// A field that nothing names holds any JSON, so that its type need not be there; one whose type is named keeps it, and so do
-/// one that whoever makes the record has to set, and one with a default. A variant of a tagged union that nothing names is read as its last
-/// variant, which keeps the object.
+/// A field keeps its type if the crate names the field or the type, if it has to be set, or if it has a default. Any other
+/// field holds any JSON, so that its type need not be there. A variant of a tagged union that nothing names is read as the
+/// union's last variant, which keeps the object.
 pub(crate) fn leave_out(module: &mut Module, used: &HashSet<String>, source: &Source) {
     let operations = std::mem::take(&mut module.operations);
     let (kept, others): (Vec<_>, Vec<_>) =

@@ -214,7 +214,7 @@ impl Field {
         self.required && !matches!(self.default, Default::Fits(_))
     }
 
-    /// True if whoever makes a value has to set the property.
+    /// True if a value can't be made without setting the property.
     pub(crate) fn is_set(&self) -> bool {
         self.is_demanded() || self.given
     }

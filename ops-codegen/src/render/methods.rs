@@ -11,8 +11,7 @@ use crate::types::{Shape, Type};
 impl Renderer<'_> {
     pub(super) fn methods(&mut self) {
         let Some(name) = &self.module.methods else { return };
-        let mut source =
-            docs::line("The operations of this module as methods of whoever runs them: clients, registries, mocks.");
+        let mut source = docs::line("The operations of this module as methods of clients, registries and mocks.");
         source.push_str(&self.index());
         // Whoever includes the module need not use all of them.
         source.push_str("#[allow(dead_code, deprecated)]\n");

@@ -28,7 +28,7 @@ pub fn operations() -> &'static [&'static ops::OperationSpec] {
 }
 
 ops::methods! {
-/// The operations of this module as methods of whoever runs them: clients, registries, mocks.
+/// The operations of this module as methods of clients, registries and mocks.
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// `GET /visits`

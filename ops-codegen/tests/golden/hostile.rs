@@ -1610,7 +1610,7 @@ impl ops::DeclaresErrors for EveryPlace {
 }
 
 ops::methods! {
-/// The operations of this module as methods of whoever runs them: clients, registries, mocks.
+/// The operations of this module as methods of clients, registries and mocks.
 ///
 /// # */ fn main() {} /*
 ///

@@ -170,7 +170,7 @@ impl ops::DeclaresErrors for CreatePet {
 }
 
 ops::methods! {
-/// The operations of this module as methods of whoever runs them: clients, registries, mocks.
+/// The operations of this module as methods of clients, registries and mocks.
 ///
 /// # pets
 ///

@@ -85,7 +85,7 @@ impl ops::DeclaresErrors for CreateOrder {
 }
 
 ops::methods! {
-/// The operations of this module as methods of whoever runs them: clients, registries, mocks.
+/// The operations of this module as methods of clients, registries and mocks.
 #[allow(dead_code, deprecated)]
 pub trait Methods: ops::Caller + Sized {
     /// `POST /orders`

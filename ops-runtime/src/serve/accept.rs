@@ -29,7 +29,7 @@ impl Accept {
         self.0.iter().any(|(range, weight)| range == content_type && *weight > 0)
     }
 
-    /// The weight of a type: that of the most specific range that covers it. Whoever accepts nothing accepts all.
+    /// The weight of a type: that of the most specific range that covers it. Without `Accept`, every type is accepted.
     pub(super) fn weight(&self, content_type: &str) -> u32 {
         if self.0.is_empty() {
             return 1_000;

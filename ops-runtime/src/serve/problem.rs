@@ -128,8 +128,8 @@ impl Problem {
     }
 }
 
-/// The status for a code: the one that the operation declares for it, or that of the table. A code that nobody declares
-/// is meant for callers, and is 400.
+/// The status for a code: the one that the operation declares for it, or that of the table. A handler's own code that the
+/// operation does not declare is meant for callers, and is 400.
 pub(super) fn status(code: &ErrorCode, spec: &OperationSpec) -> StatusCode {
     let declared = spec.errors.iter().find(|declared| declared.code == code.as_str());
     let of_status = |status: u16| StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400);

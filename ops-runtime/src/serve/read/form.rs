@@ -49,7 +49,7 @@ pub(super) fn object(
     if faults.is_empty() { Ok(members) } else { Err(faults) }
 }
 
-/// The pairs that nobody has taken, by the field that they belong to, in the order in which the fields come.
+/// The pairs that have not been read yet, grouped by field, in the order of the request.
 fn groups(pairs: Pairs, declared: &[&str]) -> Vec<(String, Vec<Pair>)> {
     let mut groups: Vec<(String, Vec<Pair>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
