@@ -5,7 +5,7 @@ use std::future::Future;
 use http::request::Parts;
 
 use crate::model::unauthorized::Unauthorized;
-use crate::{BoxFuture, Identity, OperationSpec};
+use crate::{BoxFuture, Identity, OperationSpec, SecurityKind, SecurityScheme};
 
 /// Finds out who sends a request.
 ///
@@ -34,6 +34,14 @@ pub trait Authenticator: Send + Sync + 'static {
     /// # Errors
     /// The refusal of credentials that are not valid: the request is answered with 401, whatever it asks for.
     fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>>;
+
+    /// The ways in which requests may authenticate, each on its own. A bearer token by default.
+    ///
+    /// They tell callers what to send: in the document of the server, and in the header `WWW-Authenticate` of a response
+    /// to a request without credentials.
+    fn schemes(&self) -> Vec<SecurityScheme> {
+        vec![SecurityScheme::new("bearer", SecurityKind::Bearer)]
+    }
 }
 
 impl<F, Fut, I> Authenticator for F
@@ -75,7 +83,7 @@ pub(super) fn check(spec: &OperationSpec, identity: Option<&Identity>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AccessControl, HttpBinding, SecurityKind, SecurityRequirement, SecurityScheme};
+    use crate::{AccessControl, HttpBinding, SecurityRequirement};
 
     #[test]
     fn ways_and_rules() {
