@@ -13,7 +13,9 @@
 //! not have are restored by the input's schema. What no schema names in a query, a header or a cookie is ignored. Such
 //! paths come before those of this server's own, and those with more literal text before others.
 //!
-//! `GET /healthz` says that the server is there.
+//! `GET /healthz` says that the server is there. `GET /openapi.json` and `GET /openapi.yaml` are the document of all
+//! operations (OpenAPI 3.1, and 3.2 where 3.1 has no words), which any generator reads, ours too. Whoever reaches the
+//! server may read it, unless [`HttpServer::without_document`] takes it away.
 //!
 //! # Responses
 //!
@@ -63,6 +65,7 @@
 
 mod accept;
 mod answer;
+mod document;
 mod identity;
 mod limits;
 mod options;
@@ -84,6 +87,7 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use tower_service::Service as _;
 
+use self::document::About;
 use self::limits::Limits;
 use self::routes::{Cache, Filter};
 use self::service::{Service, Shared};
@@ -127,6 +131,7 @@ pub struct HttpServer {
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
     cancel: CancelToken,
+    about: Option<About>,
 }
 
 impl HttpServer {
@@ -140,6 +145,7 @@ impl HttpServer {
             hosts: None,
             origins: Vec::new(),
             cancel: CancelToken::new(),
+            about: Some(About::default()),
         }
     }
 
@@ -187,6 +193,35 @@ impl HttpServer {
         self
     }
 
+    /// Sets the title of the document; without it, the namespace is the title if all operations have the same.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.about.get_or_insert_default().title = Some(title.into());
+        self
+    }
+
+    /// Sets the version of the API that the document describes; without it, that of the operations if all have the same,
+    /// else `1.0.0`.
+    #[must_use]
+    pub fn with_version(mut self, version: impl Into<String>) -> Self {
+        self.about.get_or_insert_default().version = Some(version.into());
+        self
+    }
+
+    /// Sets the description of the API in the document, in Markdown.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.about.get_or_insert_default().description = Some(description.into());
+        self
+    }
+
+    /// Gives nobody the document: `/openapi.json` and `/openapi.yaml` are not there.
+    #[must_use]
+    pub fn without_document(mut self) -> Self {
+        self.about = None;
+        self
+    }
+
     /// Sets a handle that begins the shutdown: no more connections are accepted, streams end, and other requests in flight
     /// are answered.
     #[must_use]
@@ -212,7 +247,7 @@ impl HttpServer {
     /// # }
     /// ```
     pub fn into_router(self) -> Router {
-        let Self { registry, options, filters, authenticator, hosts, origins, cancel } = self;
+        let Self { registry, options, filters, authenticator, hosts, origins, cancel, about } = self;
         let cors = cors(&origins);
         let door = hosts.map(|hosts| {
             let mut door = Door::default();
@@ -223,7 +258,7 @@ impl HttpServer {
         let limits = Limits::new(&options);
         let cancel = cancel.0;
         let cache = Cache::default();
-        let shared = Shared { registry, options, filters, authenticator, door, limits, cancel, cache };
+        let shared = Shared { registry, options, filters, authenticator, door, limits, cancel, cache, about };
         let router = Router::new().fallback_service(Service(Arc::new(shared)));
         match cors {
             Some(cors) => router.layer(cors),

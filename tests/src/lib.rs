@@ -4,5 +4,5 @@ pub mod corpus;
 pub mod measure;
 pub mod requests;
 pub mod sample;
-pub mod served;
+pub mod serve;
 pub mod wire;

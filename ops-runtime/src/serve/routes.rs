@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwapOption;
 
 use super::answer::Variants;
+use super::document::Texts;
 use super::pattern::{Pattern, Rank, canonical};
 use super::read::Shapes;
 use crate::model::binding::template::{Piece, is_dots, pieces};
@@ -67,6 +68,9 @@ pub(super) struct Routes {
     version: u64,
     root: Node,
     by_id: HashMap<String, Arc<Entry>>,
+    /// All operations, in the order of their ids.
+    pub(super) entries: Vec<Arc<Entry>>,
+    document: ArcSwapOption<Texts>,
 }
 
 /// A route whose path a request has, with the texts in it, and the place among all where those of its node begin.
@@ -91,6 +95,7 @@ impl Routes {
         let served = |entry: &&Arc<Entry>| entry.handler.is_some() && filters.iter().all(|filter| filter(&entry.spec));
         for entry in table.iter().filter(served) {
             routes.by_id.insert(entry.spec.id.clone().into_owned(), entry.clone());
+            routes.entries.push(entry.clone());
             if let Some(binding) = entry.spec.http() {
                 routes.add(entry, binding);
             }
@@ -101,6 +106,16 @@ impl Routes {
     /// The operation of an id.
     pub(super) fn entry(&self, id: &str) -> Option<&Arc<Entry>> {
         self.by_id.get(id)
+    }
+
+    /// The texts of the document for a server at a URL. Those for the last URL are kept: a server has one, or few.
+    pub(super) fn document(&self, url: &str) -> Arc<Texts> {
+        if let Some(texts) = self.document.load_full().filter(|texts| texts.url == url) {
+            return texts;
+        }
+        let texts = Arc::new(Texts::new(url.to_owned()));
+        self.document.store(Some(texts.clone()));
+        texts
     }
 
     fn add(&mut self, entry: &Arc<Entry>, binding: &HttpBinding) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context as Task, Poll};
 
 use axum::body::Body;
+use axum::extract::OriginalUri;
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use http::request::Parts;
@@ -16,6 +17,7 @@ use tracing::Instrument;
 
 use super::accept::Accept;
 use super::answer;
+use super::document::{self, About, Written};
 use super::identity::{self, Authenticator, Lack};
 use super::limits::{Held, Limits};
 use super::options::HttpServerOptions;
@@ -34,7 +36,7 @@ use crate::run::registry::Entry;
 use crate::run::shown;
 use crate::{
     BoxFuture, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, ParameterLocation,
-    Registry,
+    Registry, SecurityKind, SecurityScheme,
 };
 
 /// Every response has the id by which the server's log knows its request.
@@ -54,6 +56,8 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) cancel: CancellationToken,
     pub(super) cache: Cache,
+    /// What the document says of the server; `None` if it is not given.
+    pub(super) about: Option<About>,
 }
 
 /// The server as a service.
@@ -117,6 +121,8 @@ enum Place {
     ById(Arc<Entry>),
     /// To the word that the server is there.
     Health,
+    /// To the document of the operations.
+    Document(Written),
 }
 
 impl Incoming<'_> {
@@ -139,6 +145,7 @@ impl Incoming<'_> {
         let routes = self.server.cache.get(&self.server.registry, &self.server.filters);
         match self.place(&routes)? {
             Place::Health => Ok(answer::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
+            Place::Document(written) => Ok(self.document(&routes, written)),
             Place::ById(entry) => {
                 let identity = self.identify().await?;
                 self.admit(&entry, identity.as_deref())?;
@@ -166,6 +173,9 @@ impl Incoming<'_> {
         if uri.path() == "/healthz" && is_read {
             return Ok(Place::Health);
         }
+        if let (true, Some(written), Some(_)) = (is_read, Written::at(uri.path()), &self.server.about) {
+            return Ok(Place::Document(written));
+        }
         if let Some(id) = by_id(uri.path()) {
             let Some(entry) = routes.entry(&id) else {
                 let error = CallError::new(ErrorCode::OperationNotFound, "there is no such operation");
@@ -182,6 +192,21 @@ impl Incoming<'_> {
             return Err(Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"));
         }
         Err(Problem::methods(&methods))
+    }
+
+    /// The document of all operations.
+    fn document(&self, routes: &Routes, written: Written) -> Response<Body> {
+        // Where this router is nested, the operations are below the same prefix.
+        let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |original| &original.0);
+        let url = original.path().strip_suffix(self.parts.uri.path()).filter(|url| !url.is_empty()).unwrap_or("/");
+        let about = self.server.about.clone().unwrap_or_default();
+        let schemes = || match &self.server.authenticator {
+            Some(authenticator) => authenticator.schemes(),
+            None => vec![SecurityScheme::new("bearer", SecurityKind::Bearer)],
+        };
+        let make = || document::document(&routes.entries, &about, schemes(), url);
+        let text = routes.document(url).text(written, make);
+        answer::respond(StatusCode::OK, written.content_type(), text)
     }
 
     /// Refuses a body that is coded, unless the operation describes the header and its handler decodes it.

@@ -3,6 +3,7 @@
 mod access;
 mod bound;
 mod calls;
+mod document;
 mod fixture;
 mod hostile;
 mod round_trip;

@@ -84,7 +84,12 @@ impl<'a> Reader<'a> {
                 continue;
             }
             match status_range(status) {
-                Some(range) => described.extend(self.resolve(&node, "this answer").map(|node| (range, node))),
+                Some(range) => {
+                    let found = self.resolve(&node, "this answer");
+                    // What a server of ours says of all operations belongs to none.
+                    let found = found.filter(|node| !node.is("x-ops-implied"));
+                    described.extend(found.map(|node| (range, node)));
+                }
                 None => self.warn(&node, format!("`{status}` is not a status"), "this answer was left out"),
             }
         }

@@ -175,7 +175,12 @@ impl<'a> Reader<'a> {
         http.security = self.security(operation).into();
 
         let reads = matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "QUERY");
-        let plain = if reads { OperationKind::Query } else { OperationKind::Mutation };
+        let plain = match operation.text("x-ops-kind") {
+            Some("query") => OperationKind::Query,
+            Some("mutation") => OperationKind::Mutation,
+            _ if reads => OperationKind::Query,
+            _ => OperationKind::Mutation,
+        };
         let both = answers.output.is_some() && answers.item.is_some();
         let mut specs = Vec::new();
         for (kind, output) in [(plain, &answers.output), (OperationKind::Subscription, &answers.item)] {

@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use crate::requests::{Made, inputs};
+use crate::serve::document;
 
 /// A call may take this long.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -40,6 +41,8 @@ pub struct Report {
     pub lost: BTreeMap<Cause, usize>,
     /// What was wrong.
     pub faults: Vec<Fault>,
+    /// How the document that the server gives differs from the one that was served.
+    pub document: document::Report,
 }
 
 /// Why a request can't be read back as it was sent.
@@ -98,6 +101,7 @@ async fn run(path: &Path, namespace: &str) -> Result<Report, String> {
         })
         .with_cancel(stop.clone());
     let serving = tokio::spawn(server.serve_listener(listener));
+    report.document = document::compare(&specs, &given(&url).await?, namespace)?;
     let client = HttpClient::new(HttpConfig::new().with_base_url(&*url)).map_err(|error| error.to_string())?;
     let caller = Registry::new();
     caller
@@ -109,6 +113,19 @@ async fn run(path: &Path, namespace: &str) -> Result<Report, String> {
     stop.cancel();
     let _ = serving.await;
     Ok(report)
+}
+
+/// The document that a server gives of itself.
+async fn given(url: &str) -> Result<Value, String> {
+    let spec = OperationSpec::query("server.document").with_http(HttpBinding::new("GET", "/openapi.json"));
+    let config = HttpConfig::new().with_base_url(url).with_max_response(256 << 20);
+    let client = HttpClient::new(config).map_err(|error| error.to_string())?;
+    let registry = Registry::new();
+    registry
+        .register_all(client.bind([spec]).map_err(|error| error.to_string())?)
+        .map_err(|error| error.to_string())?;
+    let found = registry.call("server.document", Value::Object(Map::new())).await;
+    Ok(found.map_err(|error| format!("{error} {}", error.details()))?.data)
 }
 
 fn every_scope(specs: &[OperationSpec]) -> Vec<String> {

@@ -1,0 +1,355 @@
+//! The OpenAPI document of a server: what it takes and gives, for other people's tools and for our own generator.
+//!
+//! It is made from the same specs and bindings that the server works by, so that it cannot say anything else. What our own
+//! reader makes of a document, this makes a document of again.
+
+mod components;
+mod request;
+mod response;
+mod security;
+mod switch;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+use self::components::Components;
+use self::request::Input;
+use self::response::{FAILURE, Given, IMPLIED};
+use self::security::Security;
+use crate::run::registry::Entry;
+use crate::serve::problem::PROBLEM;
+use crate::{HttpBinding, OperationKind, OperationSpec, SecurityScheme};
+
+/// Characters of a name that are escaped in a path.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What a document says of the server as a whole.
+#[derive(Debug, Clone, Default)]
+pub(super) struct About {
+    pub(super) title: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) description: Option<String>,
+}
+
+/// A document at a server's URL as texts, made when they are first asked for.
+#[derive(Default)]
+pub(super) struct Texts {
+    pub(super) url: String,
+    json: OnceLock<Bytes>,
+    yaml: OnceLock<Bytes>,
+}
+
+impl Texts {
+    pub(super) fn new(url: String) -> Self {
+        Self { url, ..Self::default() }
+    }
+
+    pub(super) fn text(&self, written: Written, make: impl FnOnce() -> Value) -> Bytes {
+        match written {
+            Written::Json => self.json.get_or_init(|| make().to_string().into()).clone(),
+            // A tree of JSON is always a document in YAML.
+            Written::Yaml => {
+                self.yaml.get_or_init(|| serde_saphyr::to_string(&make()).unwrap_or_default().into()).clone()
+            }
+        }
+    }
+}
+
+/// How a document is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    Json,
+    Yaml,
+}
+
+impl Written {
+    /// The document at a path, if there is one.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        match path {
+            "/openapi.json" => Some(Self::Json),
+            "/openapi.yaml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Yaml => "application/yaml",
+        }
+    }
+}
+
+/// The document of these operations, at a server's URL.
+pub(super) fn document(entries: &[Arc<Entry>], about: &About, schemes: Vec<SecurityScheme>, url: &str) -> Value {
+    let mut writer = Writer {
+        components: Components::default(),
+        security: Security::new(schemes),
+        names: names(entries),
+        paths: Map::new(),
+        problem: String::new(),
+        needs_32: false,
+    };
+    // The server's own schema gives way to another of that name.
+    let is_taken = entries.iter().any(|entry| entry.spec.definitions.get("Problem").is_some());
+    writer.problem = writer.components.add(if is_taken { "ServerProblem" } else { "Problem" }, problem());
+    operations(entries).iter().for_each(|given| writer.operation(given));
+    writer.finish(entries, about, url)
+}
+
+/// The operations at one method and path together: one with a result and one with a stream may share them.
+fn operations(entries: &[Arc<Entry>]) -> Vec<Given<'_>> {
+    let mut all: Vec<Given<'_>> = Vec::new();
+    let mut by_place: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for spec in entries.iter().map(|entry| &*entry.spec) {
+        let is_stream = spec.kind == OperationKind::Subscription;
+        let place = spec.http().map(|http| (http.method.as_ref(), http.path.as_ref()));
+        if let Some(given) = place.and_then(|place| by_place.get(&place)).and_then(|at| all.get_mut(*at)) {
+            if is_stream && given.stream.is_none() && given.plain.is_some_and(|plain| is_twin(plain, spec)) {
+                given.stream = Some(spec);
+                continue;
+            }
+            if !is_stream && given.plain.is_none() && given.stream.is_some_and(|stream| is_twin(spec, stream)) {
+                given.plain = Some(spec);
+                continue;
+            }
+        }
+        if let Some(place) = place {
+            by_place.insert(place, all.len());
+        }
+        all.push(if is_stream {
+            Given { plain: None, stream: Some(spec) }
+        } else {
+            Given { plain: Some(spec), stream: None }
+        });
+    }
+    all
+}
+
+/// True if one operation gives the result and the other the stream of what is one operation in a document.
+fn is_twin(plain: &OperationSpec, stream: &OperationSpec) -> bool {
+    plain.namespace() == stream.namespace()
+        && stream.name().strip_prefix(plain.name()).is_some_and(|rest| rest.starts_with("_stream"))
+}
+
+/// The name of each operation in the document: its own, with the namespace before it if others have the same.
+fn names(entries: &[Arc<Entry>]) -> BTreeMap<String, String> {
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    entries.iter().for_each(|entry| *count.entry(entry.spec.name()).or_default() += 1);
+    let name = |spec: &OperationSpec| match count.get(spec.name()) {
+        Some(1) | None => spec.name().to_owned(),
+        Some(_) => format!("{}_{}", spec.namespace(), spec.name()),
+    };
+    entries.iter().map(|entry| (entry.spec.id.clone().into_owned(), name(&entry.spec))).collect()
+}
+
+struct Writer {
+    components: Components,
+    security: Security,
+    /// The `operationId` of each operation, by its id.
+    names: BTreeMap<String, String>,
+    paths: Map<String, Value>,
+    /// The reference to the schema of problems.
+    problem: String,
+    /// True if the document says what OpenAPI 3.1 can't.
+    needs_32: bool,
+}
+
+impl Writer {
+    fn operation(&mut self, given: &Given<'_>) {
+        let Some(spec) = given.specs().next() else { return };
+        let mut out = Map::new();
+        describe(spec, self.names.get(spec.id.as_ref()), &mut out);
+        let (path, method) = match spec.http() {
+            Some(binding) => {
+                self.bound(given, binding, &mut out);
+                (binding.path.clone().into_owned(), binding.method.clone().into_owned())
+            }
+            None => {
+                self.by_id(given, spec, &mut out);
+                (by_id(spec), "POST".to_owned())
+            }
+        };
+        let mut ways = given.specs().filter_map(|spec| self.security.of(spec));
+        if let Some(ways) = ways.next() {
+            out.insert("security".into(), ways);
+        }
+        self.put(path, &method, out);
+    }
+
+    fn by_id(&mut self, given: &Given<'_>, spec: &OperationSpec, out: &mut Map<String, Value>) {
+        let (schema, scope) = self.components.scope(&spec.input, spec);
+        let input = Input::new(schema.clone(), scope.clone());
+        if !input.is_nothing() {
+            let schema = self.components.schema(&schema, &scope);
+            let mut body = json!({ "content": { "application/json": { "schema": schema } } });
+            if let (true, Some(body)) = (input.is_required(), body.as_object_mut()) {
+                body.insert("required".into(), true.into());
+            }
+            out.insert("requestBody".into(), body);
+        }
+        out.insert("responses".into(), response::by_id(given, &self.problem, &mut self.components));
+    }
+
+    fn bound(&mut self, given: &Given<'_>, binding: &HttpBinding, out: &mut Map<String, Value>) {
+        // Of two, the stream's binding has every parameter.
+        let Some(spec) = given.stream.or(given.plain) else { return };
+        let binding = spec.http().unwrap_or(binding);
+        let (schema, scope) = self.components.scope(&spec.input, spec);
+        let input = Input::new(schema, scope);
+        let needs = |own: &crate::HttpParameter| switch::needs(given, own);
+        let mut parameters = request::parameters(binding, &input, &needs, &mut self.components);
+        for (own, parameter) in binding.parameters.iter().zip(&mut parameters) {
+            if let (Some(_), Some(choice), Some(members)) =
+                (&own.fixed, switch::choice(given), parameter.as_object_mut())
+            {
+                members.insert("schema".into(), choice);
+            }
+            self.needs_32 |= own.location == crate::ParameterLocation::QueryString;
+        }
+        if !parameters.is_empty() {
+            out.insert("parameters".into(), parameters.into());
+        }
+        if let Some(mut body) = request::body(binding, &input, &mut self.components) {
+            if binding.bodies.iter().any(|body| !body.fixed.is_empty()) {
+                // What is put back goes into the components that the body names.
+                self.components.write();
+                switch::restore(given, &mut body, &mut self.components);
+            }
+            out.insert("requestBody".into(), body);
+        }
+        out.insert("responses".into(), response::bound(given, &self.problem, &mut self.components));
+        self.needs_32 |= binding.responses.iter().any(|response| response.whole_event);
+    }
+
+    /// Puts an operation at its path. A path and a method have one operation; the fragment of a path tells others apart.
+    fn put(&mut self, path: String, method: &str, operation: Map<String, Value>) {
+        const METHODS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
+        let is_known = METHODS.contains(&method);
+        let key = method.to_ascii_lowercase();
+        let has = |item: Option<&Value>| match (is_known, item) {
+            (true, Some(item)) => item.get(&key).is_some(),
+            (false, Some(item)) => item.get("additionalOperations").is_some_and(|own| own.get(method).is_some()),
+            (_, None) => false,
+        };
+        let path = if path.starts_with('/') { path } else { format!("/{path}") };
+        let mut place = path.clone();
+        if has(self.paths.get(&place)) {
+            let name = operation.get("operationId").and_then(Value::as_str).unwrap_or_default();
+            place = format!("{path}#{name}");
+        }
+        let item = self.paths.entry(place).or_insert_with(|| json!({}));
+        let Some(item) = item.as_object_mut() else { return };
+        if is_known {
+            item.insert(key, operation.into());
+            return;
+        }
+        self.needs_32 = true;
+        if let Some(others) = item.entry("additionalOperations").or_insert_with(|| json!({})).as_object_mut() {
+            others.insert(method.to_owned(), operation.into());
+        }
+    }
+
+    fn finish(mut self, entries: &[Arc<Entry>], about: &About, url: &str) -> Value {
+        self.components.write();
+        let version = if self.needs_32 { "3.2.0" } else { "3.1.1" };
+        let mut components = Map::new();
+        components.insert("schemas".into(), self.components.into_schemas().into());
+        let content = json!({ PROBLEM: { "schema": { "$ref": self.problem } } });
+        let failure = json!({ "description": "Any other failure.", IMPLIED: true, "content": content });
+        let name = FAILURE.rsplit('/').next().unwrap_or_default();
+        components.insert("responses".into(), json!({ name: failure }));
+        let schemes = self.security.into_schemes();
+        if !schemes.is_empty() {
+            components.insert("securitySchemes".into(), schemes.into());
+        }
+        json!({
+            "openapi": version,
+            "info": info(entries, about),
+            "servers": [{ "url": url }],
+            "paths": self.paths,
+            "components": components,
+        })
+    }
+}
+
+/// The title and the version, of the operations if nothing else is said.
+fn info(entries: &[Arc<Entry>], about: &About) -> Value {
+    let common = |of: fn(&OperationSpec) -> &str| {
+        let mut all = entries.iter().map(|entry| of(&entry.spec));
+        let first = all.next()?;
+        all.all(|other| other == first).then(|| first.to_owned())
+    };
+    let title =
+        about.title.clone().or_else(|| common(OperationSpec::namespace)).unwrap_or_else(|| "Operations".to_owned());
+    let version = about.version.clone().or_else(|| common(|spec| &spec.version)).unwrap_or_else(|| "1.0.0".to_owned());
+    let mut info = Map::from_iter([("title".to_owned(), Value::from(title)), ("version".to_owned(), version.into())]);
+    info.extend(about.description.clone().map(|text| ("description".to_owned(), text.into())));
+    Value::Object(info)
+}
+
+/// What an operation is called, and what is said about it.
+fn describe(spec: &OperationSpec, name: Option<&String>, out: &mut Map<String, Value>) {
+    if !spec.tags.is_empty() {
+        out.insert("tags".into(), spec.tags.iter().collect());
+    }
+    if let Some(title) = spec.title.as_deref() {
+        out.insert("summary".into(), title.into());
+    }
+    let made_up = spec.http().is_some_and(|http| spec.description == format!("{} {}", http.method, http.path));
+    if !spec.description.is_empty() && spec.title.as_ref() != Some(&spec.description) && !made_up {
+        out.insert("description".into(), spec.description.as_ref().into());
+    }
+    out.insert("operationId".into(), name.map_or(spec.name(), String::as_str).into());
+    if spec.deprecated {
+        out.insert("deprecated".into(), true.into());
+    }
+    out.insert("x-ops-id".into(), spec.id.as_ref().into());
+    let kind = match spec.kind {
+        OperationKind::Query => "query",
+        OperationKind::Mutation => "mutation",
+        OperationKind::Subscription => "subscription",
+    };
+    out.insert("x-ops-kind".into(), kind.into());
+}
+
+/// The path of a call by id.
+fn by_id(spec: &OperationSpec) -> String {
+    let escaped = |name| utf8_percent_encode(name, ESCAPED);
+    format!("/operations/{}/{}", escaped(spec.namespace()), escaped(spec.name()))
+}
+
+/// The schema of a failure (RFC 9457, section 3), with the members that this server adds.
+fn problem() -> Value {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    json!({
+        "type": "object",
+        "description": "A failure (RFC 9457).",
+        "properties": {
+            "type": text("The kind of the failure, as a URI."),
+            "title": text("The words of the status."),
+            "status": { "type": "integer", "description": "The status of the response." },
+            "detail": text("What went wrong."),
+            "code": text("The code of the error."),
+            "request": text("The number by which the server's log knows the request."),
+            "details": { "description": "What the operation says about the error." },
+            "violations": {
+                "type": "array",
+                "description": "What the input breaks.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "pointer": text("The place in the input, as a JSON pointer."),
+                        "message": text("What is wrong there."),
+                    },
+                    "required": ["pointer", "message"],
+                },
+            },
+        },
+        "required": ["type", "title", "status", "detail", "request"],
+    })
+}

@@ -1,0 +1,243 @@
+//! The definitions of all operations under one roof, each with a name of its own.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use serde_json::{Map, Value};
+
+use crate::{Definitions, OperationSpec, Schema, pointer};
+
+/// Where the document's schemas are.
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// Members of a schema that hold one schema.
+const SINGLE: [&str; 12] = [
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "additionalItems",
+];
+
+/// The schemas under the document's `components`, and the names of those that are still to be written.
+#[derive(Default)]
+pub(super) struct Components {
+    schemas: BTreeMap<String, Value>,
+    /// The name that each definition has here, by its table and its own name.
+    names: HashMap<(usize, String), String>,
+    /// What is known of each name: the scope and the own name of the definition that it stands for.
+    taken: BTreeMap<String, (Scope, String)>,
+    queue: VecDeque<(String, Scope, String)>,
+}
+
+/// The definitions that a schema may refer to: those inside the schema itself, and those that its API shares.
+#[derive(Clone)]
+pub(super) struct Scope {
+    own: Option<std::sync::Arc<Map<String, Value>>>,
+    shared: Definitions,
+}
+
+impl Scope {
+    /// A number that tells the table apart in which a name is found.
+    fn table(&self, name: &str) -> usize {
+        match &self.own {
+            Some(own) if own.contains_key(name) => std::sync::Arc::as_ptr(own).addr(),
+            _ => self.shared.as_slice().as_ptr().addr(),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<Value> {
+        if let Some(found) = self.own.as_ref().and_then(|own| own.get(name)) {
+            return Some(found.clone());
+        }
+        Some(self.shared.get(name)?.schema.to_value().ok()?.into_owned())
+    }
+
+    /// A definition with all that it leads to: equal ones mean the same.
+    fn closure(&self, name: &str) -> BTreeMap<String, Value> {
+        let (mut found, mut queue) = (BTreeMap::new(), vec![name.to_owned()]);
+        while let Some(name) = queue.pop() {
+            if found.contains_key(&name) {
+                continue;
+            }
+            let Some(schema) = self.get(&name) else { continue };
+            each_reference(&schema, &mut |target| queue.push(target.to_owned()));
+            found.insert(name, schema);
+        }
+        found
+    }
+}
+
+impl Components {
+    /// A schema of an operation, without the definitions inside it, and what its references mean.
+    pub(super) fn scope(&self, schema: &Schema, spec: &OperationSpec) -> (Value, Scope) {
+        let mut schema = schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned);
+        let own = schema.as_object_mut().and_then(|schema| {
+            schema.shift_remove("$schema");
+            schema.shift_remove("$defs")
+        });
+        let own = match own {
+            Some(Value::Object(own)) if !own.is_empty() => Some(std::sync::Arc::new(own)),
+            _ => None,
+        };
+        (schema, Scope { own, shared: spec.definitions.clone() })
+    }
+
+    /// What a schema that is only a reference leads to.
+    pub(super) fn resolved(schema: Value, scope: &Scope) -> Value {
+        let mut schema = schema;
+        // A chain of references ends soon, or never.
+        for _ in 0..16 {
+            let target = schema.get("$ref").and_then(Value::as_str).and_then(pointer::definition);
+            match target.and_then(|name| scope.get(&name)) {
+                Some(found) => schema = found,
+                None => break,
+            }
+        }
+        schema
+    }
+
+    /// The schema with its references leading to the document's components, which get what it needs.
+    pub(super) fn schema(&mut self, schema: &Value, scope: &Scope) -> Value {
+        let Value::Object(members) = schema else { return schema.clone() };
+        let mut out = Map::new();
+        for (key, value) in members {
+            let value = match (key.as_str(), value) {
+                ("$ref", Value::String(target)) => self.reference(target, scope).into(),
+                ("properties" | "patternProperties" | "dependentSchemas" | "$defs", Value::Object(members)) => {
+                    let each = members.iter().map(|(name, part)| (name.clone(), self.schema(part, scope)));
+                    Value::Object(each.collect())
+                }
+                ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(parts)) => {
+                    parts.iter().map(|part| self.schema(part, scope)).collect()
+                }
+                ("discriminator", Value::Object(members)) => self.discriminator(members, scope),
+                (key, value) if SINGLE.contains(&key) => self.schema(value, scope),
+                (_, value) => value.clone(),
+            };
+            out.insert(key.clone(), value);
+        }
+        Value::Object(out)
+    }
+
+    fn discriminator(&mut self, members: &Map<String, Value>, scope: &Scope) -> Value {
+        let mut target = |value: &Value| match value {
+            Value::String(target) => self.reference(target, scope).into(),
+            other => other.clone(),
+        };
+        let each = members.iter().map(|(key, value)| {
+            let value = match (key.as_str(), value) {
+                ("mapping", Value::Object(mapping)) => {
+                    mapping.iter().map(|(value, schema)| (value.clone(), target(schema))).collect()
+                }
+                ("defaultMapping", schema) => target(schema),
+                (_, value) => value.clone(),
+            };
+            (key.clone(), value)
+        });
+        each.collect()
+    }
+
+    /// The reference to a component that a reference to a definition becomes; any other stays as it is.
+    fn reference(&mut self, target: &str, scope: &Scope) -> String {
+        let Some(name) = pointer::definition(target) else { return target.to_owned() };
+        let rest = target.strip_prefix(pointer::DEFINITIONS).and_then(|rest| rest.split_once('/'));
+        let name = self.name(&name, scope);
+        match rest {
+            Some((_, rest)) => format!("{SCHEMAS}{name}/{rest}"),
+            None => format!("{SCHEMAS}{name}"),
+        }
+    }
+
+    /// The name of a definition among the components.
+    fn name(&mut self, own: &str, scope: &Scope) -> String {
+        let key = (scope.table(own), own.to_owned());
+        if let Some(name) = self.names.get(&key) {
+            return name.clone();
+        }
+        let plain = allowed(own);
+        let mut closure = None;
+        let mut name = plain.clone();
+        for number in 2_u32.. {
+            let Some((other, other_own)) = self.taken.get(&name) else {
+                if !self.schemas.contains_key(&name) {
+                    break;
+                }
+                name = format!("{plain}_{number}");
+                continue;
+            };
+            // What two tables call the same and describe alike is one component.
+            let closure = closure.get_or_insert_with(|| scope.closure(own));
+            if other_own == own && other.closure(other_own) == *closure {
+                self.names.insert(key, name.clone());
+                return name;
+            }
+            name = format!("{plain}_{number}");
+        }
+        self.taken.insert(name.clone(), (scope.clone(), own.to_owned()));
+        self.names.insert(key, name.clone());
+        self.queue.push_back((name.clone(), scope.clone(), own.to_owned()));
+        name
+    }
+
+    /// Takes a name for a schema of the document's own, and returns the reference to it.
+    pub(super) fn add(&mut self, name: &str, schema: Value) -> String {
+        let mut free = name.to_owned();
+        for number in 2_u32.. {
+            if !self.taken.contains_key(&free) && !self.schemas.contains_key(&free) {
+                break;
+            }
+            free = format!("{name}_{number}");
+        }
+        let reference = format!("{SCHEMAS}{free}");
+        self.schemas.insert(free, schema);
+        reference
+    }
+
+    /// Writes the definitions that were named, and those that these name.
+    pub(super) fn write(&mut self) {
+        while let Some((name, scope, own)) = self.queue.pop_front() {
+            // A reference that leads nowhere accepts any value.
+            let schema = scope.get(&own).map_or(Value::Bool(true), |schema| self.schema(&schema, &scope));
+            self.schemas.insert(name, schema);
+        }
+    }
+
+    /// The component that a reference leads to.
+    pub(super) fn target(&mut self, reference: &str) -> Option<&mut Value> {
+        self.schemas.get_mut(reference.strip_prefix(SCHEMAS)?)
+    }
+
+    pub(super) fn into_schemas(self) -> Map<String, Value> {
+        self.schemas.into_iter().collect()
+    }
+}
+
+/// A name with the characters that a component's may have (OpenAPI 3.1, section 4.8.7).
+fn allowed(name: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    name.chars().map(kept).collect()
+}
+
+/// Calls a function with the name of each definition that a schema refers to.
+fn each_reference(schema: &Value, found: &mut dyn FnMut(&str)) {
+    match schema {
+        Value::Object(members) => members.iter().for_each(|(key, value)| match (key.as_str(), value) {
+            ("enum" | "const" | "default" | "example" | "examples", _) => {}
+            ("$ref", Value::String(target)) => {
+                if let Some(name) = pointer::definition(target) {
+                    found(&name);
+                }
+            }
+            _ => each_reference(value, found),
+        }),
+        Value::Array(parts) => parts.iter().for_each(|part| each_reference(part, found)),
+        _ => {}
+    }
+}

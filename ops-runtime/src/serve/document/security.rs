@@ -1,0 +1,114 @@
+//! Who may call an operation, as the document says it (OpenAPI 3.1, sections 4.8.27 and 4.8.30).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::{OperationSpec, ParameterLocation, SecurityKind, SecurityScheme};
+
+/// The security schemes of the document, and what the authenticator understands.
+pub(super) struct Security {
+    schemes: BTreeMap<String, Value>,
+    /// How operations are secured that only name scopes.
+    known: Vec<SecurityScheme>,
+}
+
+impl Security {
+    pub(super) fn new(known: Vec<SecurityScheme>) -> Self {
+        Self { schemes: BTreeMap::new(), known }
+    }
+
+    /// The ways to authenticate at an operation; `None` if it needs none.
+    pub(super) fn of(&mut self, spec: &OperationSpec) -> Option<Value> {
+        let mut ways: Vec<Vec<(String, Vec<String>)>> = Vec::new();
+        for way in spec.http().map_or(&[][..], |http| &http.security) {
+            let schemes =
+                way.schemes.iter().map(|scheme| (self.name(scheme), scheme.scopes.iter().map(str::to_owned).collect()));
+            ways.push(schemes.collect());
+        }
+        if !spec.access.is_open() {
+            ways = self.restricted(spec, ways);
+        }
+        if ways.is_empty() {
+            return None;
+        }
+        let ways =
+            ways.into_iter().map(|way| Value::Object(way.into_iter().map(|(name, own)| (name, own.into())).collect()));
+        Some(ways.collect())
+    }
+
+    /// The ways of which each has the scopes that the operation's access rules ask for.
+    fn restricted(
+        &mut self,
+        spec: &OperationSpec,
+        ways: Vec<Vec<(String, Vec<String>)>>,
+    ) -> Vec<Vec<(String, Vec<String>)>> {
+        let all: Vec<String> = spec.access.required_scopes.iter().map(str::to_owned).collect();
+        let any: Vec<String> = spec.access.required_scopes_any.iter().map(str::to_owned).collect();
+        let choices: Vec<Vec<String>> = match any.is_empty() {
+            true => vec![all],
+            false => any.iter().map(|one| all.iter().chain([one]).cloned().collect()).collect(),
+        };
+        // Nobody is anonymous who has scopes.
+        let mut ways: Vec<_> = ways.into_iter().filter(|way| !way.is_empty()).collect();
+        if ways.is_empty() {
+            let known = self.known.clone();
+            ways = known.iter().map(|scheme| vec![(self.name(scheme), Vec::new())]).collect();
+        }
+        let with = |way: &Vec<(String, Vec<String>)>, scopes: &[String]| {
+            let mut way = way.clone();
+            for scope in scopes {
+                let has = way.iter().any(|(_, own)| own.contains(scope));
+                if let (false, Some((_, own))) = (has, way.first_mut()) {
+                    own.push(scope.clone());
+                }
+            }
+            way
+        };
+        ways.iter().flat_map(|way| choices.iter().map(|scopes| with(way, scopes)).collect::<Vec<_>>()).collect()
+    }
+
+    /// The name of a scheme in the document: its own, unless another scheme has it.
+    fn name(&mut self, scheme: &SecurityScheme) -> String {
+        let described = described(&scheme.kind);
+        let plain: String =
+            scheme.name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+        let mut name = plain.clone();
+        for number in 2_u32.. {
+            match self.schemes.get(&name) {
+                None => break,
+                Some(known) if *known == described => return name,
+                Some(_) => name = format!("{plain}_{number}"),
+            }
+        }
+        self.schemes.insert(name.clone(), described);
+        name
+    }
+
+    pub(super) fn into_schemes(self) -> Map<String, Value> {
+        self.schemes.into_iter().collect()
+    }
+}
+
+/// A scheme as a security scheme object.
+fn described(kind: &SecurityKind) -> Value {
+    match kind {
+        SecurityKind::Basic => json!({ "type": "http", "scheme": "basic" }),
+        SecurityKind::Bearer => json!({ "type": "http", "scheme": "bearer" }),
+        SecurityKind::ApiKey { location, name } => {
+            let place = match location {
+                ParameterLocation::Query => "query",
+                ParameterLocation::Cookie => "cookie",
+                _ => "header",
+            };
+            json!({ "type": "apiKey", "in": place, "name": name })
+        }
+        SecurityKind::OAuth2 { token_url: Some(url) } => {
+            json!({ "type": "oauth2", "flows": { "clientCredentials": { "tokenUrl": url, "scopes": {} } } })
+        }
+        SecurityKind::OAuth2 { token_url: None } => json!({ "type": "oauth2", "flows": {} }),
+        SecurityKind::OpenIdConnect { url } => json!({ "type": "openIdConnect", "openIdConnectUrl": url }),
+        SecurityKind::Other(kind) if kind.eq_ignore_ascii_case("mutualTLS") => json!({ "type": "mutualTLS" }),
+        SecurityKind::Other(scheme) => json!({ "type": "http", "scheme": scheme }),
+    }
+}

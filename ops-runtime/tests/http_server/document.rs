@@ -1,0 +1,140 @@
+//! The document of a server: what it says, where it is, and that it does not change by itself.
+
+use ops_runtime::openapi::{self, ReadOptions};
+use ops_runtime::serve::HttpServer;
+use ops_runtime::spec::{OperationKind, OperationSpec};
+use ops_runtime::{HttpClient, HttpConfig, Registry, operation};
+use serde_json::{Value, json};
+
+use crate::fixture::{self, serve};
+
+/// Adds, elsewhere.
+#[operation(namespace = "sums", kind = query)]
+async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+/// The body of the response at a path, and its content type.
+async fn get(server: HttpServer, path: &str) -> (u16, String, String) {
+    let server = serve(server).await;
+    let answer = server.get(path).await;
+    (answer.status, answer.header("content-type").unwrap_or_default().to_owned(), answer.body)
+}
+
+#[tokio::test]
+async fn what_it_says() {
+    let (status, kind, body) = get(HttpServer::new(fixture::registry()).with_title("Math"), "/openapi.json").await;
+    assert_eq!((status, kind.as_str()), (200, "application/json"));
+    let document: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(document["openapi"], "3.1.1");
+    assert_eq!(document["info"], json!({ "title": "Math", "version": "1.0.0" }));
+    assert_eq!(document["servers"], json!([{ "url": "/" }]));
+    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        paths,
+        ["/operations/math/add", "/operations/math/count", "/operations/math/fail", "/operations/users/me"]
+    );
+    let integer = |more: Value| {
+        let mut schema = json!({ "type": "integer", "format": "int64" });
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let add = &document["paths"]["/operations/math/add"]["post"];
+    let input = json!({
+        "type": "object",
+        "properties": { "a": integer(json!({})), "b": integer(json!({ "default": 1 })) },
+        "required": ["a"],
+    });
+    assert_eq!(add["requestBody"]["required"], true);
+    let mut given = add["requestBody"]["content"]["application/json"]["schema"].clone();
+    given.as_object_mut().unwrap().retain(|key, _| key == "type" || key == "properties" || key == "required");
+    assert_eq!(given, input);
+    assert_eq!(
+        add["responses"],
+        json!({
+            "200": { "description": "OK", "content": { "application/json": { "schema": integer(json!({})) } } },
+            "default": { "$ref": "#/components/responses/Problem" },
+        })
+    );
+    assert_eq!(
+        (&add["operationId"], &add["x-ops-id"], &add["x-ops-kind"]),
+        (&json!("add"), &json!("math.add"), &json!("query"))
+    );
+    assert_eq!((&add["description"], add.get("security")), (&json!("Adds two numbers."), None));
+    let taken = &document["paths"]["/operations/math/fail"]["post"]["responses"]["409"]["content"];
+    assert_eq!(
+        taken["application/problem+json"]["schema"]["allOf"],
+        json!([
+            { "$ref": "#/components/schemas/Problem" },
+            { "type": "object", "properties": { "code": { "const": "TAKEN" } }, "required": ["code"] },
+        ])
+    );
+    let count = &document["paths"]["/operations/math/count"]["post"]["responses"]["200"]["content"];
+    assert_eq!(count["text/event-stream"]["schema"], json!({ "type": "string" }));
+    assert_eq!(count["application/x-ndjson"]["schema"], json!({ "type": "array", "items": { "type": "string" } }));
+    let me = &document["paths"]["/operations/users/me"]["post"];
+    assert_eq!((me.get("requestBody"), &me["security"]), (None, &json!([{ "bearer": ["me:read"] }])));
+    let schemes = &document["components"]["securitySchemes"];
+    assert_eq!(*schemes, json!({ "bearer": { "type": "http", "scheme": "bearer" } }));
+}
+
+#[tokio::test]
+async fn it_is_one_document_however_it_is_written() {
+    let json = get(HttpServer::new(fixture::registry()), "/openapi.json").await.2;
+    let (status, kind, yaml) = get(HttpServer::new(fixture::registry()), "/openapi.yaml").await;
+    assert_eq!((status, kind.as_str()), (200, "application/yaml"));
+    assert!(yaml.starts_with("openapi: "), "{yaml}");
+    assert_eq!(openapi::parse(&yaml).unwrap(), serde_json::from_str::<Value>(&json).unwrap());
+    // To the byte, in whatever order operations were registered.
+    let other = Registry::new();
+    other.register(fixture::Count).unwrap();
+    other.register(fixture::Me).unwrap();
+    other.register(fixture::Fail).unwrap();
+    other.register(fixture::Add).unwrap();
+    assert_eq!(get(HttpServer::new(other), "/openapi.json").await.2, json);
+}
+
+#[tokio::test]
+async fn names_are_told_apart_and_filters_hold() {
+    let registry = fixture::registry();
+    registry.register(Add).unwrap();
+    let document = |server| async { serde_json::from_str::<Value>(&get(server, "/openapi.json").await.2).unwrap() };
+    let both = document(HttpServer::new(registry.clone())).await;
+    let name = |document: &Value, path: &str| document["paths"][path]["post"]["operationId"].clone();
+    assert_eq!(both["info"]["title"], "Operations");
+    assert_eq!(name(&both, "/operations/math/add"), "math_add");
+    assert_eq!(name(&both, "/operations/sums/add"), "sums_add");
+    assert_eq!(name(&both, "/operations/math/fail"), "fail");
+    let one = document(HttpServer::new(registry.clone()).with_namespaces(["sums"])).await;
+    assert_eq!(one["info"]["title"], "sums");
+    assert_eq!(one["paths"].as_object().unwrap().len(), 1);
+    assert_eq!(name(&one, "/operations/sums/add"), "add");
+    let (status, ..) = get(HttpServer::new(registry).without_document(), "/openapi.json").await;
+    assert_eq!(status, 404);
+}
+
+#[tokio::test]
+async fn it_follows_the_registry_and_its_prefix() {
+    let registry = Registry::new();
+    let server = HttpServer::new(registry.clone()).with_version("7");
+    let app = axum::Router::new().nest("/api/v7", server.into_router());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/api/v7/openapi.json", listener.local_addr().unwrap());
+    let serving = tokio::spawn(async move { axum::serve(listener, app).await });
+    let client = HttpClient::new(HttpConfig::new().with_base_url(&*url)).unwrap();
+    let mut spec = OperationSpec::new(OperationKind::Query, "own", "document").unwrap();
+    spec.binding = ops_runtime::binding::Binding::Http(ops_runtime::binding::HttpBinding::new("GET", ""));
+    let own = Registry::new();
+    own.register_all(client.bind([spec]).unwrap()).unwrap();
+    let empty = own.call("own.document", json!({})).await.unwrap().data;
+    assert_eq!((&empty["servers"][0]["url"], &empty["paths"]), (&json!("/api/v7"), &json!({})));
+    registry.register(Add).unwrap();
+    let later = own.call("own.document", json!({})).await.unwrap().data;
+    assert_eq!(later["info"], json!({ "title": "sums", "version": "7" }));
+    assert!(later["paths"]["/operations/sums/add"].is_object());
+    // Our own reader takes it, without a word.
+    let (api, diagnostics) = openapi::read(&later, &ReadOptions::new()).unwrap();
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert_eq!((api.operations[0].id.as_ref(), api.operations[0].kind), ("sums.add", OperationKind::Query));
+    serving.abort();
+}
