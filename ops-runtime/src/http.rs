@@ -115,7 +115,8 @@ mod events;
 mod exchange;
 #[cfg(test)]
 mod fake;
-#[cfg(feature = "openapi")]
+#[cfg(any(feature = "jwt", feature = "openapi"))]
+#[cfg_attr(not(feature = "openapi"), allow(dead_code, reason = "keys for tokens are fetched by reference only"))]
 mod fetch;
 mod hooks;
 mod idempotency;
@@ -140,12 +141,14 @@ mod trace;
 
 use serde_json::json;
 
+#[cfg(any(feature = "jwt", feature = "mcp-auth"))]
+pub(crate) use address::is_safe;
 pub use auth::{Auth, ClientCredentials, Secret, TokenRequest, TokenSource};
 pub use client::HttpClient;
 pub use config::HttpConfig;
 pub use destinations::Destinations;
 #[cfg(feature = "mcp-auth")]
-pub(crate) use destinations::{Home, Resolver, is_local};
+pub(crate) use destinations::{Home, Resolver};
 #[cfg(feature = "compression")]
 pub use engine::Compression;
 #[cfg(feature = "mcp-http")]

@@ -51,7 +51,8 @@
 //!
 //! # Who may call what
 //!
-//! The [`Authenticator`] finds out who sends a request. An operation needs what its access rules and the security of its
+//! The [`Authenticator`] finds out who sends a request: [`BearerTokens`], [`ApiKeys`], `JwtAuthenticator` (feature `jwt`), or a
+//! closure. Several can be added. An operation needs what its access rules and the security of its
 //! binding say; one that needs nothing takes anonymous requests. A way to authenticate is met by an identity that has its
 //! scopes. Without an authenticator, only operations that need nothing can be called.
 //!
@@ -65,6 +66,7 @@
 
 mod accept;
 mod answer;
+mod auth;
 mod document;
 mod identity;
 mod limits;
@@ -87,6 +89,7 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use tower_service::Service as _;
 
+use self::auth::Several;
 use self::document::About;
 use self::limits::Limits;
 use self::routes::{Cache, Filter};
@@ -95,6 +98,9 @@ use crate::run::door::Door;
 use crate::run::listen;
 use crate::{CancelToken, OperationSpec, Registry};
 
+pub use self::auth::{ApiKeys, BearerTokens};
+#[cfg(feature = "jwt")]
+pub use self::auth::{JwtAlgorithm, JwtAuthenticator};
 pub use self::identity::Authenticator;
 pub use self::options::HttpServerOptions;
 pub use crate::model::unauthorized::Unauthorized;
@@ -127,7 +133,7 @@ pub struct HttpServer {
     registry: Registry,
     options: HttpServerOptions,
     filters: Vec<Filter>,
-    authenticator: Option<Arc<dyn Authenticator>>,
+    authenticators: Vec<Arc<dyn Authenticator>>,
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
     cancel: CancelToken,
@@ -141,7 +147,7 @@ impl HttpServer {
             registry,
             options: HttpServerOptions::default(),
             filters: Vec::new(),
-            authenticator: None,
+            authenticators: Vec::new(),
             hosts: None,
             origins: Vec::new(),
             cancel: CancelToken::new(),
@@ -156,10 +162,13 @@ impl HttpServer {
         self
     }
 
-    /// Sets who finds out who sends a request.
+    /// Adds who finds out who sends a request.
+    ///
+    /// Several are tried in turn: the first that knows the sender counts. Credentials that one refuses stay refused,
+    /// unless a later one accepts those in the same place, such as tokens of another kind.
     #[must_use]
     pub fn with_authenticator(mut self, authenticator: impl Authenticator) -> Self {
-        self.authenticator = Some(Arc::new(authenticator));
+        self.authenticators.push(Arc::new(authenticator));
         self
     }
 
@@ -247,7 +256,8 @@ impl HttpServer {
     /// # }
     /// ```
     pub fn into_router(self) -> Router {
-        let Self { registry, options, filters, authenticator, hosts, origins, cancel, about } = self;
+        let Self { registry, options, filters, authenticators, hosts, origins, cancel, about } = self;
+        let authenticator = Several::of(authenticators);
         let cors = cors(&origins);
         let door = hosts.map(|hosts| {
             let mut door = Door::default();

@@ -15,6 +15,20 @@ pub(super) fn same_origin(a: &Url, b: &Url) -> bool {
     a.scheme() == b.scheme() && a.host() == b.host() && a.port_or_known_default() == b.port_or_known_default()
 }
 
+/// True if a URL from a server may be requested for keys or tokens, or opened in a browser: `https`, and `http` on this
+/// machine.
+#[cfg(any(feature = "jwt", feature = "mcp-auth"))]
+pub(crate) fn is_safe(url: &Url) -> bool {
+    use url::Host;
+    match (url.scheme(), url.host()) {
+        ("https", Some(_)) => true,
+        ("http", Some(Host::Domain(name))) => super::destinations::is_local(name),
+        ("http", Some(Host::Ipv4(address))) => address.is_loopback(),
+        ("http", Some(Host::Ipv6(address))) => address.is_loopback(),
+        _ => false,
+    }
+}
+
 /// The base URL, which must be absolute.
 pub(super) fn parse_url(text: &str) -> Result<Url, CallError> {
     // The text stays out of the message: it may hold a password.
@@ -24,4 +38,28 @@ pub(super) fn parse_url(text: &str) -> Result<Url, CallError> {
         return Err(invalid("/baseUrl", format!("the base URL has the scheme `{}`, not http or https", url.scheme())));
     }
     Ok(url)
+}
+
+#[cfg(test)]
+#[cfg(any(feature = "jwt", feature = "mcp-auth"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_safe_is_asked_or_opened() {
+        for (url, expected) in [
+            ("https://login.example/authorize", true),
+            ("http://127.0.0.1:80/x", true),
+            ("http://[::1]/x", true),
+            ("http://localhost:8080/x", true),
+            ("http://login.example/x", false),
+            ("http://10.0.0.1/x", false),
+            ("file:///etc/passwd", false),
+            ("javascript:alert(1)", false),
+            ("data:text/html,x", false),
+            ("ssh://host/-oProxyCommand=x", false),
+        ] {
+            assert_eq!(is_safe(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
 }

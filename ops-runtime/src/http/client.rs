@@ -86,7 +86,7 @@ impl HttpClient {
         self.registry.register_all(self.registrations(specs))
     }
 
-    #[cfg(feature = "openapi")]
+    #[cfg(any(feature = "jwt", feature = "openapi"))]
     pub(super) fn checked(&self) -> &Checked {
         &self.remote.0
     }

@@ -54,7 +54,10 @@ impl Problem {
     }
 
     /// The sender is not known.
-    pub(super) fn unauthorized(Unauthorized { challenge }: Unauthorized) -> Self {
+    pub(super) fn unauthorized(Unauthorized { challenge, is_unavailable }: Unauthorized) -> Self {
+        if is_unavailable {
+            return Self::busy("credentials cannot be checked now");
+        }
         let header = Some((WWW_AUTHENTICATE, challenge));
         Self { header, ..Self::new(StatusCode::UNAUTHORIZED, "the request needs valid credentials") }
     }

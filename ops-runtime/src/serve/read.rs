@@ -22,14 +22,14 @@ use serde_json::{Map, Value};
 use self::body::Unread;
 use self::shape::Shape;
 use self::style::Read;
-use self::text::{Escaping, Pairs, put};
+use self::text::{Pairs, put};
 use super::pattern::Pattern;
 use crate::model::binding::is_reserved_header;
 use crate::model::binding::template::parameter;
 use crate::model::media::essence;
 use crate::{HttpBinding, HttpBody, HttpParameter, OperationSpec, ParameterLocation};
 
-pub(super) use self::text::Fault;
+pub(super) use self::text::{Escaping, Fault};
 
 /// Why a request is no input of an operation.
 #[derive(Debug, PartialEq, Eq)]

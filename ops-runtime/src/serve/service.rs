@@ -17,6 +17,7 @@ use tracing::Instrument;
 
 use super::accept::Accept;
 use super::answer;
+use super::auth;
 use super::document::{self, About, Written};
 use super::identity::{self, Authenticator, Lack};
 use super::limits::{Held, Limits};
@@ -110,6 +111,13 @@ impl Shared {
             headers.insert(REQUEST_ID, id);
         }
         response
+    }
+}
+
+impl Shared {
+    /// Asks for credentials as the authenticator understands them.
+    fn challenge(&self) -> Unauthorized {
+        self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |own| auth::challenge(&own.schemes()))
     }
 }
 
@@ -233,7 +241,7 @@ impl Incoming<'_> {
     /// Refuses a caller who may not run the operation, before anything is read for it.
     fn admit(&self, entry: &Entry, identity: Option<&Identity>) -> Result<(), Problem> {
         identity::check(&entry.spec, identity).map_err(|lack| match lack {
-            Lack::Identity => Problem::unauthorized(Unauthorized::bearer()),
+            Lack::Identity => Problem::unauthorized(self.server.challenge()),
             Lack::Rights => Problem::forbidden(),
         })
     }

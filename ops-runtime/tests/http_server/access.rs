@@ -19,7 +19,21 @@ static STREAM: OperationSpec = OperationSpec::subscription("pets.watch").with_ht
     HttpBinding::new("GET", "/pets/events").with_security(const { &[SecurityRequirement::new(const { &[READ] })] }),
 );
 
-fn secured() -> Registry {
+/// The ways to an operation that needs an identity: by path, by id, streams.
+pub(crate) const ROUTES: [&str; 9] = [
+    "GET /pets",
+    "HEAD /pets",
+    "GET /pets/events",
+    "GET /operations/pets/list",
+    "POST /operations/pets/list",
+    "GET /operations/pets/watch",
+    "POST /operations/pets/watch",
+    "GET /operations/users/me",
+    "POST /operations/users/me",
+];
+
+/// Operations that need `pets:read` or `me:read`, beside those that need nothing.
+pub(crate) fn secured() -> Registry {
     let registry = registry();
     registry.register(Registration::new(&SECURED, Handler::dynamic(|_: Value, _| async { Ok(json!([])) }))).unwrap();
     let stream = Handler::dynamic_stream(|_: Value, _| async { Ok(futures_util::stream::iter([Ok(json!(1))])) });
@@ -42,17 +56,7 @@ fn authenticate(parts: &Parts) -> impl Future<Output = Result<Option<Identity>, 
 #[tokio::test]
 async fn every_route_asks_for_what_the_operation_needs() {
     let server = serve(HttpServer::new(secured()).with_authenticator(authenticate)).await;
-    let routes = [
-        "GET /pets",
-        "HEAD /pets",
-        "GET /pets/events",
-        "GET /operations/pets/list",
-        "POST /operations/pets/list",
-        "POST /operations/pets/watch",
-        "GET /operations/users/me",
-        "POST /operations/users/me",
-    ];
-    for route in routes {
+    for route in ROUTES {
         let none = server.send(route, &[], "").await;
         assert_eq!((none.status, none.header("www-authenticate")), (401, Some("Bearer")), "{route}");
         let wrong = server.send(route, &["authorization: Bearer wrong"], "").await;

@@ -132,13 +132,18 @@ impl Server {
 
     /// Sends bytes, and reads the response to the end of the connection.
     pub(crate) async fn raw(&self, bytes: &[u8]) -> Answer {
+        parse(self.text(bytes).await.as_bytes())
+    }
+
+    /// Sends bytes, and gives all that comes until the end of the connection.
+    pub(crate) async fn text(&self, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         // A server that refuses a request need not read all of it.
         let _ = stream.write_all(bytes).await;
         let mut read = Vec::new();
         let ended = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut read)).await;
         assert!(ended.is_ok(), "no end after {}", String::from_utf8_lossy(&read));
-        parse(&read)
+        String::from_utf8_lossy(&read).into_owned()
     }
 }
 

@@ -1,10 +1,13 @@
 //! A registry over HTTP: what is sent to it byte by byte, and by our own client.
 
 mod access;
+mod auth;
 mod bound;
 mod calls;
 mod document;
 mod fixture;
 mod hostile;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod round_trip;
 mod streams;

@@ -115,7 +115,7 @@ impl ClientCredentials {
     }
 
     /// True if the token endpoint is known without a document.
-    #[cfg(feature = "openapi")]
+    #[cfg(any(feature = "jwt", feature = "openapi"))]
     pub(super) fn knows_url(&self) -> bool {
         self.token_url.is_some()
     }

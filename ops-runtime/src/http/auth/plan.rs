@@ -173,7 +173,7 @@ impl Credentials {
     }
 
     /// The credentials of the request for a document itself, whose security schemes are not known yet.
-    #[cfg(feature = "openapi")]
+    #[cfg(any(feature = "jwt", feature = "openapi"))]
     pub(in crate::http) fn of_documents(&self) -> Plan {
         let usable = |source: &&Arc<Source>| match &source.auth {
             Auth::ClientCredentials(credentials) => credentials.knows_url(),

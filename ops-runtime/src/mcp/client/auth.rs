@@ -20,10 +20,11 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 
 use super::http::Http;
+use crate::http::is_safe;
 use crate::mcp::config::Http as Config;
 use crate::mcp::invalid;
 use crate::mcp::oauth::McpOAuth;
-use crate::mcp::oauth::steps::{Bound, Steps, is_safe};
+use crate::mcp::oauth::steps::{Bound, Steps};
 use crate::mcp::oauth::tokens::Store;
 use crate::{CallError, ErrorCode};
 

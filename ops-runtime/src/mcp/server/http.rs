@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -150,7 +150,7 @@ impl McpService {
             None => self.server.remote_caller(),
             Some(authenticate) => match authenticate(&parts).await {
                 Ok(identity) => Principal::Checked(Some(Arc::new(identity))),
-                Err(Unauthorized { challenge }) => return unauthorized(challenge),
+                Err(refused) => return unauthorized(refused),
             },
         };
         self.admitted(parts, body, caller).await.unwrap_or_else(|refused| refused)
@@ -199,7 +199,10 @@ impl McpService {
     }
 }
 
-fn unauthorized(challenge: HeaderValue) -> Response<McpBody> {
+fn unauthorized(Unauthorized { challenge, is_unavailable }: Unauthorized) -> Response<McpBody> {
+    if is_unavailable {
+        return busy("credentials cannot be checked now");
+    }
     let mut response = plain(StatusCode::UNAUTHORIZED, "Unauthorized");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     response

@@ -1,0 +1,146 @@
+//! Authenticators that are ready to use, several of them together, and how a server asks for credentials.
+
+mod api_keys;
+mod bearer;
+#[cfg(feature = "jwt")]
+mod jwt;
+mod known;
+
+use std::sync::Arc;
+
+use http::request::Parts;
+
+use super::identity::Authenticator;
+use crate::model::unauthorized::Unauthorized;
+use crate::{BoxFuture, Identity, ParameterLocation, SecurityKind, SecurityScheme};
+
+pub use self::api_keys::ApiKeys;
+pub use self::bearer::BearerTokens;
+#[cfg(feature = "jwt")]
+pub use self::jwt::{JwtAlgorithm, JwtAuthenticator};
+
+/// Several authenticators, which are tried in turn: the first that knows the sender counts.
+///
+/// Credentials that one refuses stay refused, unless a later one reads credentials in the same place and accepts them.
+/// So tokens of two kinds can be told apart, and a wrong token beside a valid API key does not go unnoticed.
+pub(super) struct Several(Vec<(Arc<dyn Authenticator>, Vec<Place>)>);
+
+/// Where a request has its credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// In the header `Authorization`, or where only the authenticator knows.
+    Authorization,
+    /// In a header (in lower case), a parameter of the query or a cookie.
+    Key(ParameterLocation, String),
+}
+
+impl Several {
+    /// The authenticators as one; `None` without any.
+    pub(super) fn of(mut all: Vec<Arc<dyn Authenticator>>) -> Option<Arc<dyn Authenticator>> {
+        if all.len() > 1 {
+            let placed = |one: Arc<dyn Authenticator>| {
+                let places = one.schemes().iter().map(place).collect();
+                (one, places)
+            };
+            return Some(Arc::new(Self(all.into_iter().map(placed).collect())));
+        }
+        all.pop()
+    }
+}
+
+fn place(scheme: &SecurityScheme) -> Place {
+    match &scheme.kind {
+        SecurityKind::ApiKey { location: ParameterLocation::Header, name } => {
+            Place::Key(ParameterLocation::Header, name.to_ascii_lowercase())
+        }
+        SecurityKind::ApiKey { location, name } => Place::Key(*location, name.clone().into_owned()),
+        _ => Place::Authorization,
+    }
+}
+
+impl Authenticator for Several {
+    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
+        let all: Vec<_> = self.0.iter().map(|(one, places)| (one.authenticate(request), places.clone())).collect();
+        Box::pin(async move {
+            let mut refused: Option<(Unauthorized, Vec<Place>)> = None;
+            for (found, places) in all {
+                let reads_the_same = |(_, of): &(_, Vec<Place>)| places.iter().any(|place| of.contains(place));
+                if !refused.as_ref().is_none_or(reads_the_same) {
+                    continue;
+                }
+                match found.await {
+                    Ok(None) => {}
+                    Ok(identity) => return Ok(identity),
+                    Err(error) => {
+                        refused.get_or_insert((error, places));
+                    }
+                }
+            }
+            refused.map_or(Ok(None), |(error, _)| Err(error))
+        })
+    }
+
+    fn schemes(&self) -> Vec<SecurityScheme> {
+        let mut schemes: Vec<SecurityScheme> = Vec::new();
+        for scheme in self.0.iter().flat_map(|(one, _)| one.schemes()) {
+            if !schemes.contains(&scheme) {
+                schemes.push(scheme);
+            }
+        }
+        schemes
+    }
+}
+
+/// Asks for credentials of one of the schemes (RFC 9110, section 11.6.1).
+pub(super) fn challenge(schemes: &[SecurityScheme]) -> Unauthorized {
+    let mut challenges: Vec<String> = Vec::new();
+    for scheme in schemes {
+        let challenge = match &scheme.kind {
+            SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. } => {
+                "Bearer".to_owned()
+            }
+            SecurityKind::Basic => "Basic realm=\"operations\"".to_owned(),
+            SecurityKind::ApiKey { location, name } => api_keys::challenge(*location, name),
+            SecurityKind::Other(_) => continue,
+        };
+        if !challenges.contains(&challenge) {
+            challenges.push(challenge);
+        }
+    }
+    if challenges.is_empty() { Unauthorized::bearer() } else { Unauthorized::challenge(&challenges.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scheme(location: ParameterLocation, name: &'static str) -> SecurityScheme {
+        SecurityScheme::new("k", SecurityKind::ApiKey { location, name: name.into() })
+    }
+
+    #[test]
+    fn challenges() {
+        let bearer = SecurityScheme::new("b", SecurityKind::Bearer);
+        let oidc = SecurityScheme::new("o", SecurityKind::OpenIdConnect { url: "https://a.example".into() });
+        let basic = SecurityScheme::new("c", SecurityKind::Basic);
+        let mutual = SecurityScheme::new("m", SecurityKind::Other("mutualTLS".into()));
+        let table = [
+            (vec![], "Bearer"),
+            (vec![mutual], "Bearer"),
+            (vec![bearer.clone(), oidc], "Bearer"),
+            (vec![basic, bearer], "Basic realm=\"operations\", Bearer"),
+            (vec![scheme(ParameterLocation::Header, "X-Key")], "ApiKey in=\"header\", name=\"X-Key\""),
+            (vec![scheme(ParameterLocation::Cookie, "a\"\\\r\nb")], "ApiKey in=\"cookie\", name=\"a\\\"\\\\b\""),
+        ];
+        for (schemes, expected) in table {
+            assert_eq!(challenge(&schemes).challenge, expected, "{schemes:?}");
+        }
+    }
+
+    #[test]
+    fn places_of_headers_have_no_case() {
+        let places = ["X-Key", "x-key"].map(|name| place(&scheme(ParameterLocation::Header, name)));
+        assert_eq!(places[0], places[1]);
+        assert_ne!(place(&scheme(ParameterLocation::Query, "x-key")), places[0]);
+    }
+}

@@ -1,0 +1,143 @@
+//! API keys, in a header, the query or a cookie.
+
+use std::fmt;
+use std::future::Future;
+
+use http::header::COOKIE;
+use http::request::Parts;
+
+use super::super::identity::Authenticator;
+use super::super::read::Escaping;
+use super::known::Known;
+use crate::model::unauthorized::Unauthorized;
+use crate::{BoxFuture, Identity, ParameterLocation, SecurityKind, SecurityScheme};
+
+/// Authenticates by API keys that are known in advance, or that a lookup knows.
+///
+/// A key that is not known is refused with 401.
+///
+/// ```
+/// use ops_runtime::Registry;
+/// use ops_runtime::access::Identity;
+/// use ops_runtime::serve::{ApiKeys, HttpServer};
+///
+/// let keys = ApiKeys::header("x-api-key").with_key("s3cret", Identity::new("ann").with_scope("pets:read"));
+/// let server = HttpServer::new(Registry::new()).with_authenticator(keys);
+/// # let _ = server;
+/// ```
+#[derive(Clone)]
+pub struct ApiKeys {
+    location: ParameterLocation,
+    name: String,
+    known: Known,
+}
+
+impl ApiKeys {
+    /// Keys in a header, such as `x-api-key`.
+    pub fn header(name: impl Into<String>) -> Self {
+        Self::at(ParameterLocation::Header, name)
+    }
+
+    /// Keys in a parameter of the query. They show in the logs of proxies and in the histories of browsers: prefer a
+    /// header.
+    pub fn query(name: impl Into<String>) -> Self {
+        Self::at(ParameterLocation::Query, name)
+    }
+
+    /// Keys in a cookie, as it is written.
+    ///
+    /// Browsers send cookies with requests of pages of other sites, too: set `SameSite` on the cookie, and
+    /// [`with_hosts`](super::super::HttpServer::with_hosts), by which such requests are refused.
+    pub fn cookie(name: impl Into<String>) -> Self {
+        Self::at(ParameterLocation::Cookie, name)
+    }
+
+    fn at(location: ParameterLocation, name: impl Into<String>) -> Self {
+        Self { location, name: name.into(), known: Known::default() }
+    }
+
+    /// Adds a key and who holds it. An empty key is never accepted.
+    #[must_use]
+    pub fn with_key(mut self, key: impl AsRef<str>, holder: Identity) -> Self {
+        self.known.add(key.as_ref(), holder);
+        self
+    }
+
+    /// Sets a lookup for keys that were not added. It gives the holder, or `None` for a key that is not valid.
+    ///
+    /// If the lookup cannot tell, it returns [`Unauthorized::unavailable`].
+    #[must_use]
+    pub fn with_lookup<F, Fut, I>(mut self, lookup: F) -> Self
+    where
+        F: Fn(String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<I, Unauthorized>> + Send + 'static,
+        I: Into<Option<Identity>>,
+    {
+        self.known.set_lookup(lookup);
+        self
+    }
+
+    /// The keys of a request; none of them valid if there are several.
+    fn keys(&self, request: &Parts) -> Vec<Option<String>> {
+        match self.location {
+            ParameterLocation::Header => {
+                let values = request.headers.get_all(self.name.as_str()).iter();
+                values.map(|value| value.to_str().ok().map(str::to_owned)).collect()
+            }
+            ParameterLocation::Cookie => {
+                let texts = request.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+                let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+                pairs.filter(|(name, _)| *name == self.name).map(|(_, key)| Some(key.to_owned())).collect()
+            }
+            _ => {
+                let pairs = request.uri.query().unwrap_or_default().split('&');
+                let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+                let is_own = |name: &str| Escaping::Form.undo(name).is_ok_and(|name| name == self.name);
+                pairs.filter(|(name, _)| is_own(name)).map(|(_, key)| Escaping::Form.undo(key).ok()).collect()
+            }
+        }
+    }
+}
+
+impl Authenticator for ApiKeys {
+    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
+        let refused = || Unauthorized::challenge(&challenge(self.location, &self.name));
+        let mut keys = self.keys(request);
+        match (keys.pop(), keys.is_empty()) {
+            (None, _) => Box::pin(async { Ok(None) }),
+            (Some(Some(key)), true) => self.known.find(key, refused()),
+            _ => {
+                let refused = refused();
+                Box::pin(async { Err(refused) })
+            }
+        }
+    }
+
+    fn schemes(&self) -> Vec<SecurityScheme> {
+        let kind = SecurityKind::ApiKey { location: self.location, name: self.name.clone().into() };
+        vec![SecurityScheme::of(self.name.clone(), kind)]
+    }
+}
+
+impl fmt::Debug for ApiKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiKeys").field("location", &self.location).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Asks for a key. No scheme is registered for keys; this one is in use.
+pub(super) fn challenge(location: ParameterLocation, name: &str) -> String {
+    let place = match location {
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
+        _ => "query",
+    };
+    let mut quoted = String::new();
+    for c in name.chars().filter(|c| !c.is_control()) {
+        if matches!(c, '"' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    format!("ApiKey in=\"{place}\", name=\"{quoted}\"")
+}
