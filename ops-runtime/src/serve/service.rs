@@ -219,9 +219,9 @@ impl Incoming<'_> {
 
     /// Refuses a body that is coded, unless the operation describes the header and its handler decodes it.
     fn plain(&self, binding: Option<&HttpBinding>) -> Result<(), Problem> {
-        let encoding = self.parts.headers.get(CONTENT_ENCODING);
+        let mut encodings = self.parts.headers.get_all(CONTENT_ENCODING).iter();
         let mut parameters = binding.into_iter().flat_map(|binding| binding.parameters.iter());
-        let is_plain = encoding.is_none_or(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+        let is_plain = encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
         let name = CONTENT_ENCODING.as_str();
         if is_plain
             || parameters.any(|own| own.location == ParameterLocation::Header && own.name.eq_ignore_ascii_case(name))

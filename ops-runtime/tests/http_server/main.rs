@@ -1,6 +1,7 @@
 //! A registry over HTTP: what is sent to it byte by byte, and by our own client.
 
 mod access;
+mod attacks;
 mod auth;
 mod bound;
 mod calls;
