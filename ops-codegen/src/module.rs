@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use ops_runtime::binding::{Binding, McpOutput};
+use ops_runtime::binding::{Binding, HttpBody, McpOutput};
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::{Value, json};
 
@@ -147,6 +147,9 @@ fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
             let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
             let all = is_asked || http.method.eq_ignore_ascii_case("PATCH");
             let bodies = http.bodies.iter().filter(|body| all || essence(&body.content_type) == MERGE_PATCH);
+            if bodies.clone().any(HttpBody::is_rest) {
+                return Nulls::Everywhere;
+            }
             let properties: Vec<String> = bodies.map(|body| body.property.to_string()).collect();
             if properties.is_empty() { Nulls::Nowhere } else { Nulls::In(properties) }
         }

@@ -1,5 +1,6 @@
 //! Parses what stands in the parentheses of `#[operation(..)]`.
 
+mod http;
 mod values;
 
 use proc_macro2::{Span, TokenStream};
@@ -8,8 +9,9 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Ident, LitStr, Path, Token, Type};
 
 use crate::errors::Errors;
+pub(crate) use http::Http;
 
-const KNOWN: &str = "`namespace`, `name`, `kind`, `title`, `version`, `timeout`, `tags`, `scopes`, `scopes_any`, \
+const KNOWN: &str = "`namespace`, `name`, `kind`, `http`, `title`, `version`, `timeout`, `tags`, `scopes`, `scopes_any`, \
     `resource`, `errors`, `state`, `deprecated`, `input`, `output`, `crate`";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,7 @@ pub(crate) struct Arguments {
     pub(crate) namespace: Option<LitStr>,
     pub(crate) name: Option<LitStr>,
     pub(crate) kind: Option<(Kind, Span)>,
+    pub(crate) http: Option<Http>,
     pub(crate) title: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
     /// In milliseconds.
@@ -94,6 +97,7 @@ impl Arguments {
             "namespace" => self.namespace = Some(values::namespace(input)?),
             "name" => self.name = Some(values::text(input)?),
             "kind" => self.kind = Some(values::kind(input)?),
+            "http" => self.http = Some(Http::of(&values::text(input)?)?),
             "title" => self.title = Some(values::text(input)?),
             "version" => self.version = Some(values::text(input)?),
             "timeout" => self.timeout = Some(values::timeout(input)?),

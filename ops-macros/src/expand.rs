@@ -4,11 +4,11 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Attribute;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Http};
 use crate::errors::Errors;
 use crate::item::{Function, Item, Unit};
 use crate::model::{Handler, Input, Kind, Operation, Output};
-use crate::{check, names, render, signature};
+use crate::{binding, check, names, render, signature};
 
 pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
@@ -64,9 +64,10 @@ fn of_function(arguments: Arguments, function: &Function, errors: &mut Errors) -
     let kind = match (&arguments.kind, output.stream) {
         (Some((kind, _)), _) => *kind,
         (None, Some(_)) => Kind::Subscription,
-        (None, None) => Kind::Mutation,
+        (None, None) => default_kind(&arguments),
     };
     Some(Operation {
+        binding: binding::bind(&arguments, &mut input, errors),
         deprecated: arguments.deprecated || has(&function.attributes, "deprecated"),
         arguments,
         ident,
@@ -86,18 +87,25 @@ fn of_unit(arguments: Arguments, unit: &Unit, errors: &mut Errors) -> Option<Ope
         return None;
     }
     let unit_type = || syn::parse_quote!(());
+    let mut input = Input::Whole(arguments.input.clone().unwrap_or_else(unit_type));
     Some(Operation {
+        binding: binding::bind(&arguments, &mut input, errors),
         deprecated: arguments.deprecated || has(&unit.attributes, "deprecated"),
         ident: unit.ident.clone(),
         visibility: unit.visibility.clone(),
         docs: docs(&unit.attributes),
         default_name: names::verbatim(&unit.ident),
-        kind: arguments.kind.map_or(Kind::Mutation, |(kind, _)| kind),
-        input: Input::Whole(arguments.input.clone().unwrap_or_else(unit_type)),
+        kind: arguments.kind.map_or_else(|| default_kind(&arguments), |(kind, _)| kind),
+        input,
         output: Output::value(arguments.output.clone().unwrap_or_else(unit_type)),
         handler: None,
         arguments,
     })
+}
+
+/// The kind of an operation that gives one result: a request that only reads is a query.
+fn default_kind(arguments: &Arguments) -> Kind {
+    if arguments.http.as_ref().is_some_and(Http::is_read) { Kind::Query } else { Kind::Mutation }
 }
 
 fn has(attributes: &[Attribute], name: &str) -> bool {

@@ -1,9 +1,10 @@
 //! The attribute `#[operation]`; documented where `ops-runtime` re-exports it.
 //!
 //! Expansion goes through four phases, each in its own file: `arguments` and `item` parse, `signature` and `output`
-//! make the plain structs of `model`, `check` looks at what no single part can see, `render` prints tokens.
+//! make the plain structs of `model` (`binding` places them in an HTTP request), `check` looks at what no single part can see, `render` prints tokens.
 
 mod arguments;
+mod binding;
 mod check;
 mod errors;
 mod expand;

@@ -20,6 +20,8 @@ pub(crate) struct Operation {
     pub(crate) deprecated: bool,
     pub(crate) kind: Kind,
     pub(crate) input: Input,
+    /// Where the input is in an HTTP request.
+    pub(crate) binding: Option<Binding>,
     pub(crate) output: Output,
     /// Nothing for a unit struct, whose handler is registered apart.
     pub(crate) handler: Option<Handler>,
@@ -54,12 +56,44 @@ pub(crate) struct Field {
     /// Doc comments, `#[serde(..)]` and `#[schemars(..)]`.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) default: Option<DefaultValue>,
+    /// What `#[input(header = "..")]` and the like say.
+    pub(crate) place: Option<Placed>,
 }
 
 pub(crate) enum DefaultValue {
     /// `Default::default()`.
     OfType,
     Expr(Box<Expr>),
+}
+
+/// Where a parameter is in an HTTP request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Location {
+    Path,
+    Query,
+    Header,
+    Cookie,
+}
+
+/// A place that was asked for, with the name there if it is not that of the property.
+pub(crate) struct Placed {
+    pub(crate) location: Location,
+    pub(crate) name: Option<(String, Span)>,
+    pub(crate) span: Span,
+}
+
+/// The places of an input in an HTTP request.
+pub(crate) struct Binding {
+    /// Each with its name in the request, and the property that it is.
+    pub(crate) parameters: Vec<(Location, String, String)>,
+    pub(crate) body: Option<Body>,
+}
+
+pub(crate) enum Body {
+    /// The value of a property.
+    Property(String, Type),
+    /// An object of all that has no other place, with the types that are not of the standard library.
+    Rest(Vec<Type>),
 }
 
 pub(crate) struct Output {

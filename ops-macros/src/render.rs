@@ -74,12 +74,20 @@ fn frame(operation: &Operation, impls: &TokenStream) -> TokenStream {
     let input = input::render(operation);
     let allow = operation.deprecated.then(|| quote!(#[allow(deprecated)]));
     let krate = operation.krate();
+    // Read by the consts of `Sent`, unless the types have consts of their own.
+    let sent = operation.binding.as_ref().map(|_| {
+        quote!(
+            #[allow(unused_imports)]
+            use __ops::SentAsJson as _;
+        )
+    });
     quote! {
         #input
         #definition
         #allow
         const _: () = {
             use #krate::__private as __ops;
+            #sent
             #impls
         };
     }

@@ -2,10 +2,10 @@
 
 use proc_macro2::Span;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ExprLit, FnArg, Ident, Lit, Meta, Pat, PatType, Safety, Signature, Token, Type};
+use syn::{Attribute, Expr, ExprLit, FnArg, Ident, Lit, LitStr, Meta, Pat, PatType, Safety, Signature, Token, Type};
 
 use crate::errors::Errors;
-use crate::model::{Argument, DefaultValue, Field, Input, Source};
+use crate::model::{Argument, DefaultValue, Field, Input, Location, Placed, Source};
 use crate::types;
 
 /// Blames everything before the parameters that an operation can't have.
@@ -129,33 +129,47 @@ fn field(parameter: &PatType, ty: Type, marks: &[&Attribute], errors: &mut Error
             return None;
         }
     };
-    let mut default = None;
+    let (mut default, mut place) = (None, None);
     for mark in marks {
-        default = default.or(errors.take(default_value(mark)).flatten());
+        errors.take(says(mark, &mut default, &mut place));
     }
     for cfg in parameter.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")) {
         errors.tokens(cfg, "a parameter of an operation cannot depend on `cfg`");
     }
     let is_forwarded = |a: &&Attribute| crate::item::is_ours(a) && !a.path().is_ident("input");
     let attributes = parameter.attrs.iter().filter(is_forwarded).cloned().collect();
-    Some(Field { ident, ty, attributes, default })
+    Some(Field { ident, ty, attributes, default, place })
 }
 
-/// The default in `#[input(default)]` or `#[input(default = 10)]`.
-fn default_value(mark: &Attribute) -> syn::Result<Option<DefaultValue>> {
-    let mut default = None;
+/// What stands in `#[input(..)]`: a default, with its value or without, and a place in an HTTP request.
+fn says(mark: &Attribute, default: &mut Option<DefaultValue>, place: &mut Option<Placed>) -> syn::Result<()> {
     mark.parse_nested_meta(|meta| {
-        if !meta.path.is_ident("default") {
-            return Err(meta.error("expected `default = ..`; for the rest there is `#[serde(..)]`"));
+        if meta.path.is_ident("default") {
+            default.get_or_insert(if meta.input.peek(Token![=]) {
+                DefaultValue::Expr(meta.value()?.parse()?)
+            } else {
+                DefaultValue::OfType
+            });
+            return Ok(());
         }
-        default = Some(if meta.input.peek(Token![=]) {
-            DefaultValue::Expr(meta.value()?.parse()?)
-        } else {
-            DefaultValue::OfType
-        });
+        let Some((word, location)) = meta.path.get_ident().and_then(|word| Some((word, Location::of(word)?))) else {
+            let known = "expected `default = ..`, `query`, `header = \"..\"` or `cookie`";
+            return Err(meta.error(format!("{known}; for the rest there is `#[serde(..)]`")));
+        };
+        let span = word.span();
+        let name = match meta.input.peek(Token![=]) {
+            true => Some(meta.value()?.parse::<LitStr>()?),
+            false if location == Location::Header => {
+                return Err(meta.error("a header needs a name: `header = \"If-None-Match\"`"));
+            }
+            false => None,
+        };
+        let name = name.map(|name| (name.value(), name.span()));
+        if place.replace(Placed { location, name, span }).is_some() {
+            return Err(meta.error("a parameter has one place"));
+        }
         Ok(())
-    })?;
-    Ok(default)
+    })
 }
 
 /// The text, if the expression is a string literal.

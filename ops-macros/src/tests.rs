@@ -143,6 +143,61 @@ fn unit_struct() {
 }
 
 #[test]
+fn http_places() {
+    golden(
+        "http_places",
+        quote!(namespace = "shop", http = "POST /shops/{shop}/pets/{pet-id}", errors(Sold = 409)),
+        &quote! {
+            async fn sell(
+                shop: &str,
+                #[serde(rename = "pet-id")] id: u64,
+                #[input(header = "Idempotency-Key")] key: Option<String>,
+                #[input(cookie)] session: String,
+                #[input(query = "dry-run", default)] dry_run: bool,
+                #[input(query)] tags: &[String],
+                price: Price,
+                #[input(default = 1)] count: u32,
+                context: &Context,
+            ) -> Result<(), Sold> {
+            }
+        },
+    );
+}
+
+#[test]
+fn http_body() {
+    check(
+        "http_body",
+        quote!(namespace = "shop", http = "PUT /pets/{id}"),
+        &quote! {
+            async fn put(id: u64, pet: &Pet) -> Pet {}
+        },
+    );
+}
+
+#[test]
+fn http_query() {
+    check(
+        "http_query",
+        quote!(namespace = "shop", http = "GET /pets"),
+        &quote! {
+            async fn list(tags: &[String], limit: Option<u32>) -> Vec<Pet> {}
+        },
+    );
+}
+
+#[test]
+fn http_subscription() {
+    check(
+        "http_subscription",
+        quote!(namespace = "shop", http = "POST /pets/events"),
+        &quote! {
+            async fn watch(#[input] filter: Filter) -> impl Stream<Item = Pet> {}
+        },
+    );
+}
+
+#[test]
 fn mistakes() {
     golden(
         "mistakes",

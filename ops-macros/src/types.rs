@@ -65,6 +65,17 @@ pub(crate) fn is_plain(ty: &Type) -> bool {
     find(ty, &strange).is_none()
 }
 
+/// Whether the type is one text, number or boolean, or may be none.
+pub(crate) fn is_scalar(ty: &Type) -> bool {
+    if let Some([inner]) = arguments_of(ty, "Option").as_deref() {
+        return is_scalar(inner);
+    }
+    const LISTS: [&str; 2] = ["Vec", "Option"];
+    is_plain(ty)
+        && matches!(peel(ty), Type::Path(_))
+        && last_segment(ty).is_some_and(|last| !LISTS.iter().any(|list| last.ident == list))
+}
+
 pub(crate) fn mentions(ty: &Type, names: &[Ident]) -> bool {
     find(ty, &|token| matches!(token, TokenTree::Ident(ident) if names.contains(ident))).is_some()
 }

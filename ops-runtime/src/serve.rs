@@ -8,8 +8,8 @@
 //! Every operation with a handler is at `POST /operations/{namespace}/{name}`, with its input as a JSON body. Queries and
 //! subscriptions are there by GET, too, with the input as JSON in the parameter `input`. A name is escaped as one segment.
 //!
-//! An operation that is bound to HTTP is also where its [binding](crate::binding::HttpBinding) says, and has its
-//! parameters and bodies as the binding says: the server reads what [`HttpClient`](crate) writes. Types that a text does
+//! An operation that is bound to HTTP, by its document or by `#[operation(http = "..")]`, is also where its
+//! [binding](crate::binding::HttpBinding) says, and has its parameters and bodies as the binding says: the server reads what [`HttpClient`](crate) writes. Types that a text does
 //! not have are restored by the input's schema. What no schema names in a query, a header or a cookie is ignored. Such
 //! paths come before those of this server's own, and those with more literal text before others.
 //!

@@ -247,7 +247,9 @@ fn binding(http: &HttpBinding, tables: &mut Tables) -> String {
     if !http.bodies.is_empty() {
         let bodies = http.bodies.iter().map(|body| {
             let mut chain = format!("ops::HttpBody::new({})", string(&body.content_type));
-            if body.property != "body" {
+            if body.is_rest() {
+                chain.push_str(".with_rest()");
+            } else if body.property != "body" {
                 chain.push_str(&format!(".with_property({})", string(&body.property)));
             }
             if !body.fields.is_empty() {

@@ -17,7 +17,7 @@ pub(crate) fn render(operation: &Operation) -> Option<TokenStream> {
     let (serde, schemars) = (path_text(&quote!(#private::serde)), path_text(&quote!(#private::schemars)));
     let doc = format!("The input of [`{}`].", operation.ident);
     let properties = fields.iter().map(|field| {
-        let Field { ident, ty, attributes, default } = field;
+        let Field { ident, ty, attributes, default, .. } = field;
         let default = default.as_ref().map(|default| match default {
             DefaultValue::OfType => quote!(#[serde(default)]),
             DefaultValue::Expr(_) => {

@@ -1,10 +1,11 @@
 //! Prints the spec, as calls of its `const` builder.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, TokenStreamExt, quote};
+use quote::{ToTokens, TokenStreamExt, format_ident, quote};
 use syn::LitStr;
 
-use crate::model::{ErrorCode, Kind, Operation, Resource};
+use crate::arguments::Http;
+use crate::model::{Binding, Body, ErrorCode, Kind, Operation, Resource};
 use crate::signature;
 
 pub(crate) fn render(operation: &Operation) -> TokenStream {
@@ -45,10 +46,43 @@ pub(crate) fn render(operation: &Operation) -> TokenStream {
     if let Some(timeout) = arguments.timeout {
         spec.append_all(quote!(.with_timeout(::core::time::Duration::from_millis(#timeout))));
     }
+    spec.append_all(operation.binding.as_ref().and_then(|binding| http(operation, binding)));
     if operation.deprecated {
         spec.append_all(quote!(.with_deprecated()));
     }
     spec
+}
+
+/// The HTTP binding, whose content types the types themselves decide.
+fn http(operation: &Operation, binding: &Binding) -> Option<TokenStream> {
+    let Http { method, path, .. } = operation.arguments.http.as_ref()?;
+    let mut http = quote!(__ops::HttpBinding::new(#method, #path));
+    if !binding.parameters.is_empty() {
+        let parameters = binding.parameters.iter().map(|(location, name, property)| {
+            let location = format_ident!("{}", location.word());
+            let property = (name != property).then(|| quote!(.with_property(#property)));
+            quote!(__ops::HttpParameter::#location(#name)#property)
+        });
+        http.append_all(quote!(.with_parameters(const { &[#(#parameters),*] })));
+    }
+    if let Some(body) = &binding.body {
+        let body = match body {
+            Body::Property(name, ty) => {
+                let property = (name != "body").then(|| quote!(.with_property(#name)));
+                quote!(__ops::HttpBody::new(__ops::Sent::<#ty>::TYPE)#property)
+            }
+            Body::Rest(types) => {
+                quote!(__ops::HttpBody::new(__ops::type_of_rest(&[#(__ops::Sent::<#types>::IS_BYTES),*])).with_rest())
+            }
+        };
+        http.append_all(quote!(.with_bodies(const { &[#body] })));
+    }
+    let output = &operation.output.ty;
+    let responses = match operation.kind {
+        Kind::Subscription => quote!(__ops::EVENTS),
+        Kind::Query | Kind::Mutation => quote!(__ops::Sent::<#output>::RESPONSES),
+    };
+    Some(quote!(.with_http(#http.with_responses(#responses))))
 }
 
 fn access(operation: &Operation) -> Option<TokenStream> {

@@ -1,6 +1,7 @@
 //! What expansions of `#[operation]` name. No public API: it changes together with the macro.
 
 mod generate;
+mod http;
 
 use std::fmt::Debug;
 
@@ -11,9 +12,11 @@ use serde_json::Value;
 pub use crate::__submit as submit;
 pub use crate::access::AccessControl;
 pub use crate::adapter::Registration;
+pub use crate::binding::{HttpBinding, HttpBody, HttpParameter};
 pub use crate::spec::{ErrorDefinition, OperationSpec};
 pub use crate::{Call, Operation, Subscribe};
 pub use generate::{Sink, generate};
+pub use http::{EVENTS, Sent, SentAsJson, type_of_rest};
 #[cfg(feature = "discover")]
 pub use inventory;
 pub use {schemars, serde};

@@ -65,7 +65,7 @@ pub(super) fn encode(binding: &HttpBinding, input: Input<'_>) -> Result<Option<E
         value.and_then(Body::content_type).is_some_and(|own| covers(&body.content_type, own))
     });
     for body in fitting.into_iter().chain(others) {
-        let Some(value) = value(body, input)? else { continue };
+        let Some(value) = value(binding, body, input)? else { continue };
         match write(body, &body.content_type, &value, input) {
             Ok(encoded) => return Ok(encoded),
             Err(error) => refused = refused.or(Some(error)),
@@ -89,7 +89,7 @@ fn encode_as(
         let message = format!("the endpoint takes no body of that content type, but {}", known.join(", "));
         return Err(invalid(&pointer(property), message));
     };
-    let Some(value) = value(body, input)? else { return Ok(None) };
+    let Some(value) = value(binding, body, input)? else { return Ok(None) };
     write(body, text, &value, input)
 }
 
@@ -97,10 +97,12 @@ fn encode_as(
 ///
 /// # Errors
 /// If the input holds a property that the operation sets, or if properties must be set on a value that is no object.
-fn value<'a>(body: &HttpBody, input: Input<'a>) -> Result<Option<Cow<'a, Value>>, CallError> {
-    let property = body.property.as_ref();
-    let given = input.members.get(property);
-    let members = given.and_then(Value::as_object);
+fn value<'a>(binding: &HttpBinding, body: &HttpBody, input: Input<'a>) -> Result<Option<Cow<'a, Value>>, CallError> {
+    let given = match body.is_rest() {
+        true => binding.rest_of(input.members).map(|rest| Cow::Owned(Value::Object(rest))),
+        false => input.members.get(body.property.as_ref()).map(Cow::Borrowed),
+    };
+    let members = given.as_deref().and_then(Value::as_object);
     for fixed in body.fixed.iter() {
         if members.is_some_and(|members| members.contains_key(fixed.name.as_ref())) {
             let does = match &fixed.value {
@@ -108,17 +110,17 @@ fn value<'a>(body: &HttpBody, input: Input<'a>) -> Result<Option<Cow<'a, Value>>
                 None => "never sends it".to_owned(),
             };
             let message = format!("`{}` is not in the input of `{}`, which {does}", fixed.name, input.spec.id);
-            return Err(invalid(&format!("{}{}", pointer(property), pointer(&fixed.name)), message));
+            return Err(invalid(&format!("{}{}", body.pointer(), pointer(&fixed.name)), message));
         }
     }
     let mut sent = body.fixed.iter().filter_map(|fixed| Some((&fixed.name, fixed.value.as_ref()?))).peekable();
     if sent.peek().is_none() {
-        return Ok(given.map(Cow::Borrowed));
+        return Ok(given);
     }
-    let mut members = match given {
-        Some(Value::Object(members)) => members.clone(),
+    let mut members = match given.map(Cow::into_owned) {
+        Some(Value::Object(members)) => members,
         None | Some(Value::Null) => Map::new(),
-        Some(_) => return Err(invalid(&pointer(property), "the body is not an object")),
+        Some(_) => return Err(invalid(&body.pointer(), "the body is not an object")),
     };
     members.extend(sent.map(|(name, value)| (name.clone().into_owned(), value.to_value())));
     Ok(Some(Cow::Owned(Value::Object(members))))
@@ -153,7 +155,7 @@ fn write(body: &HttpBody, content_type: &str, value: &Value, input: Input<'_>) -
     }
     let unfit = |expected: &str| {
         let message = format!("a body of type `{content_type}` is written from {expected}");
-        invalid(&pointer(&body.property), message)
+        invalid(&body.pointer(), message)
     };
     if essence.starts_with("multipart/") {
         let (boundary, body) =

@@ -18,7 +18,7 @@ use super::send::request;
 use super::settings::Settings;
 use super::{RequestBody, invalid, media, pointer, server, style};
 use crate::model::binding::is_reserved_header;
-use crate::{Bodies, CallError, HttpBinding, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
+use crate::{Bodies, CallError, HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, ParameterLocation};
 
 #[cfg(test)]
 mod tests;
@@ -73,14 +73,8 @@ pub(super) fn encode(
 
 /// Refuses input members that have no place in the request, so that none is dropped silently.
 fn refuse_others(spec: &OperationSpec, binding: &HttpBinding, members: &Map<String, Value>) -> Result<(), CallError> {
-    let is_known = |name: &str| {
-        let is_parameter = |parameter: &HttpParameter| parameter.property == name && parameter.fixed.is_none();
-        binding.parameters.iter().any(is_parameter)
-            || binding.bodies.iter().any(|body| body.property == name)
-            || binding.content_type.as_deref() == Some(name)
-            || binding.path.contains(&format!("{{{name}}}"))
-    };
-    match members.keys().find(|name| !is_known(name)) {
+    let takes_rest = binding.bodies.iter().any(HttpBody::is_rest);
+    match members.keys().find(|name| !takes_rest && !binding.places(name)) {
         Some(name) => {
             let message = format!("`{}` is not in the input of `{}`", name.escape_debug(), spec.id);
             Err(invalid(&pointer(name), message))

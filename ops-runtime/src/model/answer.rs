@@ -71,10 +71,17 @@ impl OperationSpec {
         self.binding == Binding::Local
     }
 
-    /// The properties of the input that are request bodies, for which OpenAPI's rules of requests hold.
-    pub(crate) fn request_bodies(&self) -> impl Iterator<Item = &str> {
-        let http = self.http().into_iter();
-        http.flat_map(|http| http.bodies.iter()).map(|body| body.property.as_ref())
+    /// The properties of the input that are request bodies, for which OpenAPI's rules of requests hold, with their
+    /// schemas. One without a name is the input itself.
+    pub(crate) fn request_bodies(&self) -> Vec<(&str, Value)> {
+        let mut found: Vec<(&str, Value)> = Vec::new();
+        let Some(http) = self.http().filter(|http| !http.bodies.is_empty()) else { return found };
+        let Ok(input) = self.input.to_value() else { return found };
+        for body in http.bodies.iter() {
+            let schema = http.schema_of_body(body, &input);
+            found.extend(schema.map(|schema| (body.property.as_ref(), schema)));
+        }
+        found
     }
 
     /// The alternative of the output's `oneOf` that an answer is, if its binding says so.

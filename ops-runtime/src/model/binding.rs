@@ -24,6 +24,8 @@ mod fixed;
 mod mcp;
 mod parameter;
 mod response;
+#[cfg(any(feature = "openapi", feature = "registry"))]
+mod rest;
 mod security;
 #[cfg(any(feature = "http", feature = "http-server"))]
 pub(crate) mod template;

@@ -56,6 +56,13 @@ impl Schema {
         }
     }
 
+    /// True if a Rust type makes the schema, so that the type takes and gives nothing else.
+    #[cfg(feature = "registry")]
+    #[cfg_attr(not(any(feature = "http-server", feature = "mcp-server")), allow(dead_code))]
+    pub(crate) fn is_made(&self) -> bool {
+        matches!(self.0, Repr::Make(_))
+    }
+
     /// The schema as JSON, whose `$ref`s lead to definitions beside it:
     /// [`OperationSpec::input_schema`](crate::spec::OperationSpec::input_schema) has these, too.
     ///

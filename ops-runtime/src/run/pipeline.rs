@@ -353,7 +353,8 @@ pub(crate) async fn answer(
     input: Value,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let policy = call.policy;
-    let own = entry.spec.is_local();
+    // What a function of this process takes and gives stays its own if it is also bound to HTTP.
+    let own = entry.spec.is_local() || entry.spec.output.is_made();
     let (guard, checked) = start_served(call, entry, Payload::Value(input), |form| own && form == InputForm::Types)?;
     let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
     if checked {

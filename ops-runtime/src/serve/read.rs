@@ -12,8 +12,6 @@ mod style;
 mod text;
 mod tree;
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use http::header::COOKIE;
 use http::request::Parts;
@@ -44,25 +42,29 @@ pub(super) enum Refused {
     Faults(Vec<Fault>, Map<String, Value>),
 }
 
-/// The shapes of an operation's input, made once: of its parameters and of its bodies, in the order of the binding.
+/// The shapes of an operation's input, made once: of the whole, and of its bodies in the order of the binding.
 pub(super) struct Shapes {
     input: Shape,
-    parameters: Vec<Shape>,
     bodies: Vec<Shape>,
 }
 
 impl Shapes {
     pub(super) fn new(spec: &OperationSpec, binding: &HttpBinding) -> Self {
         let input = Shape::of_input(spec);
-        let parameters = binding.parameters.iter().map(|parameter| input.property(&parameter.property)).collect();
-        let bodies = binding.bodies.iter().map(|body| input.property(&body.property)).collect();
-        Self { input, parameters, bodies }
+        let rest = |body: &HttpBody| {
+            let input = spec.input.to_value().ok()?;
+            Some(Shape::of_value(&binding.schema_of_body(body, &input)?, &spec.definitions))
+        };
+        let of_body = |body: &HttpBody| match body.is_rest() {
+            true => rest(body).unwrap_or_default(),
+            false => input.property(&body.property),
+        };
+        let bodies = binding.bodies.iter().map(of_body).collect();
+        Self { input, bodies }
     }
 
-    fn of(&self, binding: &HttpBinding, parameter: &HttpParameter) -> Cow<'_, Shape> {
-        let at = binding.parameters.iter().position(|own| own == parameter);
-        let known = at.and_then(|at| self.parameters.get(at)).map(Cow::Borrowed);
-        known.unwrap_or_else(|| Cow::Owned(self.input.property(&parameter.property)))
+    fn of(&self, parameter: &HttpParameter) -> Shape {
+        self.input.property(&parameter.property)
     }
 }
 
@@ -95,6 +97,7 @@ pub(super) async fn input(request: Request<'_>, bytes: Bytes) -> Result<Map<Stri
             let property = taken.body.property.as_ref();
             match body::without_fixed(taken.body, &mut taken.value) {
                 Err(faults) => reading.others.extend(faults),
+                Ok(()) if taken.body.is_rest() => reading.rest(binding, std::mem::take(&mut taken.value)),
                 Ok(()) => {
                     let is_empty = taken.value.as_object().is_some_and(Map::is_empty);
                     // A body that only says what the operation itself sets is none of the input.
@@ -147,10 +150,25 @@ impl Reading {
         }
     }
 
+    /// Puts the members of a body that is the rest of the input beside those that stand elsewhere in the request.
+    fn rest(&mut self, binding: &HttpBinding, body: Value) {
+        let Value::Object(members) = body else {
+            let message = "the body is not an object".to_owned();
+            return self.faults.push(Fault { pointer: String::new(), message });
+        };
+        for (name, value) in members {
+            if binding.places(&name) {
+                self.faults.push(Fault::of(&name, "is not in the body, but in another part of the request"));
+            } else {
+                self.members.insert(name, value);
+            }
+        }
+    }
+
     fn path(&mut self, request: &Request<'_>) {
         for (name, text) in request.path {
             let parameter = parameter(request.binding, name, false);
-            let read = style::path(&parameter, &request.shapes.of(request.binding, &parameter), text);
+            let read = style::path(&parameter, &request.shapes.of(&parameter), text);
             self.put(&parameter, read.map(Some));
         }
     }
@@ -169,14 +187,14 @@ impl Reading {
             };
             for (name, text) in pattern.names().iter().zip(texts) {
                 let parameter = parameter(binding, name, true);
-                let read = style::path(&parameter, &request.shapes.of(binding, &parameter), &text);
+                let read = style::path(&parameter, &request.shapes.of(&parameter), &text);
                 placed.push(name.clone());
                 self.put(&parameter, read.map(Some));
             }
         }
         let raw = rest.join("&");
         for parameter in here(ParameterLocation::QueryString) {
-            let read = query_string(parameter, &request.shapes.of(binding, parameter), &raw);
+            let read = query_string(parameter, &request.shapes.of(parameter), &raw);
             self.put(parameter, read);
         }
         let mut pairs = match Pairs::split(&raw, '&', Escaping::Form) {
@@ -194,7 +212,7 @@ impl Reading {
     fn pairs(&mut self, request: &Request<'_>, own: &[&HttpParameter], pairs: &mut Pairs) {
         let mut absent = Vec::new();
         for parameter in own {
-            let shape = request.shapes.of(request.binding, parameter);
+            let shape = request.shapes.of(parameter);
             match style::pairs(parameter, &shape, pairs) {
                 Ok(None) if parameter.fixed.is_none() => absent.push((parameter, shape)),
                 read => self.put(parameter, read),
@@ -223,7 +241,7 @@ impl Reading {
                 .and_then(|first| texts.try_fold(first, |whole, text| text.map(|text| format!("{whole},{text}"))));
             let read = whole
                 .map_err(|_| "is not UTF-8".to_owned())
-                .and_then(|text| style::header(parameter, &request.shapes.of(request.binding, parameter), &text));
+                .and_then(|text| style::header(parameter, &request.shapes.of(parameter), &text));
             self.put(parameter, read.map(Some));
         }
     }
@@ -262,7 +280,7 @@ fn query_string(parameter: &HttpParameter, shape: &Shape, raw: &str) -> Read<Opt
         return json(raw).map(Some);
     }
     if shape.may_be(Types::OBJECT) {
-        let read = form::object(raw, &[], shape, &parameter.property);
+        let read = form::object(raw, &[], shape, "");
         let first = |faults: Vec<Fault>| faults.into_iter().next().map_or_else(String::new, |fault| fault.message);
         return read.map(|members| Some(Value::Object(members))).map_err(first);
     }

@@ -7,6 +7,7 @@ mod bound;
 mod calls;
 mod document;
 mod fixture;
+mod functions;
 mod hostile;
 #[cfg(feature = "jwt")]
 mod jwt;

@@ -300,6 +300,23 @@ async fn bodies() {
         ("parts_styled", with_fields(&parts), schema(Kind::Nested), value(Kind::Nested, text())),
         ("files", parts, files, several.boxed()),
     ];
+    // Objects that are the rest of the input, beside a parameter.
+    let objects = ["form", "form_deep", "form_styled", "parts", "parts_deep", "parts_styled", "files"];
+    let rest = cases.iter().filter(|(name, ..)| objects.contains(name)).map(|(name, body, schema, values)| {
+        let name = format!("rest_{name}");
+        let mut binding = HttpBinding::of("POST", format!("/{name}/{{at}}"));
+        binding.parameters = vec![HttpParameter::path("at")].into();
+        binding.bodies = vec![body.clone().with_rest()].into();
+        binding.responses = answers().into();
+        let mut input = schema.clone();
+        input["properties"]["at"] = json!({ "type": "integer" });
+        let values = (values.clone(), any::<u32>()).prop_map(|(mut value, at)| {
+            value["at"] = at.into();
+            value
+        });
+        (spec(&name, binding, input), name, values.boxed())
+    });
+    let rest: Vec<_> = rest.collect();
     let cases = cases.into_iter().map(|(name, body, schema, values)| {
         let mut binding = HttpBinding::of("POST", format!("/{name}"));
         binding.bodies = vec![body].into();
@@ -307,5 +324,5 @@ async fn bodies() {
         let input = json!({ "type": "object", "properties": { "body": schema }, "required": ["body"] });
         (spec(name, binding, input), name.to_owned(), values.prop_map(|value| json!({ "body": value })).boxed())
     });
-    all_come_back(cases.collect(), 60).await;
+    all_come_back(cases.chain(rest).collect(), 60).await;
 }

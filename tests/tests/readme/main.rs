@@ -100,6 +100,11 @@ const SNIPPETS: &[(&str, &str, Place)] = &[
         ),
     ),
     (
+        "/// Shows a pet: `GET /pets/7?fields=name`.",
+        "http_function",
+        Place::Body("ops_runtime::{CallError, operation}", ""),
+    ),
+    (
         "let hub = Hub::new(CallHandler::new(registry)).with_forwarding();          // serves, and forwards calls to spokes",
         "hub",
         Place::Body(

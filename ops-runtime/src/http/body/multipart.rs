@@ -109,7 +109,7 @@ impl Parts<'_> {
                 let bytes = BASE64.decode(text).map_err(|_| {
                     let at = name.filter(|_| !self.nameless).map_or_else(String::new, pointer);
                     let message = "a part that is bytes is written from a string of base64";
-                    invalid(&format!("{}{at}", pointer(&self.body.property)), message)
+                    invalid(&format!("{}{at}", self.body.pointer()), message)
                 })?;
                 self.head(name, name, Some(concrete(&described).unwrap_or(OCTETS)))?;
                 self.content(bytes.into())

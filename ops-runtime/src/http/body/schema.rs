@@ -13,8 +13,7 @@ pub(super) fn is_binary(spec: &OperationSpec, property: &str, name: &str) -> boo
     let Ok(input) = spec.input.to_value() else { return false };
     let walker = Walker(&spec.definitions);
     walker.any(&input, DEPTH, &|schema| {
-        let body = schema.get("properties").and_then(|properties| properties.get(property));
-        body.is_some_and(|body| {
+        of_body(schema, property).is_some_and(|body| {
             walker.any(body, DEPTH, &|schema| {
                 let part = schema.get("properties").and_then(|properties| properties.get(name));
                 part.is_some_and(|part| walker.binary(part, DEPTH))
@@ -27,10 +26,12 @@ pub(super) fn is_binary(spec: &OperationSpec, property: &str, name: &str) -> boo
 pub(super) fn is_all_binary(spec: &OperationSpec, property: &str) -> bool {
     let Ok(input) = spec.input.to_value() else { return false };
     let walker = Walker(&spec.definitions);
-    walker.any(&input, DEPTH, &|schema| {
-        let body = schema.get("properties").and_then(|properties| properties.get(property));
-        body.is_some_and(|body| walker.binary(body, DEPTH))
-    })
+    walker.any(&input, DEPTH, &|schema| of_body(schema, property).is_some_and(|body| walker.binary(body, DEPTH)))
+}
+
+/// The schema of the body in that of the input: of a property, or if it has no name, of the whole.
+fn of_body<'s>(input: &'s Value, property: &str) -> Option<&'s Value> {
+    if property.is_empty() { Some(input) } else { input.get("properties")?.get(property) }
 }
 
 struct Walker<'a>(&'a Definitions);

@@ -11,7 +11,8 @@ use crate::model::text::{List, Text, set};
 pub struct HttpBody {
     /// The content type, such as `application/json`.
     pub content_type: Text,
-    /// The property of the input that holds the body.
+    /// The property of the input that holds the body. If it is empty, the body is [the rest](Self::with_rest) of the
+    /// input.
     pub property: Text,
     /// The style of the fields of a form, or of the parts of a multipart body, that are not written by default rules.
     ///
@@ -56,6 +57,27 @@ impl HttpBody {
     pub const fn with_property(mut self, property: &'static str) -> Self {
         set(&mut self.property, Cow::Borrowed(property));
         self
+    }
+
+    /// Makes the body the rest of the input: an object of all properties that have no other place in the request.
+    #[must_use]
+    pub const fn with_rest(self) -> Self {
+        self.with_property("")
+    }
+
+    /// True if the body is the rest of the input, and not one property of it.
+    pub fn is_rest(&self) -> bool {
+        self.property.is_empty()
+    }
+
+    /// The JSON pointer of the body within the input: empty if it is the rest.
+    #[cfg(any(feature = "http", feature = "http-server"))]
+    pub(crate) fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        if !self.is_rest() {
+            crate::pointer::push(&mut pointer, &self.property);
+        }
+        pointer
     }
 }
 

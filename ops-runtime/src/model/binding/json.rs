@@ -223,7 +223,7 @@ impl From<ParameterJson> for HttpParameter {
     }
 }
 
-/// A body in the shape of its JSON: `property` is left out if it is `body`.
+/// A body in the shape of its JSON: `property` is left out if it is `body`, and empty if it is the rest.
 struct BodyJson {
     content_type: Text,
     property: Option<Text>,

@@ -202,7 +202,10 @@ macro_rules! definition {
             "type": "object",
             "properties": {
                 "contentType": { "type": "string" },
-                "property": { "description": "The property of the input, if it is not `body`.", "type": "string" },
+                "property": {
+                    "description": "The property of the input, if it is not `body`. Empty: the rest of the input.",
+                    "type": "string"
+                },
                 "fields": {
                     "description": "Fields that are written otherwise than by default.",
                     "type": "array",

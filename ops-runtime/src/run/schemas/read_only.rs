@@ -16,7 +16,7 @@ const DEPTH: usize = 256;
 
 /// The parts of an operation's input schema that lead to `readOnly` properties.
 pub(super) struct ReadOnly {
-    /// The properties of the input that are bodies, with their schemas.
+    /// The properties of the input that are bodies, with their schemas; one without a name is the input itself.
     bodies: Vec<(String, Value)>,
     definitions: BTreeMap<String, Value>,
 }
@@ -24,14 +24,10 @@ pub(super) struct ReadOnly {
 impl ReadOnly {
     /// The `readOnly` properties of the request body. `None` if the schema reaches none.
     pub(super) fn of(spec: &OperationSpec) -> Option<Self> {
-        let mut names = spec.request_bodies().peekable();
-        names.peek()?;
-        let input = spec.input.to_value().ok()?;
         let mut bodies: Vec<(String, Value)> = Vec::new();
-        for name in names {
-            let schema = input.get("properties").and_then(|properties| properties.get(name));
-            if let Some(schema) = schema.filter(|_| bodies.iter().all(|(known, _)| known != name)) {
-                bodies.push((name.to_owned(), schema.clone()));
+        for (name, schema) in spec.request_bodies() {
+            if bodies.iter().all(|(known, _)| known != name) {
+                bodies.push((name.to_owned(), schema));
             }
         }
         let mut definitions = BTreeMap::new();
@@ -55,7 +51,8 @@ impl ReadOnly {
     /// Removes the properties from an input.
     pub(super) fn remove(&self, input: &mut Value) {
         for (property, schema) in &self.bodies {
-            if let Some(body) = input.get_mut(property) {
+            let body = if property.is_empty() { Some(&mut *input) } else { input.get_mut(property) };
+            if let Some(body) = body {
                 self.walk(body, &[schema], DEPTH);
             }
         }

@@ -81,7 +81,7 @@ async fn value(body: &HttpBody, shape: &Shape, content_type: &str, bytes: Bytes)
     let own = essence(content_type);
     if own == FORM {
         let text = text(content_type, &bytes)?;
-        return Ok(Value::Object(form::object(&text, &body.fields, shape, &body.property)?));
+        return Ok(Value::Object(form::object(&text, &body.fields, shape, &body.pointer())?));
     }
     if own.starts_with("multipart/") {
         return Ok(multipart::value(body, shape, content_type, bytes).await?);
@@ -143,11 +143,11 @@ pub(super) fn without_fixed(body: &HttpBody, value: &mut Value) -> Result<(), Ve
         match &fixed.value {
             Some(wanted) if !is_same(&wanted.to_value()) => {
                 let message = format!("is always `{}`", wanted.to_value());
-                faults.push(form::below(&body.property, &fixed.name, message));
+                faults.push(form::below(&body.pointer(), &fixed.name, message));
             }
             // What is left out by default may be switched off.
             None if given.is_some() && !is_same(&Value::Bool(false)) => {
-                faults.push(form::below(&body.property, &fixed.name, "is not part of this operation"));
+                faults.push(form::below(&body.pointer(), &fixed.name, "is not part of this operation"));
             }
             _ => {}
         }

@@ -14,20 +14,20 @@ use crate::{HttpField, HttpParameter, ParameterLocation, ParameterStyle};
 /// The object whose properties are the fields of a form.
 ///
 /// # Errors
-/// The faults of all fields, at pointers below `property`.
+/// The faults of all fields, at pointers below that of the body, `at`.
 pub(super) fn object(
     text: &str,
     fields: &[HttpField],
     shape: &Shape,
-    property: &str,
+    at: &str,
 ) -> Result<Map<String, Value>, Vec<Fault>> {
     let pairs = Pairs::split(text, '&', Escaping::Form);
-    let mut pairs = pairs.map_err(|error| vec![Fault::of(property, error)])?;
+    let mut pairs = pairs.map_err(|error| vec![Fault { pointer: at.to_owned(), message: error.to_owned() }])?;
     let (mut members, mut faults) = (Map::new(), Vec::new());
     let mut put = |name: &str, read: Read<Option<Value>>| match read {
         Ok(Some(value)) => drop(members.insert(name.to_owned(), value)),
         Ok(None) => {}
-        Err(message) => faults.push(below(property, name, message)),
+        Err(message) => faults.push(below(at, name, message)),
     };
     for field in fields {
         put(&field.name, described(field, &shape.property(&field.name), &mut pairs));
@@ -69,11 +69,8 @@ fn groups(pairs: Pairs, declared: &[&str]) -> Vec<(String, Vec<Pair>)> {
 }
 
 /// A fault of a field, or of a part.
-pub(super) fn below(property: &str, name: &str, message: impl Into<String>) -> Fault {
-    let mut fault = Fault::of(property, message);
-    fault.pointer.push('/');
-    fault.pointer.push_str(&crate::pointer::escaped(name));
-    fault
+pub(super) fn below(at: &str, name: &str, message: impl Into<String>) -> Fault {
+    Fault { pointer: format!("{at}/{}", crate::pointer::escaped(name)), message: message.into() }
 }
 
 /// A field by what is described for it.

@@ -37,14 +37,14 @@ pub(super) async fn value(
     content_type: &str,
     bytes: Bytes,
 ) -> Result<Value, Vec<Fault>> {
-    let property = body.property.as_ref();
-    let parts = parts(content_type, bytes).await.map_err(|message| vec![Fault::of(property, message)])?;
+    let fault = |message| vec![Fault { pointer: body.pointer(), message }];
+    let parts = parts(content_type, bytes).await.map_err(fault)?;
     let reader = Reader { body, shape };
     let is_object = shape.may_be(Types::OBJECT) || shape.types() == Types::NOTHING;
     if is_object && parts.iter().all(|part| part.name.is_some()) {
         return reader.object(parts).map(Value::Object);
     }
-    reader.nameless(&parts).map_err(|message| vec![Fault::of(property, message)])
+    reader.nameless(&parts).map_err(fault)
 }
 
 async fn parts(content_type: &str, bytes: Bytes) -> Result<Vec<Part>, String> {
@@ -95,7 +95,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn object(&self, parts: Vec<Part>) -> Result<Map<String, Value>, Vec<Fault>> {
-        let property = self.body.property.as_ref();
+        let at = self.body.pointer();
         let (mut members, mut faults) = (Map::new(), Vec::new());
         // Parts of a style of their own are read as the fields of a form are.
         let texts = parts.iter().filter_map(|part| {
@@ -112,7 +112,7 @@ impl Reader<'_> {
             });
             match read {
                 Ok(value) => super::text::put(&mut members, &field.name, value),
-                Err(message) => faults.push(below(property, &field.name, message)),
+                Err(message) => faults.push(below(&at, &field.name, message)),
             }
         }
         let styled: HashSet<&str> =
@@ -136,7 +136,7 @@ impl Reader<'_> {
             };
             match read {
                 Ok(value) => drop(members.insert(name.to_owned(), value)),
-                Err(message) => faults.push(below(property, name, message)),
+                Err(message) => faults.push(below(&at, name, message)),
             }
         }
         if faults.is_empty() { Ok(members) } else { Err(faults) }

@@ -1,5 +1,10 @@
 //! What the schemas of a place say about the values there: a request is text, and text has no types.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
 use serde_json::{Map, Number, Value};
 
 use crate::pointer;
@@ -10,6 +15,9 @@ const DEPTH: usize = 16;
 
 /// How many schemas may describe one place.
 const MAX_PARTS: usize = 64;
+
+/// How many shapes of one input are kept.
+const MAX_KEPT: usize = 2_000;
 
 /// A set of JSON's types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,87 +88,99 @@ impl Types {
 /// The schemas that describe a value: the one at its place, and those that it refers to or is made of.
 ///
 /// Alternatives count as one: a text is read as the first type that any of them allows. Validation, which follows, tells
-/// if they allow the value as a whole.
+/// if they allow the value as a whole. The shapes inside are made when they are first asked for, and kept.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shape {
+pub(crate) struct Shape(Arc<Node>);
+
+#[derive(Debug, Default)]
+struct Node {
     parts: Vec<Map<String, Value>>,
     types: Types,
+    scope: Arc<Scope>,
+    properties: OnceLock<BTreeMap<String, OnceLock<Shape>>>,
+    others: OnceLock<Shape>,
+    item: OnceLock<Shape>,
+}
+
+/// What all shapes of an input share.
+#[derive(Debug, Default)]
+struct Scope {
+    /// The definitions within the input's own schema, which come before those of its API.
+    own: Map<String, Value>,
     definitions: Definitions,
+    /// How many shapes are kept.
+    kept: AtomicUsize,
+}
+
+impl Scope {
+    fn definition(&self, name: &str) -> Option<Value> {
+        let foreign = || self.definitions.get(name)?.schema.to_value().ok().map(Cow::into_owned);
+        self.own.get(name).cloned().or_else(foreign)
+    }
 }
 
 impl Shape {
     /// The shape of an operation's input.
     pub(crate) fn of_input(spec: &OperationSpec) -> Self {
-        let schema = spec.input.to_value().map(std::borrow::Cow::into_owned).unwrap_or_default();
-        Self::of([&schema], &spec.definitions)
+        Self::of_value(&spec.input.to_value().unwrap_or_default(), &spec.definitions)
     }
 
-    fn of<'a>(schemas: impl IntoIterator<Item = &'a Value>, definitions: &Definitions) -> Self {
-        let mut shape = Self { parts: Vec::new(), types: Types::NOTHING, definitions: definitions.clone() };
+    /// The shape of what a schema describes that has its definitions in itself or beside it.
+    pub(crate) fn of_value(schema: &Value, definitions: &Definitions) -> Self {
+        let own = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+        let scope = Scope { own, definitions: definitions.clone(), kept: AtomicUsize::new(0) };
+        Self::of([schema], &Arc::new(scope))
+    }
+
+    fn of<'a>(schemas: impl IntoIterator<Item = &'a Value>, scope: &Arc<Scope>) -> Self {
+        let mut node = Node { scope: scope.clone(), ..Node::default() };
         for schema in schemas {
-            shape.add(schema, DEPTH);
+            node.add(schema, DEPTH);
         }
-        shape
-    }
-
-    fn add(&mut self, schema: &Value, depth: usize) {
-        let (Some(depth), Value::Object(members)) = (depth.checked_sub(1), schema) else { return };
-        if self.parts.len() >= MAX_PARTS {
-            return;
-        }
-        self.types = self.types.or(Types::of_schema(members));
-        self.parts.push(members.clone());
-        if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(pointer::definition) {
-            let definition = self.definitions.clone();
-            if let Some(Ok(target)) = definition.get(&name).map(|definition| definition.schema.to_value()) {
-                self.add(&target, depth);
-            }
-        }
-        let combined = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| members.get(*keyword)?.as_array());
-        combined.flatten().for_each(|part| self.add(part, depth));
+        Self(Arc::new(node))
     }
 
     /// The types that the value may have; nothing if no schema says so.
     pub(crate) fn types(&self) -> Types {
-        self.types
+        self.0.types
     }
 
     pub(crate) fn may_be(&self, types: Types) -> bool {
-        self.types.meets(types)
+        self.0.types.meets(types)
     }
 
     /// The shape of a property.
     pub(crate) fn property(&self, name: &str) -> Self {
-        let declared: Vec<&Value> = self.declared().filter(|(own, _)| *own == name).map(|(_, schema)| schema).collect();
-        if !declared.is_empty() {
-            return Self::of(declared, &self.definitions);
-        }
-        self.others()
+        let Some(slot) = self.0.properties().get(name) else { return self.others() };
+        let declared = || self.0.declared().filter(|(own, _)| *own == name).map(|(_, schema)| schema);
+        self.0.kept(slot, || Self::of(declared(), &self.0.scope))
     }
 
     /// The shape of the properties that are not declared.
     pub(crate) fn others(&self) -> Self {
-        Self::of(self.parts.iter().filter_map(|part| part.get("additionalProperties")), &self.definitions)
+        self.0.kept(&self.0.others, || {
+            let others = self.0.parts.iter().filter_map(|part| part.get("additionalProperties"));
+            Self::of(others, &self.0.scope)
+        })
     }
 
     /// The shape of a list's items.
     pub(crate) fn item(&self) -> Self {
-        let items = self.parts.iter().filter_map(|part| part.get("items"));
-        let first = self.parts.iter().filter_map(|part| part.get("prefixItems")?.as_array()).flatten();
-        Self::of(items.chain(first), &self.definitions)
+        self.0.kept(&self.0.item, || {
+            let items = self.0.parts.iter().filter_map(|part| part.get("items"));
+            let first = self.0.parts.iter().filter_map(|part| part.get("prefixItems")?.as_array()).flatten();
+            Self::of(items.chain(first), &self.0.scope)
+        })
     }
 
-    /// The names of the declared properties, each once.
+    /// The names of the declared properties, each once, in order.
     pub(crate) fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.declared().map(|(name, _)| name).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        self.0.properties().keys().map(String::as_str).collect()
     }
 
     /// True if a schema says what properties there may be beside the declared ones.
     pub(crate) fn has_others(&self) -> bool {
-        let others = self.parts.iter().filter_map(|part| part.get("additionalProperties"));
+        let others = self.0.parts.iter().filter_map(|part| part.get("additionalProperties"));
         others.into_iter().any(|others| *others != Value::Bool(false))
     }
 
@@ -168,18 +188,13 @@ impl Shape {
     pub(crate) fn is_binary(&self) -> bool {
         let is_binary = |schema: &Map<String, Value>| schema.get("format").is_some_and(|format| format == "binary");
         let item = self.item();
-        self.parts.iter().chain(&item.parts).any(is_binary)
+        self.0.parts.iter().chain(&item.0.parts).any(is_binary)
     }
 
     /// True if the value must have a property.
     pub(crate) fn requires(&self, name: &str) -> bool {
-        let required = self.parts.iter().filter_map(|part| part.get("required")?.as_array());
+        let required = self.0.parts.iter().filter_map(|part| part.get("required")?.as_array());
         required.flatten().any(|required| required == name)
-    }
-
-    fn declared(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let properties = self.parts.iter().filter_map(|part| part.get("properties")?.as_object());
-        properties.flatten().map(|(name, schema)| (name.as_str(), schema))
     }
 
     /// The value that a text stands for: a boolean or a number if it may be one, JSON if it may be a list or an object,
@@ -202,8 +217,8 @@ impl Shape {
     }
 
     fn listed(&self) -> impl Iterator<Item = &Value> {
-        let values = self.parts.iter().filter_map(|part| part.get("enum")?.as_array()).flatten();
-        values.chain(self.parts.iter().filter_map(|part| part.get("const")))
+        let values = self.0.parts.iter().filter_map(|part| part.get("enum")?.as_array()).flatten();
+        values.chain(self.0.parts.iter().filter_map(|part| part.get("const")))
     }
 
     fn parsed(&self, text: &str) -> Option<Value> {
@@ -214,6 +229,48 @@ impl Shape {
             b'{' if self.may_be(Types::OBJECT) => serde_json::from_str(text).ok(),
             _ => None,
         }
+    }
+}
+
+impl Node {
+    fn add(&mut self, schema: &Value, depth: usize) {
+        let (Some(depth), Value::Object(members)) = (depth.checked_sub(1), schema) else { return };
+        if self.parts.len() >= MAX_PARTS {
+            return;
+        }
+        self.types = self.types.or(Types::of_schema(members));
+        let mut own = members.clone();
+        own.remove("$defs");
+        self.parts.push(own);
+        if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(pointer::definition)
+            && let Some(target) = self.scope.definition(&name)
+        {
+            self.add(&target, depth);
+        }
+        let combined = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| members.get(*keyword)?.as_array());
+        combined.flatten().for_each(|part| self.add(part, depth));
+    }
+
+    fn declared(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let properties = self.parts.iter().filter_map(|part| part.get("properties")?.as_object());
+        properties.flatten().map(|(name, schema)| (name.as_str(), schema))
+    }
+
+    fn properties(&self) -> &BTreeMap<String, OnceLock<Shape>> {
+        self.properties.get_or_init(|| self.declared().map(|(name, _)| (name.to_owned(), OnceLock::new())).collect())
+    }
+
+    /// The shape in a slot. A new one is kept, unless those of the input are too many already.
+    fn kept(&self, slot: &OnceLock<Shape>, make: impl FnOnce() -> Shape) -> Shape {
+        if let Some(shape) = slot.get() {
+            return shape.clone();
+        }
+        let shape = make();
+        // Schemas that lead to themselves have no end of shapes.
+        if self.scope.kept.fetch_add(1, Ordering::Relaxed) < MAX_KEPT {
+            let _ = slot.set(shape.clone());
+        }
+        shape
     }
 }
 
@@ -234,7 +291,7 @@ mod tests {
     use super::*;
 
     fn read(schema: Value, text: &str) -> Value {
-        Shape::of([&schema], &Definitions::EMPTY).scalar(text.to_owned())
+        Shape::of_value(&schema, &Definitions::EMPTY).scalar(text.to_owned())
     }
 
     #[test]
@@ -275,7 +332,23 @@ mod tests {
         let schema = json!({ "$ref": "#/$defs/A", "allOf": [{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/A" }] });
         let definition = crate::spec::Definition::from_value("A".to_owned(), schema.clone());
         let definitions = Definitions::new(vec![definition]);
-        let shape = Shape::of([&schema], &definitions);
-        assert_eq!(shape.parts.len(), MAX_PARTS);
+        let shape = Shape::of_value(&schema, &definitions);
+        assert_eq!(shape.0.parts.len(), MAX_PARTS);
+    }
+
+    #[test]
+    fn shapes_are_kept_up_to_a_number() {
+        let schema = json!({
+            "$ref": "#/$defs/Tree",
+            "$defs": { "Tree": { "properties": { "a": { "$ref": "#/$defs/Tree" }, "n": { "$ref": "#/$defs/Id" } } }, "Id": { "type": "integer" } },
+        });
+        let root = Shape::of_value(&schema, &Definitions::EMPTY);
+        assert!(Arc::ptr_eq(&root.property("a").0, &root.property("a").0));
+        let mut deep = root.clone();
+        for _ in 0..2 * MAX_KEPT {
+            deep = deep.property("a");
+        }
+        assert_eq!(deep.property("n").scalar("7".to_owned()), json!(7));
+        assert!(!Arc::ptr_eq(&deep.property("a").0, &deep.property("a").0));
     }
 }

@@ -128,21 +128,28 @@ impl Comparison<'_> {
         let (old_first, new_first) = match (old_http.bodies.first(), new_http.bodies.first()) {
             (None, None) => return,
             (Some(old), None) => {
-                return self.tell(Part::Request, "body", &place(&old.property), "no body is taken any more", true);
+                return self.tell(Part::Request, "body", &place_of_body(old), "no body is taken any more", true);
             }
             (None, Some(new)) => {
-                let is_required = requires(&new_input, &new.property);
+                let is_required = new_http.requires_body(new, &new_input);
                 let message = if is_required { "a body is taken now, and required" } else { "a body is taken now" };
-                return self.tell(Part::Request, "body", &place(&new.property), message, is_required);
+                return self.tell(Part::Request, "body", &place_of_body(new), message, is_required);
             }
             (Some(old), Some(new)) => (old, new),
         };
-        let at = place(&old_first.property);
+        let at = place_of_body(old_first);
         if old_first.property != new_first.property {
-            let message = format!("it is called `{}` now", new_first.property);
+            let message = match new_first.is_rest() {
+                true => "its properties are properties of the input now".to_owned(),
+                false => format!("it is called `{}` now", new_first.property),
+            };
             self.tell(Part::Request, "body", &at, &message, true);
         }
-        self.demand(&old_input, &new_input, &old_first.property, &new_first.property, "body");
+        match (old_http.requires_body(old_first, &old_input), new_http.requires_body(new_first, &new_input)) {
+            (false, true) => self.tell(Part::Request, "body", &at, "it is required now", true),
+            (true, false) => self.tell(Part::Request, "body", &at, "it is not required any more", false),
+            _ => {}
+        }
         for body in old_http.bodies.iter() {
             match new_http.bodies.iter().find(|new| essence(&new.content_type) == essence(&body.content_type)) {
                 Some(new) => self.fields(body, new, &at),
@@ -158,9 +165,9 @@ impl Comparison<'_> {
                 self.tell(Part::Request, "body", &at, &format!("`{}` is taken now", body.content_type), false);
             }
         }
-        let (old, new) = (property(&old_input, &old_first.property), property(&new_input, &new_first.property));
-        if let (Some(old), Some(new)) = (old, new) {
-            self.schemas(Place::Body, old, new, "body", &at);
+        let old = old_http.schema_of_body(old_first, &old_input);
+        if let (Some(old), Some(new)) = (old, new_http.schema_of_body(new_first, &new_input)) {
+            self.schemas(Place::Body, &old, &new, "body", &at);
         }
     }
 
@@ -229,6 +236,11 @@ fn subject(parameter: &HttpParameter) -> String {
 /// The place of a property of the input.
 fn place(property: &str) -> String {
     format!("/input/properties/{}", pointer::escaped(property))
+}
+
+/// The place of a body: of a property of the input, or of the input itself.
+fn place_of_body(body: &HttpBody) -> String {
+    if body.is_rest() { "/input".to_owned() } else { place(&body.property) }
 }
 
 fn property<'v>(input: &'v Value, name: &str) -> Option<&'v Value> {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Change, changes};
-use crate::Api;
 use crate::documents::openapi::{ReadOptions, read};
+use crate::{Api, Binding, Definitions, HttpBinding, HttpBody, HttpParameter, OperationKind, OperationSpec, Schema};
 
 fn api(document: &Value) -> Api {
     read(document, &ReadOptions::new().with_namespace("shop")).unwrap().0
@@ -216,6 +216,47 @@ fn requests() {
             "change: request of `shop.add`: body: `text/plain` is taken now",
             "breaking: request of `shop.add`: body: it was object and is string now",
         ],
+    );
+}
+
+#[test]
+fn bodies_that_are_the_rest_of_the_input() {
+    let of = |input: Value, body: HttpBody| {
+        let mut spec = OperationSpec::new(OperationKind::Mutation, "shop", "add").unwrap();
+        spec.input = Schema::from(input);
+        let mut http = HttpBinding::new("POST", "/pets/{id}");
+        http.parameters = vec![HttpParameter::path("id")].into();
+        http.bodies = vec![body].into();
+        spec.binding = Binding::Http(http);
+        Api::new(Definitions::default(), vec![spec])
+    };
+    let text = json!({ "type": "string" });
+    let json = HttpBody::new("application/json");
+    let inside = of(
+        json!({ "properties": { "id": text, "body": { "properties": { "name": text } } }, "required": ["id"] }),
+        json.clone(),
+    );
+    let rest = |required: Value| {
+        of(
+            json!({ "properties": { "id": text, "name": text, "age": text }, "required": required }),
+            json.clone().with_rest(),
+        )
+    };
+    let told = |old: &Api, new: &Api| changes(old, new).iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(told(&rest(json!(["id"])), &rest(json!(["id"]))), Vec::<String>::new());
+    assert_eq!(
+        told(&rest(json!(["id"])), &rest(json!(["id", "age"]))),
+        [
+            "breaking: request of `shop.add`: body: it is required now",
+            "breaking: request of `shop.add`: body /properties/age: it is required now",
+        ]
+    );
+    assert_eq!(
+        told(&inside, &rest(json!(["id"]))),
+        [
+            "breaking: request of `shop.add`: body: its properties are properties of the input now",
+            "change: request of `shop.add`: body /properties/age: the property is new",
+        ]
     );
 }
 

@@ -1,0 +1,234 @@
+//! Places the parameters of a fn in an HTTP request, by their names and by `#[input(header = ..)]` and the like.
+
+use syn::Ident;
+
+use crate::arguments::{Arguments, Http};
+use crate::errors::Errors;
+use crate::model::{Binding, Body, DefaultValue, Field, Input, Location, Placed};
+use crate::types;
+
+/// Headers that the runtime sets itself, so that no parameter can be one.
+const RESERVED: [&str; 14] = [
+    "accept",
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The binding of an operation; nothing if it has none, or a mistake.
+pub(crate) fn bind(arguments: &Arguments, input: &mut Input, errors: &mut Errors) -> Option<Binding> {
+    let http = arguments.http.as_ref();
+    match input {
+        Input::Fields(_, fields) => {
+            let Some(http) = http else {
+                for place in fields.iter().filter_map(|field| field.place.as_ref()) {
+                    errors.span(place.span, "this is a place in an HTTP request: `#[operation]` needs `http = \"..\"`");
+                }
+                return None;
+            };
+            Some(of_fields(http, fields, errors))
+        }
+        Input::Whole(_) => {
+            let http = http?;
+            if !http.names.is_empty() || !http.has_body() {
+                let message = "the fields of a whole input have no names here that could stand in a path or a query: \
+                    take them as parameters, or make the request a POST, PUT or PATCH whose body is the input";
+                errors.span(http.span, message);
+            }
+            Some(Binding { parameters: Vec::new(), body: Some(Body::Rest(Vec::new())) })
+        }
+    }
+}
+
+fn of_fields(http: &Http, fields: &mut [Field], errors: &mut Errors) -> Binding {
+    let properties: Vec<String> = fields.iter().filter_map(Field::property).collect();
+    for name in http.names.iter().filter(|name| !properties.contains(name)) {
+        let known: Vec<String> = properties.iter().map(|name| format!("`{name}`")).collect();
+        let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+        errors.span(http.span, format!("`{{{name}}}` is no parameter of the fn: {known}"));
+    }
+    let mut binding = Binding { parameters: Vec::new(), body: None };
+    let mut rest: Vec<&mut Field> = Vec::new();
+    for field in fields {
+        let Some(property) = field.property() else { continue };
+        let in_path = http.names.contains(&property);
+        match (in_path, field.place.take()) {
+            (true, Some(placed)) => errors.span(placed.span, format!("`{{{property}}}` is in the path already")),
+            (true, None) => {
+                if types::arguments_of(&field.ty, "Option").is_some() {
+                    errors.tokens(&field.ty, "what stands in the path is in every request: it cannot be an `Option`");
+                }
+                let name = Some((property.clone(), field.ident.span()));
+                place(
+                    Placed { location: Location::Path, name, span: field.ident.span() },
+                    &property,
+                    &mut binding,
+                    errors,
+                );
+            }
+            (false, Some(placed)) => {
+                left_out_if_empty(field);
+                place(placed, &property, &mut binding, errors);
+            }
+            (false, None) => rest.push(field),
+        }
+    }
+    let is_body = |field: &&mut Field| field.property().is_some_and(|property| property == "body");
+    let named_body = http.has_body() && rest.iter().any(is_body);
+    if http.has_body() && !named_body {
+        binding.body = body(&rest);
+        return binding;
+    }
+    for field in rest {
+        let Some(property) = field.property() else { continue };
+        if named_body && property == "body" {
+            binding.body = Some(Body::Property(property, field.ty.clone()));
+            continue;
+        }
+        if field.is_flat() {
+            errors.tokens(&field.ident, "a flattened parameter has no name that could stand in a query");
+        }
+        left_out_if_empty(field);
+        let placed = Placed { location: Location::Query, name: None, span: field.ident.span() };
+        place(placed, &property, &mut binding, errors);
+    }
+    binding
+}
+
+/// The body of what has no other place: the value of the only parameter, or an object of all.
+fn body(rest: &[&mut Field]) -> Option<Body> {
+    match rest {
+        [] => None,
+        [only] if !types::is_scalar(&only.ty) && !only.is_flat() => {
+            Some(Body::Property(only.property()?, only.ty.clone()))
+        }
+        rest => {
+            let strange = rest.iter().filter(|field| !types::is_plain(&field.ty));
+            Some(Body::Rest(strange.map(|field| field.ty.clone()).collect()))
+        }
+    }
+}
+
+/// A list without items is not written in a query or a header, so that one that is not there is empty.
+fn left_out_if_empty(field: &mut Field) {
+    let is_list = types::arguments_of(&field.ty, "Vec").is_some();
+    if is_list && field.default.is_none() && !field.has_serde_default() {
+        field.default = Some(DefaultValue::OfType);
+    }
+}
+
+fn place(placed: Placed, property: &str, binding: &mut Binding, errors: &mut Errors) {
+    let Placed { location, name, span } = placed;
+    let (name, at) = name.unwrap_or_else(|| (property.to_owned(), span));
+    if let Err(message) = fits(location, &name) {
+        errors.span(at, message);
+    }
+    let is_same = |(own, known, _): &(Location, String, String)| {
+        *own == location
+            && if location == Location::Header { known.eq_ignore_ascii_case(&name) } else { *known == name }
+    };
+    if binding.parameters.iter().any(is_same) {
+        let kind = if location == Location::Query { "query parameter" } else { location.word() };
+        errors.span(at, format!("another parameter is the {kind} `{name}` already"));
+    }
+    binding.parameters.push((location, name, property.to_owned()));
+}
+
+/// Whether a header or a cookie can have the name (RFC 9110, section 5.6.2; RFC 6265, section 4.1.1).
+fn fits(location: Location, name: &str) -> Result<(), String> {
+    let is_token = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
+    match location {
+        Location::Header | Location::Cookie if !is_token => {
+            Err(format!("`{name}` is no name of a {}", location.word()))
+        }
+        Location::Header if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) => {
+            Err(format!("the header `{name}` is set by the runtime itself"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Location {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+            Self::Cookie => "cookie",
+        }
+    }
+
+    /// The place that a word in `#[input(..)]` means.
+    pub(crate) fn of(word: &Ident) -> Option<Self> {
+        [Self::Query, Self::Header, Self::Cookie].into_iter().find(|location| word == location.word())
+    }
+}
+
+impl Field {
+    /// The name of the property that the parameter is: its own, or that of `#[serde(rename = "..")]`. Nothing if serde
+    /// skips it.
+    pub(crate) fn property(&self) -> Option<String> {
+        let mut name = Some(crate::names::verbatim(&self.ident));
+        self.serde(|meta| {
+            if meta.path.is_ident("rename") && meta.input.peek(syn::Token![=]) {
+                name = Some(meta.value()?.parse::<syn::LitStr>()?.value());
+            } else if meta.path.is_ident("rename") {
+                meta.parse_nested_meta(|inner| {
+                    let own = inner.value()?.parse::<syn::LitStr>()?.value();
+                    if inner.path.is_ident("deserialize") {
+                        name = Some(own);
+                    }
+                    Ok(())
+                })?;
+            } else if meta.path.is_ident("skip") || meta.path.is_ident("skip_deserializing") {
+                name = None;
+            }
+            Ok(())
+        });
+        name
+    }
+
+    /// Whether the properties of the parameter stand beside the others.
+    pub(crate) fn is_flat(&self) -> bool {
+        self.has_serde("flatten")
+    }
+
+    fn has_serde_default(&self) -> bool {
+        self.has_serde("default")
+    }
+
+    fn has_serde(&self, word: &str) -> bool {
+        let mut found = false;
+        self.serde(|meta| {
+            found |= meta.path.is_ident(word);
+            Ok(())
+        });
+        found
+    }
+
+    /// Visits what `#[serde(..)]` says. What is wrong in it, the derive tells.
+    fn serde(&self, mut visit: impl FnMut(&syn::meta::ParseNestedMeta<'_>) -> syn::Result<()>) {
+        for attribute in self.attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+            let _ = attribute.parse_nested_meta(|meta| {
+                visit(&meta)?;
+                // What the visitor left of a value.
+                if meta.input.peek(syn::Token![=]) {
+                    meta.value()?.parse::<syn::Expr>()?;
+                } else if meta.input.peek(syn::token::Paren) {
+                    meta.parse_nested_meta(|inner| inner.value()?.parse::<syn::Expr>().map(drop))?;
+                }
+                Ok(())
+            });
+        }
+    }
+}

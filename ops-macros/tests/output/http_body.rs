@@ -1,0 +1,54 @@
+async fn put(id: u64, pet: &Pet) -> Pet {}
+const _: () = ::ops_runtime::__private::is_parameter::<Pet>();
+///The input of [`Put`].
+#[derive(
+    ::core::fmt::Debug,
+    ::core::clone::Clone,
+    ::ops_runtime::__private::serde::Serialize,
+    ::ops_runtime::__private::serde::Deserialize,
+    ::ops_runtime::__private::schemars::JsonSchema,
+)]
+#[serde(crate = "::ops_runtime::__private::serde")]
+#[schemars(crate = "::ops_runtime::__private::schemars", description = "")]
+#[allow(missing_docs)]
+struct PutInput {
+    id: u64,
+    pet: Pet,
+}
+struct Put;
+const _: () = {
+    use ::ops_runtime::__private as __ops;
+    #[allow(unused_imports)]
+    use __ops::SentAsJson as _;
+    impl __ops::Operation for Put {
+        type Input = PutInput;
+        type Output = Pet;
+        const SPEC: &'static __ops::OperationSpec = &__ops::OperationSpec::mutation(
+                "shop.put",
+            )
+            .with_input(__ops::input_schema::<PutInput>())
+            .with_output(__ops::output_schema::<Pet>())
+            .with_http(
+                __ops::HttpBinding::new("PUT", "/pets/{id}")
+                    .with_parameters(const { &[__ops::HttpParameter::path("id")] })
+                    .with_bodies(const {
+                        &[
+                            __ops::HttpBody::new(__ops::Sent::<Pet>::TYPE)
+                                .with_property("pet"),
+                        ]
+                    })
+                    .with_responses(__ops::Sent::<Pet>::RESPONSES),
+            );
+    }
+    impl __ops::Call for Put {}
+    impl __ops::Handled for Put {
+        fn registration() -> __ops::Registration {
+            __ops::Registration::call::<
+                Self,
+                _,
+                _,
+            >(|input, _| async move { __ops::value(put(input.id, &input.pet).await) })
+        }
+    }
+    __ops::submit!(Put);
+};

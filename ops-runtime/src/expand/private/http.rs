@@ -1,0 +1,65 @@
+//! How the types of an operation that is bound to HTTP are sent.
+
+use std::marker::PhantomData;
+
+use crate::{Body, HttpResponse, StatusRange};
+
+const OK: StatusRange = StatusRange::Exact(200);
+
+/// How a type is sent. The consts of its own impls come before those of [`SentAsJson`], which any type has.
+pub struct Sent<T>(PhantomData<T>);
+
+/// What holds for a type that is sent as JSON.
+pub trait SentAsJson {
+    /// True for bytes.
+    const IS_BYTES: bool = false;
+    /// The content type of a request body.
+    const TYPE: &'static str = "application/json";
+    /// The responses of success.
+    const RESPONSES: &'static [HttpResponse] = const { &[HttpResponse::new(OK, "application/json")] };
+}
+
+impl<T> SentAsJson for Sent<T> {}
+
+const OCTETS: &str = "application/octet-stream";
+
+impl Sent<Body> {
+    /// True for bytes.
+    pub const IS_BYTES: bool = true;
+    /// The content type of a request body.
+    pub const TYPE: &'static str = OCTETS;
+    /// The responses of success.
+    pub const RESPONSES: &'static [HttpResponse] = const { &[HttpResponse::new(OK, OCTETS)] };
+}
+
+impl Sent<Option<Body>> {
+    /// True for bytes.
+    pub const IS_BYTES: bool = true;
+    /// The content type of a request body.
+    pub const TYPE: &'static str = OCTETS;
+}
+
+impl Sent<Vec<Body>> {
+    /// True for bytes.
+    pub const IS_BYTES: bool = true;
+}
+
+impl Sent<()> {
+    /// The responses of success.
+    pub const RESPONSES: &'static [HttpResponse] = const { &[HttpResponse::empty(StatusRange::Exact(204))] };
+}
+
+/// The response of a subscription.
+pub const EVENTS: &[HttpResponse] = const { &[HttpResponse::new(OK, "text/event-stream")] };
+
+/// The content type of a body of several properties: of files and other fields, if one of them is bytes.
+pub const fn type_of_rest(are_bytes: &[bool]) -> &'static str {
+    let mut rest = are_bytes;
+    while let [is_bytes, tail @ ..] = rest {
+        if *is_bytes {
+            return "multipart/form-data";
+        }
+        rest = tail;
+    }
+    "application/json"
+}
