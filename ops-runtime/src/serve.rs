@@ -23,6 +23,11 @@
 //! `Accept: application/vnd.ops.envelope+json` the response is the whole envelope. A handler sets another status by
 //! answering with an envelope of [`HttpMeta`](crate::envelope::HttpMeta).
 //!
+//! A [`Body`](crate::Body) as the result of an operation whose response is bytes is sent piece by piece, as the client
+//! reads it. If it fails on the way, the response is cut off. A request body that is bytes as a whole is likewise a stream
+//! for a handler that takes a [`Body`](crate::Body); all other bodies, and the parts of a multipart body, are held in
+//! memory.
+//!
 //! A subscription is a stream of server-sent events. Each has its number as `id`, or the id of a handler that answers
 //! with [`HttpMeta`](crate::envelope::HttpMeta). An item that fails is an event `error` with a problem, and the stream
 //! goes on. By id, the end is `data: [DONE]`. `Accept: application/x-ndjson` asks for lines, where a failure is
@@ -77,6 +82,7 @@ mod read;
 mod routes;
 mod service;
 mod stream;
+mod upload;
 
 use std::fmt;
 use std::io;

@@ -25,9 +25,10 @@ use futures_core::Stream;
 use futures_util::StreamExt;
 use serde_json::Value;
 
+use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::payload::{Payload, PayloadStream, Reply};
-use crate::{Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
+use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
 
 /// What an endpoint makes of an input that is JSON of either form.
 #[doc(hidden)]
@@ -87,6 +88,24 @@ pub trait Endpoint: Send + Sync + 'static {
             Ok(input) => self.call(spec, input, context),
             Err(error) => Box::pin(ready(Err(error))),
         }
+    }
+
+    /// As [`call_payload`](Self::call_payload), for a caller that passes the answer on as text, if it may be text.
+    #[doc(hidden)]
+    fn call_text(
+        &self,
+        spec: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        self.call_payload(spec, input, context)
+    }
+
+    /// True if calls with this input get each of these bodies as it is, a stream as a stream.
+    #[doc(hidden)]
+    fn takes_bodies(&self, input: &Value, bodies: &Bodies) -> bool {
+        let _ = (input, bodies);
+        self.streams_bodies()
     }
 
     /// True if the endpoint sends and receives each [`Body`](crate::Body) as bytes, beside the JSON of input and output.
@@ -310,17 +329,16 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
         input: Value,
         context: Context,
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
-        match decode_input::<Op>(&input) {
-            Ok(input) => {
-                let (future, id) = ((self.0)(input, context), spec.id.clone());
-                Box::pin(async move { encode(future.await?, id) })
-            }
-            Err(error) => Box::pin(ready(Err(error))),
-        }
+        self.run(spec, &Payload::Value(input), context, encode)
     }
 
     fn input_form(&self) -> InputForm {
         InputForm::Types
+    }
+
+    fn takes_bodies(&self, input: &Value, bodies: &Bodies) -> bool {
+        let (read, has_all) = handover::resolving(bodies, || crate::record::from_value::<Op::Input>(input));
+        read.is_ok() && has_all
     }
 
     fn call_payload(
@@ -331,16 +349,43 @@ impl<Op: Operation> Endpoint for TypedCall<Op> {
     ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
         // The answer comes in the form in which the input came.
         let encode = if matches!(input, Payload::Value(_)) { encode } else { encode_text };
-        let input = match input {
-            Payload::Json(text) => crate::record::from_slice(&text),
+        self.run(spec, &input, context, encode)
+    }
+
+    fn call_text(
+        &self,
+        spec: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        self.run(spec, &input, context, encode_text)
+    }
+}
+
+/// How an answer is written.
+type Encode<T> = fn(Reply<T>, crate::Text) -> Result<ResponseEnvelope<Payload>, CallError>;
+
+impl<Op: Operation> TypedCall<Op> {
+    fn run(
+        &self,
+        spec: &OperationSpec,
+        input: &Payload,
+        context: Context,
+        encode: Encode<Op::Output>,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let read = || match input {
+            Payload::Json(text) => crate::record::from_slice(text),
             Payload::Raw(text) => crate::record::from_str(text.get()),
-            Payload::Value(value) => crate::record::from_value(&value),
-            Payload::Body(body) => crate::run::payload::to_value(&body).map_or_else(
+            Payload::Value(value) => crate::record::from_value(value),
+            Payload::Body(body) => crate::run::payload::to_value(body).map_or_else(
                 |error| Err(crate::record::DecodeError { pointer: String::new(), message: error.to_string() }),
                 |value| crate::record::from_value(&value),
             ),
         };
-        match input {
+        let bodies = context.extension::<Bodies>();
+        let encode = if bodies.is_some_and(Bodies::wants_output) { encode_body } else { encode };
+        let read = bodies.map_or_else(read, |bodies| handover::resolving(bodies, read).0);
+        match read {
             Ok(input) => {
                 let (future, id) = ((self.0)(input, context), spec.id.clone());
                 Box::pin(async move { encode(future.await?, id) })
@@ -409,6 +454,21 @@ fn encode_text<T: serde_core::Serialize>(
         Reply::Envelope(envelope) => envelope,
     };
     envelope.try_map(|data| Ok(Payload::Raw(crate::run::payload::to_text(&data)?)))
+}
+
+/// An answer whose data are sent as they are if they are a body, and else as JSON text.
+fn encode_body<T: serde_core::Serialize + 'static>(
+    reply: Reply<T>,
+    id: crate::Text,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let envelope = match reply {
+        Reply::Value(data) => ResponseEnvelope::local(data, id),
+        Reply::Envelope(envelope) => envelope,
+    };
+    envelope.try_map(|data| match (&data as &dyn Any).downcast_ref::<Body>() {
+        Some(body) => Ok(Payload::Body(body.clone())),
+        None => Ok(Payload::Raw(crate::run::payload::to_text(&data)?)),
+    })
 }
 
 fn encode<T: serde_core::Serialize>(reply: Reply<T>, id: crate::Text) -> Result<ResponseEnvelope<Payload>, CallError> {

@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::model::body::handover::{self, Bodies};
 use crate::model::futures::{BoxFuture, BoxStream};
 use crate::model::nearest::{nearest, question};
-use crate::run::handler::{InputForm, Typed, TypedCall, TypedStream};
+use crate::run::handler::{Endpoint, Erased, InputForm, Typed, TypedCall, TypedStream};
 use crate::run::payload::{Payload, PayloadStream, input_value, to_text, to_value};
 use crate::run::registry::Entry;
 use crate::{
@@ -334,7 +334,7 @@ fn start_dynamic(
 pub(crate) async fn serve(call: Invocation, id: &str, input: Payload) -> Result<ResponseEnvelope<Payload>, CallError> {
     let policy = call.policy;
     let entry = call.context.registry.table().get(id).cloned().ok_or_else(|| not_found(id, "operation not found"))?;
-    let (guard, checked) = start_served(call, &entry, input, |form| form != InputForm::Value)?;
+    let (guard, checked) = start_served(call, &entry, input, |form| form != InputForm::Value, Endpoint::call_payload)?;
     let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
     if checked {
         return Ok(envelope);
@@ -353,9 +353,8 @@ pub(crate) async fn answer(
     input: Value,
 ) -> Result<ResponseEnvelope<Value>, CallError> {
     let policy = call.policy;
-    // What a function of this process takes and gives stays its own if it is also bound to HTTP.
-    let own = entry.spec.is_local() || entry.spec.output.is_made();
-    let (guard, checked) = start_served(call, entry, Payload::Value(input), |form| own && form == InputForm::Types)?;
+    let is_own = has_own_types(entry);
+    let (guard, checked) = start_served(call, entry, Payload::Value(input), is_own, Endpoint::call_payload)?;
     let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
     if checked {
         let ResponseEnvelope { data, meta, warnings } = envelope;
@@ -366,6 +365,39 @@ pub(crate) async fn answer(
     output::conforming(entry, policy, envelope)
 }
 
+/// As [`answer`], for a server that sends text and bytes: what needs no check is not parsed.
+#[allow(dead_code, reason = "only servers that promise a schema ask for it")]
+pub(crate) async fn answer_text(
+    call: Invocation,
+    entry: &Arc<Entry>,
+    input: Payload,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let policy = call.policy;
+    let (guard, checked) = start_served(call, entry, input, has_own_types(entry), Endpoint::call_text)?;
+    let envelope = guard.await.map_err(|error| failed(error, &entry.spec))?;
+    // Bytes have no schema.
+    if checked || matches!(envelope.data, Payload::Body(_)) {
+        return Ok(envelope);
+    }
+    Ok(output::conforming(entry, policy, envelope)?.map(Payload::Value))
+}
+
+/// Tells if a handler that takes types has those that the operation's schemas are made of.
+///
+/// What a function of this process takes and gives is its own even if it is bound to HTTP.
+fn has_own_types(entry: &Entry) -> impl FnOnce(InputForm) -> bool + use<> {
+    let own = entry.spec.is_local() || entry.spec.output.is_made();
+    move |form| own && form == InputForm::Types
+}
+
+/// How an endpoint is run that is trusted.
+type Run = fn(
+    &dyn Erased,
+    &OperationSpec,
+    Payload,
+    Context,
+) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
+
 /// A call that was started, and whether its output needs no check.
 type Started = (Guard<ResponseEnvelope<Payload>>, bool);
 
@@ -375,12 +407,13 @@ fn start_served(
     entry: &Arc<Entry>,
     input: Payload,
     is_trusted: impl FnOnce(InputForm) -> bool,
+    run: Run,
 ) -> Result<Started, CallError> {
     let (entry, handler) = call.admit(&entry.spec.id, Some(entry))?;
     let by_type = is_trusted(handler.erased.input_form()) && call.policy != OutputPolicy::Strict;
     if by_type && entry.schemas.input_is_its_type() {
         let limits = call.limits();
-        let start = || handler.erased.call_payload(&entry.spec, input, call.context);
+        let start = || run(&*handler.erased, &entry.spec, input, call.context);
         return Ok((Guard::start(limits, start)?, true));
     }
     let input = input_value(&entry.spec, input)?;

@@ -3,16 +3,20 @@
 use std::sync::OnceLock;
 
 use axum::body::Body;
-use http::header::CONTENT_TYPE;
+use futures_util::{StreamExt, stream};
+use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, InvalidHeaderValue};
 use http::{HeaderValue, Response, StatusCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::accept::{Accept, ENVELOPE};
 use super::problem::Problem;
 use crate::model::media::{Form, Media, OCTETS, charset, essence, form, is_range};
 use crate::normalise::Validator;
 use crate::run::shown;
-use crate::{HttpBinding, HttpResponse, OperationSpec, ResponseEnvelope, Schema, StatusRange};
+use crate::{HttpBinding, HttpResponse, OperationSpec, Payload, ResponseEnvelope, ResponseMeta, Schema, StatusRange};
 
 const JSON: &str = "application/json";
 
@@ -41,16 +45,29 @@ pub(super) fn response(
     spec: &OperationSpec,
     binding: Option<(&HttpBinding, &Variants)>,
     accept: &Accept,
-    mut envelope: ResponseEnvelope<Value>,
+    envelope: ResponseEnvelope<Payload>,
 ) -> Result<Response<Body>, Problem> {
-    shown::meta(&mut envelope.meta);
+    let ResponseEnvelope { data, mut meta, warnings } = envelope;
     if accept.names(ENVELOPE) {
+        shown::meta(&mut meta);
+        let mut envelope = ResponseEnvelope::new(value(data)?, meta);
+        envelope.warnings = warnings;
         let text = serde_json::to_string(&envelope).map_err(|_| failed())?;
         return Ok(respond(StatusCode::OK, ENVELOPE, text));
     }
-    let Some((binding, variants)) = binding else {
-        return Ok(respond(StatusCode::OK, JSON, envelope.data.to_string()));
+    let data = match (data, binding) {
+        // JSON that the only success is passes as it is.
+        (Payload::Raw(text), None) => return Ok(respond(StatusCode::OK, JSON, String::from(Box::<str>::from(text)))),
+        (Payload::Raw(text), Some((binding, _))) => match (binding.responses.as_ref(), meta.as_http()) {
+            ([only], None) if is_json(only) => return Ok(raw(only, text)),
+            _ => value(Payload::Raw(text))?,
+        },
+        (data, _) => value(data)?,
     };
+    let Some((binding, variants)) = binding else {
+        return Ok(respond(StatusCode::OK, JSON, data.to_string()));
+    };
+    let envelope = ResponseEnvelope::new(data, meta);
     // What a handler, or another server, says of its answer counts.
     let said = envelope.meta.as_http().map(|meta| meta.status_code).filter(|status| status / 100 == 2);
     let described = match envelope.meta.as_http().filter(|_| said.is_some()) {
@@ -66,6 +83,87 @@ pub(super) fn response(
         None => Ok(respond(status, JSON, envelope.data.to_string())),
         Some(described) => written(status, described, envelope.data),
     }
+}
+
+/// A value of an answer that came as text.
+fn value(data: Payload) -> Result<Value, Problem> {
+    match data {
+        Payload::Value(value) => Ok(value),
+        Payload::Raw(text) => serde_json::from_str(text.get()).map_err(|_| failed()),
+        Payload::Json(text) => serde_json::from_slice(&text).map_err(|_| failed()),
+        Payload::Body(body) => serde_json::to_value(body).map_err(|_| failed()),
+    }
+}
+
+/// True if a response is one success of JSON.
+fn is_json(response: &HttpResponse) -> bool {
+    let kind = response.content_type.as_deref();
+    response.variant.is_none()
+        && matches!(response.status, StatusRange::Exact(status) if status / 100 == 2)
+        && kind.is_some_and(|kind| form(kind) == Form::Json && !is_range(&essence(kind)))
+}
+
+fn raw(described: &HttpResponse, text: Box<RawValue>) -> Response<Body> {
+    let status = match described.status {
+        StatusRange::Exact(status) => StatusCode::from_u16(status).unwrap_or(StatusCode::OK),
+        _ => StatusCode::OK,
+    };
+    let content_type = described.content_type.as_deref().unwrap_or(JSON);
+    respond(status, content_type.trim(), String::from(Box::<str>::from(text)))
+}
+
+/// The response that is bytes, which are read as the client takes them; `permit` counts it as open.
+///
+/// A body that fails ends the connection, so that no client takes what came for the whole.
+///
+/// # Errors
+/// If the body is a file that can't be read.
+pub(super) async fn bytes(
+    binding: Option<&HttpBinding>,
+    meta: &ResponseMeta,
+    body: crate::Body,
+    permit: OwnedSemaphorePermit,
+) -> Result<Response<Body>, Problem> {
+    let length = body.length().await.map_err(|error| {
+        tracing::error!(%error, "a file that is the result of an operation can't be read");
+        failed()
+    })?;
+    let said = meta.as_http().filter(|meta| meta.status_code / 100 == 2);
+    let all = binding.into_iter().flat_map(|binding| binding.responses.iter());
+    let is_bytes = |kind: &str| !is_range(&essence(kind)) && form(kind) == Form::Bytes;
+    let described = all
+        .filter(|response| response.status.is_success())
+        .find(|response| response.content_type.as_deref().is_some_and(is_bytes));
+    let by_range = match described.map(|described| described.status) {
+        Some(StatusRange::Exact(status)) => status,
+        _ => 200,
+    };
+    let status = StatusCode::from_u16(said.map_or(by_range, |meta| meta.status_code)).unwrap_or(StatusCode::OK);
+    let described =
+        described.and_then(|described| described.content_type.as_deref()).filter(|kind| !kind.ends_with("/*"));
+    let content_type = body.content_type().or(described).unwrap_or(OCTETS).to_owned();
+    let name = body.file_name().map(disposition);
+    let pieces = stream::unfold((body.into_stream(), permit), |(mut pieces, permit)| async move {
+        let piece = pieces.next().await?;
+        if let Err(error) = &piece {
+            tracing::error!(%error, "a response that is a stream of bytes broke off");
+        }
+        Some((piece, (pieces, permit)))
+    });
+    let mut response = respond(status, &content_type, Body::from_stream(pieces));
+    if let Some(length) = length {
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
+    if let Some(Ok(name)) = name {
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+/// The header that says what a file is called (RFC 6266).
+fn disposition(name: &str) -> Result<HeaderValue, InvalidHeaderValue> {
+    let escaped = utf8_percent_encode(name, NON_ALPHANUMERIC);
+    HeaderValue::from_str(&format!("attachment; filename*=UTF-8''{escaped}"))
 }
 
 /// The success that is sent: of those that the data fit, the one whose type is accepted most.

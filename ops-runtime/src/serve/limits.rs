@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::options::HttpServerOptions;
 use super::problem::Problem;
+use super::upload::Allowed;
 
 /// What a value of JSON takes in memory beside its text, in bytes.
 const NODE: usize = 256;
@@ -27,6 +28,7 @@ pub(super) struct Limits {
     bytes: Arc<Semaphore>,
     max_bytes: usize,
     max_body: usize,
+    max_upload: Option<u64>,
     read_timeout: Duration,
 }
 
@@ -48,6 +50,7 @@ impl Limits {
             bytes: semaphore(max_bytes),
             max_bytes,
             max_body: options.max_body,
+            max_upload: options.max_upload,
             read_timeout: options.read_timeout,
         }
     }
@@ -65,14 +68,25 @@ impl Limits {
         self.streams.clone().try_acquire_owned().map_err(|_| Problem::busy("too many streams are open"))
     }
 
+    /// What a body may take that a handler reads as a stream.
+    ///
+    /// # Errors
+    /// If it says that it is longer.
+    pub(super) fn upload<B: http_body::Body>(&self, body: &B) -> Result<Allowed, Problem> {
+        let least = body.size_hint().lower();
+        match self.max_upload.filter(|most| least > *most) {
+            Some(most) => Err(too_large(most)),
+            None => Ok(Allowed { length: self.max_upload, time: self.read_timeout }),
+        }
+    }
+
     /// Reads the body of a request.
     pub(super) async fn read<B>(&self, held: &mut Held, body: B) -> Result<Bytes, Problem>
     where
         B: http_body::Body,
         B::Error: fmt::Display,
     {
-        let too_large =
-            || Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {} bytes", self.max_body));
+        let too_large = || too_large(self.max_body as u64);
         // What will be refused need not be read.
         if body.size_hint().lower() > self.max_body as u64 {
             return Err(too_large());
@@ -127,4 +141,8 @@ impl Limits {
         }
         Ok(())
     }
+}
+
+fn too_large(most: u64) -> Problem {
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {most} bytes"))
 }

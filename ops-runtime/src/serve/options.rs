@@ -15,14 +15,19 @@ use std::time::Duration;
 pub struct HttpServerOptions {
     /// The longest body of a request, in bytes; 4 MiB by default. A longer one is answered with 413.
     pub max_body: usize,
+    /// The longest body that a handler reads as a stream, in bytes; no limit by default, for such a body is not held in
+    /// memory. A longer one is answered with 413, or ends the stream with an error.
+    pub max_upload: Option<u64>,
     /// How many bytes the bodies of all requests in flight may take in memory together; 128 MiB by default. A JSON value
     /// counts for 256 bytes beside its text. Requests beyond it are answered with 503.
     pub max_bodies: usize,
     /// How many requests may be in flight, streams not counted; 2,000 by default. More are answered with 503.
     pub max_requests: usize,
-    /// How many streams of subscriptions may be open; 20,000 by default. More are answered with 503.
+    /// How many streams of subscriptions, and of bytes that handlers give, may be open; 20,000 by default. More are
+    /// answered with 503.
     pub max_streams: usize,
-    /// How long the body of a request may take; 30 seconds by default. A slower one is answered with 408.
+    /// How long the body of a request may take, and each piece of one that a handler reads as a stream; 30 seconds by
+    /// default. A slower one is answered with 408, or ends the stream with an error.
     pub read_timeout: Duration,
     /// How long a call may take, and a subscription to its first item; a minute by default. A longer one is answered with
     /// 504.
@@ -69,6 +74,8 @@ impl HttpServerOptions {
     setters! {
         /// Sets the longest body of a request, in bytes.
         with_max_body: max_body = usize;
+        /// Sets the longest body that a handler reads as a stream, in bytes. `None` sets no limit.
+        with_max_upload: max_upload = Option<u64>;
         /// Sets how many bytes the bodies of all requests in flight may take in memory together.
         with_max_bodies: max_bodies = usize;
         /// Sets how many requests may be in flight.
@@ -105,6 +112,7 @@ impl Default for HttpServerOptions {
     fn default() -> Self {
         Self {
             max_body: 4 << 20,
+            max_upload: None,
             max_bodies: 128 << 20,
             max_requests: 2_000,
             max_streams: 20_000,

@@ -12,7 +12,6 @@ mod style;
 mod text;
 mod tree;
 
-use bytes::Bytes;
 use http::header::COOKIE;
 use http::request::Parts;
 use serde_json::{Map, Value};
@@ -27,6 +26,7 @@ use crate::model::binding::template::parameter;
 use crate::model::media::essence;
 use crate::{HttpBinding, HttpBody, HttpParameter, OperationSpec, ParameterLocation};
 
+pub(super) use self::body::Content;
 pub(super) use self::text::{Escaping, Fault};
 
 /// Why a request is no input of an operation.
@@ -79,18 +79,25 @@ pub(super) struct Request<'a> {
     pub(super) parts: &'a Parts,
 }
 
+impl Request<'_> {
+    /// The content type of a body that is bytes as a whole, so that it may be a stream.
+    pub(super) fn streams(&self) -> Option<&str> {
+        body::streams(self.binding, &self.shapes.bodies, &self.parts.headers)
+    }
+}
+
 /// The input that a request holds.
 ///
 /// # Errors
 /// What can't be read, and what is wrong with it.
-pub(super) async fn input(request: Request<'_>, bytes: Bytes) -> Result<Map<String, Value>, Refused> {
-    let Request { binding, shapes, parts, .. } = request;
+pub(super) async fn input(request: &Request<'_>, content: Content) -> Result<Map<String, Value>, Refused> {
+    let Request { binding, shapes, parts, .. } = *request;
     let mut reading = Reading { members: Map::new(), faults: Vec::new(), others: Vec::new() };
-    reading.path(&request);
-    reading.query(&request);
-    reading.headers(&request);
-    reading.cookies(&request);
-    let taken = body::read(binding, &shapes.bodies, &parts.headers, bytes).await;
+    reading.path(request);
+    reading.query(request);
+    reading.headers(request);
+    reading.cookies(request);
+    let taken = body::read(binding, &shapes.bodies, &parts.headers, content).await;
     match taken {
         Ok(None) => {}
         Ok(Some(mut taken)) => {

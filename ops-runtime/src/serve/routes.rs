@@ -10,6 +10,7 @@ use super::document::Texts;
 use super::pattern::{Pattern, Rank, canonical};
 use super::read::Shapes;
 use crate::model::binding::template::{Piece, is_dots, pieces};
+use crate::model::media::{Form, essence, form, is_range};
 use crate::run::registry::Entry;
 use crate::{HttpBinding, OperationKind, OperationSpec, Registry};
 
@@ -24,6 +25,8 @@ pub(super) struct Route {
     /// Pairs of the query that the template has: those that every request has, and those with parameters.
     fixed: Vec<String>,
     pub(super) query: Vec<Pattern>,
+    /// True if a success may be bytes.
+    pub(super) gives_bytes: bool,
     shapes: OnceLock<Shapes>,
     pub(super) variants: Variants,
 }
@@ -127,6 +130,10 @@ impl Routes {
             names: Vec::new(),
             fixed: Vec::new(),
             query: Vec::new(),
+            gives_bytes: binding.responses.iter().any(|response| {
+                let is_bytes = |kind: &str| !is_range(&essence(kind)) && form(kind) == Form::Bytes;
+                response.status.is_success() && response.content_type.as_deref().is_some_and(is_bytes)
+            }),
             shapes: OnceLock::new(),
             variants: Variants::default(),
         };

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::accept::Accept;
+use super::accept::{Accept, ENVELOPE};
 use super::answer;
 use super::auth;
 use super::document::{self, About, Written};
@@ -23,9 +23,11 @@ use super::identity::{self, Authenticator, Lack};
 use super::limits::{Held, Limits};
 use super::options::HttpServerOptions;
 use super::problem::{PROBLEM, Problem};
-use super::read::{self, Fault, Refused};
-use super::routes::{Cache, Filter, Found, Match, Routes};
+use super::read::{self, Content, Fault, Refused};
+use super::routes::{Cache, Filter, Found, Match, Route, Routes};
 use super::stream::{Framing, Streaming, last_event};
+use super::upload;
+use crate::model::body::handover;
 use crate::model::media::{self, Form, Media, essence, form};
 use crate::model::request_id::{Number, RequestId};
 use crate::model::trace_parent::{TRACEPARENT, TraceParent};
@@ -36,8 +38,8 @@ use crate::run::pipeline::{self, Invocation};
 use crate::run::registry::Entry;
 use crate::run::shown;
 use crate::{
-    BoxFuture, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, ParameterLocation,
-    Registry, SecurityKind, SecurityScheme,
+    Bodies, BoxFuture, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind,
+    ParameterLocation, Payload, Registry, SecurityKind, SecurityScheme,
 };
 
 /// Every response has the id by which the server's log knows its request.
@@ -96,7 +98,7 @@ struct Incoming<'a> {
 impl Shared {
     async fn respond<B>(&self, request: Request<B>) -> Response<Body>
     where
-        B: http_body::Body + Send,
+        B: http_body::Body + Send + 'static,
         B::Error: fmt::Display,
     {
         let (parts, body) = request.into_parts();
@@ -136,7 +138,7 @@ enum Place {
 impl Incoming<'_> {
     async fn answer<B>(&self, body: B) -> Result<Response<Body>, Problem>
     where
-        B: http_body::Body + Send,
+        B: http_body::Body + Send + 'static,
         B::Error: fmt::Display,
     {
         if let Some(door) = &self.server.door {
@@ -159,8 +161,11 @@ impl Incoming<'_> {
                 self.admit(&entry, identity.as_deref())?;
                 self.plain(None)?;
                 let (_held, text) = self.text_by_id(body).await?;
-                let input = input(&entry, &text)?;
-                let answered = self.run(&entry, None, identity, input).await;
+                let input = match text.is_empty() {
+                    true => Payload::Value(read::nothing(&entry.spec)),
+                    false => Payload::Json(text.clone()),
+                };
+                let answered = self.run(&entry, None, identity, input, Bodies::default()).await;
                 answered.map_err(|problem| all_violations(&entry, &text, problem))
             }
             Place::Bound(matches) => {
@@ -276,7 +281,7 @@ impl Incoming<'_> {
         body: B,
     ) -> Result<Response<Body>, Problem>
     where
-        B: http_body::Body + Send,
+        B: http_body::Body + Send + 'static,
         B::Error: fmt::Display,
     {
         // Of one that gives a result and one that streams, the client's `Accept` chooses.
@@ -299,22 +304,24 @@ impl Incoming<'_> {
         matches.iter().try_for_each(|found| self.plain(found.route.binding()))?;
         let mut held = self.server.limits.admit()?;
         self.server.limits.values(&mut held, self.parts.uri.query().unwrap_or_default().as_bytes())?;
+        if let [found] = matches.as_slice()
+            && let Some((input, placeholder)) = self.streamed(found).await
+        {
+            let allowed = self.server.limits.upload(&body)?;
+            let content_type = self.parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+            let upload = upload::stream_of(body, content_type.unwrap_or_default(), allowed);
+            let bodies = Bodies::of(placeholder, upload);
+            return self.run(&found.route.entry, Some(&found.route), identity, Payload::Value(input), bodies).await;
+        }
         let bytes = self.server.limits.read(&mut held, body).await?;
         let mut problem = None;
         for found in &matches {
-            let Some(binding) = found.route.binding() else { continue };
-            let request = read::Request {
-                binding,
-                shapes: found.route.shapes(binding),
-                path: &found.path,
-                query: &found.route.query,
-                parts: self.parts,
-            };
-            match read::input(request, bytes.clone()).await {
+            let Some(request) = self.request(found) else { continue };
+            match read::input(&request, Content::Bytes(bytes.clone())).await {
                 Ok(input) => {
-                    let entry = &found.route.entry;
-                    let bound = Some((binding, &found.route.variants));
-                    return self.run(entry, bound, identity, Value::Object(input)).await;
+                    let (entry, route) = (&found.route.entry, Some(&*found.route));
+                    let input = Payload::Value(Value::Object(input));
+                    return self.run(entry, route, identity, input, Bodies::default()).await;
                 }
                 Err(refused) => {
                     let is_other = matches!(refused, Refused::Other(_));
@@ -326,6 +333,29 @@ impl Incoming<'_> {
             }
         }
         Err(problem.unwrap_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path")))
+    }
+
+    fn request<'r>(&'r self, found: &'r Match) -> Option<read::Request<'r>> {
+        let binding = found.route.binding()?;
+        Some(read::Request {
+            binding,
+            shapes: found.route.shapes(binding),
+            path: &found.path,
+            query: &found.route.query,
+            parts: self.parts,
+        })
+    }
+
+    /// The input with a text in the place of its body, and that text, if the body is bytes that the handler takes as a
+    /// stream.
+    async fn streamed(&self, found: &Match) -> Option<(Value, String)> {
+        let request = self.request(found)?;
+        let handler = found.route.entry.handler.as_ref().filter(|_| !found.route.is_stream())?;
+        request.streams()?;
+        let placeholder = handover::placeholder();
+        let input = read::input(&request, Content::Stream(placeholder.clone())).await.ok()?;
+        let (input, bodies) = (Value::Object(input), Bodies::of(placeholder.clone(), crate::Body::default()));
+        handler.erased.takes_bodies(&input, &bodies).then_some((input, placeholder))
     }
 
     /// True if the client names the content type of a stream.
@@ -340,10 +370,13 @@ impl Incoming<'_> {
     async fn run(
         &self,
         entry: &Arc<Entry>,
-        bound: Option<(&HttpBinding, &answer::Variants)>,
+        route: Option<&Route>,
         identity: Option<Arc<Identity>>,
-        input: Value,
+        input: Payload,
+        bodies: Bodies,
     ) -> Result<Response<Body>, Problem> {
+        let bound = route.and_then(|route| Some((route.binding()?, &route.variants)));
+        let binding = bound.map(|(binding, _)| binding);
         let span = tracing::debug_span!(
             "serve",
             "otel.kind" = "server",
@@ -353,12 +386,25 @@ impl Incoming<'_> {
         let is_stream = entry.spec.kind == OperationKind::Subscription;
         let work = async {
             if is_stream {
-                return Box::pin(self.stream(entry, bound.map(|(binding, _)| binding), identity, input)).await;
+                let input = input_value(input)?;
+                return Box::pin(self.stream(entry, binding, identity, input)).await;
             }
-            let called = pipeline::answer(self.invocation(identity, is_stream), entry, input).await;
-            match called {
-                Ok(envelope) => answer::response(&entry.spec, bound, &self.accept, envelope),
-                Err(error) => self.failure(entry, bound.map(|(binding, _)| binding), error),
+            let mut invocation = self.invocation(identity, is_stream);
+            let gives_bytes = route.is_some_and(|route| route.gives_bytes) && !self.accept.names(ENVELOPE);
+            invocation.context = invocation.context.with_bodies(bodies.with_output(gives_bytes));
+            let mut envelope = match pipeline::answer_text(invocation, entry, input).await {
+                Ok(envelope) => envelope,
+                Err(error) => return self.failure(entry, binding, error),
+            };
+            match std::mem::replace(&mut envelope.data, Payload::Value(Value::Null)) {
+                Payload::Body(body) => {
+                    let permit = self.server.limits.stream()?;
+                    answer::bytes(binding, &envelope.meta, body, permit).await
+                }
+                data => {
+                    envelope.data = data;
+                    answer::response(&entry.spec, bound, &self.accept, envelope)
+                }
             }
         };
         work.instrument(span).await
@@ -455,6 +501,16 @@ fn input(entry: &Entry, text: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(text).map_err(|error| not_json(&error))
 }
 
+/// The input of a subscription, which is opened with a value.
+fn input_value(input: Payload) -> Result<Value, Problem> {
+    match input {
+        Payload::Json(text) => serde_json::from_slice(&text).map_err(|error| not_json(&error)),
+        Payload::Raw(text) => serde_json::from_str(text.get()).map_err(|error| not_json(&error)),
+        Payload::Value(value) => Ok(value),
+        Payload::Body(_) => Ok(Value::Null),
+    }
+}
+
 fn not_json(error: &dyn fmt::Display) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, format!("the input is not JSON: {error}"))
 }
@@ -467,7 +523,8 @@ fn all_violations(entry: &Entry, text: &[u8], problem: Problem) -> Problem {
     let checked = input(entry, text).map(|input| entry.schemas.check_input(&entry.spec, &input));
     match checked {
         Ok(Err(error)) => Problem::of_error(&error, &entry.spec),
-        _ => problem,
+        Ok(Ok(())) => problem,
+        Err(problem) => problem,
     }
 }
 

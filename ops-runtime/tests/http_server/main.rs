@@ -13,3 +13,4 @@ mod hostile;
 mod jwt;
 mod round_trip;
 mod streams;
+mod uploads;

@@ -3,7 +3,8 @@
 //! A typed input becomes a `serde_json::Value` on its way to an endpoint, and a stream has no JSON. So while the input
 //! is serialised, which happens in one go on one thread, each of its bodies is put aside and replaced by a placeholder,
 //! by which the endpoint finds it. The placeholder cannot be guessed, so that no input that is JSON already can refer
-//! to the body of another caller.
+//! to the body of another caller. A server that receives a stream does the inverse: while the input is read, each
+//! placeholder becomes its body.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,6 +17,8 @@ use crate::model::random;
 
 thread_local! {
     static ASIDE: RefCell<Option<Bodies>> = const { RefCell::new(None) };
+    /// The bodies for an input that is being read, and how many of them it has asked for.
+    static GIVEN: RefCell<Option<(Bodies, usize)>> = const { RefCell::new(None) };
 }
 
 /// The bodies of a typed call that are not in its JSON: those of its input, and the one that its caller wants.
@@ -85,6 +88,12 @@ impl Bodies {
         Ok(Cow::Owned(resolved))
     }
 
+    /// A body and the placeholder that stands for it.
+    #[cfg_attr(not(feature = "http-server"), allow(dead_code, reason = "only servers receive bodies"))]
+    pub(crate) fn of(placeholder: String, body: Body) -> Self {
+        Self { given: vec![(placeholder, body)], wants_output: false }
+    }
+
     /// Says whether the output is a body, too.
     pub(crate) fn with_output(mut self, wants_output: bool) -> Self {
         self.wants_output = wants_output;
@@ -108,6 +117,35 @@ pub(crate) fn scoped<T>(serialise: impl FnOnce() -> T) -> (T, Bodies) {
     (result, bodies)
 }
 
+/// Reads an input in which placeholders stand for bodies; returns what was read, and true if it has all of them.
+pub(crate) fn resolving<T>(bodies: &Bodies, read: impl FnOnce() -> T) -> (T, bool) {
+    /// Restores the earlier bodies, even if reading panics.
+    struct Restore(Option<(Bodies, usize)>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            GIVEN.set(self.0.take());
+        }
+    }
+    if bodies.is_empty() {
+        return (read(), true);
+    }
+    let outer = Restore(GIVEN.replace(Some((bodies.clone(), 0))));
+    let result = read();
+    let asked = GIVEN.take().map_or(0, |(_, asked)| asked);
+    drop(outer);
+    (result, asked == bodies.given.len())
+}
+
+/// The body that a text stands for in an input that is being read.
+pub(super) fn given(text: &str) -> Option<Body> {
+    GIVEN.with_borrow_mut(|given| {
+        let (bodies, asked) = given.as_mut()?;
+        let (_, body) = bodies.given.iter().find(|(placeholder, _)| placeholder == text)?;
+        *asked += 1;
+        Some(body.clone())
+    })
+}
+
 /// Puts a body aside if a serialisation asks for it, and returns its placeholder.
 pub(super) fn put_aside(body: &Body) -> Option<String> {
     ASIDE.with_borrow_mut(|aside| {
@@ -119,6 +157,6 @@ pub(super) fn put_aside(body: &Body) -> Option<String> {
 }
 
 /// A new text that cannot be guessed.
-fn placeholder() -> String {
+pub(crate) fn placeholder() -> String {
     format!("body:{:032x}", u128::from_le_bytes(random::bytes()))
 }

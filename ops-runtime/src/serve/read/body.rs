@@ -20,6 +20,14 @@ pub(super) struct Taken<'b> {
     pub(super) value: Value,
 }
 
+/// What is known of a body.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    Bytes(Bytes),
+    /// The text that stands for a stream.
+    Stream(String),
+}
+
 /// Why a body can't be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unread {
@@ -42,10 +50,10 @@ pub(super) async fn read<'b>(
     binding: &'b HttpBinding,
     shapes: &[Shape],
     headers: &HeaderMap,
-    bytes: Bytes,
+    content: Content,
 ) -> Result<Option<Taken<'b>>, Unread> {
     let came = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default().trim().to_owned());
-    if bytes.is_empty() && came.is_none() {
+    if came.is_none() && matches!(&content, Content::Bytes(bytes) if bytes.is_empty()) {
         return Ok(None);
     }
     let content_type = came.unwrap_or_default();
@@ -58,8 +66,21 @@ pub(super) async fn read<'b>(
     };
     let nothing = Shape::default();
     let shape = shapes.get(at).unwrap_or(&nothing);
-    let value = value(body, shape, &content_type, bytes).await?;
+    let value = match content {
+        Content::Bytes(bytes) => value(body, shape, &content_type, bytes).await?,
+        Content::Stream(placeholder) => Value::String(placeholder),
+    };
     Ok(Some(Taken { body, content_type, value }))
+}
+
+/// The content type of a request whose body is bytes as a whole, so that it may be a stream.
+pub(super) fn streams<'h>(binding: &HttpBinding, shapes: &[Shape], headers: &'h HeaderMap) -> Option<&'h str> {
+    let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?.trim();
+    let (at, body) = chosen(&binding.bodies, content_type)?;
+    let own = essence(content_type);
+    let is_bytes = own != FORM && !own.starts_with("multipart/") && media::form(&own) == Form::Bytes;
+    let is_whole = !body.is_rest() && shapes.get(at).is_some_and(|shape| shape.may_be(Types::STRING));
+    (is_bytes && is_whole).then_some(content_type)
 }
 
 /// The described body for a content type: for the very same, with its parameters, or else for one that covers it.

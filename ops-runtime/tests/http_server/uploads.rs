@@ -1,0 +1,265 @@
+//! Bodies that are streams, in both directions: memory, limits, and what happens if either side goes away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use ops_runtime::adapter::{Handler, Registration, Reply};
+use ops_runtime::binding::{HttpBinding, HttpBody, HttpResponse, StatusRange};
+use ops_runtime::serve::{HttpServer, HttpServerOptions};
+use ops_runtime::spec::{OperationSpec, Schema};
+use ops_runtime::{Body, Call, CallError, Context, HttpClient, HttpConfig, Operation, Registry, operation};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use crate::fixture::{Server, serve};
+
+const PIECE: usize = 64 << 10;
+static ZEROS: [u8; PIECE] = [0; PIECE];
+
+/// What handlers tell the tests.
+#[derive(Clone)]
+struct Told {
+    ends: mpsc::UnboundedSender<Result<u64, String>>,
+    made: Arc<AtomicU64>,
+}
+
+/// So many bytes, made when they are asked for.
+fn zeros(length: u64, made: Option<Arc<AtomicU64>>) -> Body {
+    let pieces = stream::unfold((length, made), |(left, made)| async move {
+        let now = left.min(PIECE as u64);
+        if let Some(made) = &made {
+            made.fetch_add(now, Ordering::Relaxed);
+        }
+        (now > 0).then(|| (Ok(Bytes::from_static(&ZEROS[..now as usize])), (left - now, made)))
+    });
+    Body::stream(pieces)
+}
+
+async fn count(body: Body) -> Result<u64, String> {
+    let (mut stream, mut length) = (body.into_stream(), 0);
+    while let Some(piece) = stream.next().await {
+        length += piece.map_err(|error| error.to_string())?.len() as u64;
+    }
+    Ok(length)
+}
+
+/// Counts the bytes of a body, and tells how reading ended even if nobody waits for the result.
+#[operation(namespace = "files", http = "POST /files/{name}", state(Told))]
+async fn upload(context: Context, name: String, file: Body) -> Result<Value, CallError> {
+    let told = context.state::<Told>()?.clone();
+    let (kind, length) = (file.content_type().map(str::to_owned), file.length().await.unwrap_or_default());
+    let reading = tokio::spawn(async move {
+        let counted = count(file).await;
+        let _ = told.ends.send(counted.clone());
+        counted
+    });
+    let counted = reading.await.map_err(|error| error.to_string())?.map_err(|error| CallError::new("BROKEN", error))?;
+    Ok(json!([name, counted, kind, length]))
+}
+
+#[operation(namespace = "files", http = "GET /zeros/{length}", state(Told))]
+async fn download(context: &Context, length: u64) -> Result<Body, CallError> {
+    Ok(zeros(length, Some(context.state::<Told>()?.made.clone())).with_file_name("ü.bin"))
+}
+
+#[operation(namespace = "files", http = "PUT /echo")]
+async fn echo(body: Body) -> Body {
+    body
+}
+
+#[operation(namespace = "files", http = "GET /broken")]
+async fn broken() -> Body {
+    let pieces = stream::once(async { Ok(Bytes::from_static(b"first")) }).chain(stream::once(async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Err(std::io::Error::other("the disk is gone"))
+    }));
+    Body::stream(pieces).with_content_type("text/csv")
+}
+
+#[operation(namespace = "files", http = "GET /missing")]
+async fn missing() -> Body {
+    Body::file("/nowhere/at/all")
+}
+
+/// Bytes for a type that is no `Body`.
+struct Text;
+
+impl Operation for Text {
+    type Input = std::collections::BTreeMap<String, String>;
+    type Output = String;
+    const SPEC: &'static OperationSpec = &OperationSpec::mutation("files.text")
+        .with_input(Schema::text(r#"{"properties":{"body":{"type":"string","format":"binary"}}}"#))
+        .with_http(
+            HttpBinding::new("POST", "/text")
+                .with_bodies(const { &[HttpBody::new("image/*")] })
+                .with_responses(const { &[HttpResponse::new(StatusRange::Exact(200), "application/json")] }),
+        );
+}
+
+impl Call for Text {}
+
+struct Setting {
+    server: Server,
+    client: HttpClient,
+    ends: mpsc::UnboundedReceiver<Result<u64, String>>,
+    made: Arc<AtomicU64>,
+}
+
+async fn setting(options: HttpServerOptions) -> Setting {
+    let ((sender, ends), made) = (mpsc::unbounded_channel(), Arc::new(AtomicU64::new(0)));
+    let registry = Registry::builder().with_state(Told { ends: sender, made: made.clone() }).build();
+    registry.register(Upload).unwrap();
+    registry.register(Download).unwrap();
+    registry.register(Echo).unwrap();
+    registry.register(Broken).unwrap();
+    registry.register(Missing).unwrap();
+    let text = |mut input: std::collections::BTreeMap<String, String>, _| async move {
+        Ok(Reply::Value(input.remove("body").unwrap_or_default()))
+    };
+    registry.register(Registration::call::<Text, _, _>(text)).unwrap();
+    let dynamic = Handler::dynamic(|input: Value, _| async move { Ok(input) });
+    let mut spec = Text::SPEC.clone();
+    spec.id = "files.dynamic".into();
+    let mut http = HttpBinding::of("POST", "/dynamic");
+    http.bodies = vec![HttpBody::new("image/*")].into();
+    spec.binding = ops_runtime::binding::Binding::Http(http);
+    registry.register(Registration::new(spec, dynamic)).unwrap();
+    let server = serve(HttpServer::new(registry).with_options(options)).await;
+    let config = HttpConfig::new().with_base_url(format!("http://{}", server.address));
+    Setting { client: HttpClient::new(config).unwrap(), server, ends, made }
+}
+
+/// The memory of this process that is in use, in bytes.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+const BYTES: &str = "content-type: application/octet-stream";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gigabyte_takes_no_memory() {
+    const GIGABYTE: u64 = 1 << 30;
+    const MOST: u64 = 64 << 20;
+    let setting = setting(HttpServerOptions::new()).await;
+    let before = resident();
+    let peak = Arc::new(AtomicU64::new(0));
+    let watched = peak.clone();
+    let watching = tokio::spawn(async move {
+        loop {
+            watched.fetch_max(resident(), Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    let body = zeros(GIGABYTE, None).with_length(GIGABYTE);
+    let up = setting.client.execute::<Upload>(UploadInput { name: "a".to_owned(), file: body }).await.unwrap();
+    assert_eq!(up.into_data(), json!(["a", GIGABYTE, "application/octet-stream", GIGABYTE]));
+    let down = setting.client.execute::<Download>(DownloadInput { length: GIGABYTE }).await.unwrap().into_data();
+    assert_eq!(down.file_name(), Some("ü.bin"));
+    assert_eq!(count(down).await, Ok(GIGABYTE));
+    let echo = setting.client.execute::<Echo>(EchoInput { body: zeros(GIGABYTE / 4, None) }).await.unwrap();
+    assert_eq!(count(echo.into_data()).await, Ok(GIGABYTE / 4));
+    watching.abort();
+    let grown = peak.load(Ordering::Relaxed).saturating_sub(before);
+    assert!(grown < MOST, "{} MiB more", grown >> 20);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_ends_the_stream_with_an_error() {
+    let mut setting = setting(HttpServerOptions::new()).await;
+    for head in ["content-length: 1000000", "transfer-encoding: chunked"] {
+        let mut stream = TcpStream::connect(setting.server.address).await.unwrap();
+        let start = format!("POST /files/a HTTP/1.1\r\nhost: localhost\r\n{BYTES}\r\n{head}\r\n\r\n5\r\nhello\r\n");
+        stream.write_all(start.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        drop(stream);
+        let end = tokio::time::timeout(Duration::from_secs(10), setting.ends.recv()).await.unwrap().unwrap();
+        assert!(end.as_ref().is_err_and(|error| error.contains("broke off")), "{head}: {end:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_fails_is_no_whole_response() {
+    let setting = setting(HttpServerOptions::new()).await;
+    let mut stream = TcpStream::connect(setting.server.address).await.unwrap();
+    stream.write_all(b"GET /broken HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_string(&mut text)).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains("text/csv"), "{text}");
+    assert!(text.contains("first") && !text.contains("0\r\n\r\n"), "{text}");
+    let body = setting.client.execute::<Broken>(BrokenInput {}).await.unwrap().into_data();
+    assert!(count(body).await.is_err());
+    let error = setting.server.get("/missing").await;
+    assert_eq!(error.status, 500);
+    assert!(!error.problem().to_string().contains("nowhere"));
+}
+
+#[tokio::test]
+async fn a_slow_reader_slows_the_handler() {
+    const LENGTH: u64 = 1 << 40;
+    let setting = setting(HttpServerOptions::new()).await;
+    let mut stream = TcpStream::connect(setting.server.address).await.unwrap();
+    let request = format!("GET /zeros/{LENGTH} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut first = [0; 1024];
+    stream.read_exact(&mut first).await.unwrap();
+    // What the sockets hold fills up, and then nothing more is made.
+    let mut before = 0;
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let made = setting.made.load(Ordering::Relaxed);
+        if made == before {
+            break;
+        }
+        before = made;
+    }
+    assert!(before > 0 && before < 64 << 20, "{before} bytes were made");
+    drop(stream);
+}
+
+#[tokio::test]
+async fn uploads_have_limits() {
+    let options = HttpServerOptions::new()
+        .with_max_upload(Some(10))
+        .with_max_body(5)
+        .with_read_timeout(Duration::from_millis(300));
+    let setting = setting(options).await;
+    let image = "content-type: image/png";
+    let chunked = "transfer-encoding: chunked";
+    let table: [(&str, &[&str], &str, u16, Value); 8] = [
+        ("POST /files/a", &[BYTES], "0123456789", 200, json!(["a", 10, "application/octet-stream", 10])),
+        ("POST /files/a", &[BYTES], "0123456789a", 413, Value::Null),
+        ("PUT /echo", &[BYTES], "", 200, Value::Null),
+        // Handlers that take no stream get text, and what they get is held.
+        ("POST /text", &[image], "01234", 200, json!("MDEyMzQ=")),
+        ("POST /text", &[image], "012345", 413, Value::Null),
+        ("POST /dynamic", &[image], "01234", 200, json!({ "body": "MDEyMzQ=" })),
+        ("POST /dynamic", &[image], "012345", 413, Value::Null),
+        ("POST /files/a", &["content-type: text/plain"], "0123", 415, Value::Null),
+    ];
+    for (line, headers, body, status, expected) in table {
+        let answer = setting.server.send(line, headers, body).await;
+        assert_eq!(answer.status, status, "{line} {body}: {answer:?}");
+        if !expected.is_null() {
+            assert_eq!(answer.json(), expected, "{line} {body}");
+        }
+    }
+    let raw = async |head: &str, body: &str| {
+        let text = format!(
+            "POST /files/a HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{BYTES}\r\n{head}\r\n\r\n{body}"
+        );
+        setting.server.raw(text.as_bytes()).await
+    };
+    let long = raw(chunked, "6\r\n012345\r\n6\r\n012345\r\n0\r\n\r\n").await;
+    assert_eq!(long.problem()["detail"], "the body is longer than 10 bytes");
+    let late = raw(chunked, "6\r\n012345\r\n").await;
+    assert_eq!(late.problem()["detail"], "the body did not come in time");
+    // An input that is wrong beside its body is a problem as ever.
+    let broken = raw("content-length: 3", "abc").await;
+    assert_eq!(broken.status, 200);
+}
