@@ -14,6 +14,7 @@ fn main() -> Result<(), ops_codegen::Error> {
         .openapi("fixtures/openapi/petshop.yaml")
         .openapi("fixtures/answers/till.yaml")
         .openapi("fixtures/webhooks/orders.yaml")
+        .openapi("fixtures/varied/varied.json")
         .api("sums", api, diagnostics)
         .build()
 }

@@ -5,4 +5,5 @@ pub mod measure;
 pub mod requests;
 pub mod sample;
 pub mod serve;
+pub mod varied;
 pub mod wire;

@@ -143,8 +143,8 @@ fn lift(schema: &mut Value, key: &str, out: &mut Map<String, Value>) {
 
 /// The request body object of a binding, if it has bodies.
 pub(super) fn body(binding: &HttpBinding, input: &Input, components: &mut Components) -> Option<Value> {
-    let property = &binding.bodies.first()?.property;
-    let mut schema = input.property(property).cloned().unwrap_or(Value::Bool(true));
+    let first = binding.bodies.first()?;
+    let mut schema = binding.schema_of_body(first, &input.schema).unwrap_or(Value::Bool(true));
     let mut out = Map::new();
     lift(&mut schema, "description", &mut out);
     let kinds: Vec<&str> = binding.bodies.iter().map(|body| body.content_type.as_ref()).collect();
@@ -155,7 +155,7 @@ pub(super) fn body(binding: &HttpBinding, input: &Input, components: &mut Compon
         content.insert(body.content_type.clone().into_owned(), media_type(body, schema));
     }
     out.insert("content".into(), content.into());
-    if input.requires(property) {
+    if binding.requires_body(first, &input.schema) {
         out.insert("required".into(), true.into());
     }
     Some(Value::Object(out))
