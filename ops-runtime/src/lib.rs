@@ -45,7 +45,8 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `mcp-schema`: reading lists of MCP tools, and what changed between two
 //! - `mcp-server`: serving a registry as an MCP server
-//! - `http-server`: serving a registry over HTTP; `jwt`: tokens that are JWTs for it
+//! - `http-server`: serving a registry over HTTP; `jwt`: tokens that are JWTs for it;
+//!   `http-server-compression`: compressed responses of it
 //! - `mcp`, `mcp-http`, `mcp-auth`: the MCP client, for servers that are child processes, at a URL, and with OAuth
 //! - `discover`: `Registry::discover`
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them

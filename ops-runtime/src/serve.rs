@@ -13,9 +13,11 @@
 //! not have are restored by the input's schema. What no schema names in a query, a header or a cookie is ignored. Such
 //! paths come before those of this server's own, and those with more literal text before others.
 //!
-//! `GET /healthz` says that the server is there. `GET /openapi.json` and `GET /openapi.yaml` are the document of all
-//! operations (OpenAPI 3.1, and 3.2 where 3.1 has no words), which any generator reads, ours too. Whoever reaches the
-//! server may read it, unless [`HttpServer::without_document`] takes it away.
+//! `GET /healthz` says that the server is there; `GET /metrics`, with [`HttpServer::with_metrics`], what it has counted.
+//!
+//! `GET /openapi.json` and `GET /openapi.yaml` are the document of all operations (OpenAPI 3.1, and 3.2 where 3.1 has no
+//! words), which any generator reads, ours too. Whoever reaches the server may read it, unless
+//! [`HttpServer::without_document`] takes it away.
 //!
 //! # Responses
 //!
@@ -72,9 +74,12 @@
 mod accept;
 mod answer;
 mod auth;
+#[cfg(feature = "http-server-compression")]
+mod compress;
 mod document;
 mod identity;
 mod limits;
+mod metrics;
 mod options;
 mod pattern;
 mod problem;
@@ -98,11 +103,12 @@ use tower_service::Service as _;
 use self::auth::Several;
 use self::document::About;
 use self::limits::Limits;
+use self::metrics::Metrics;
 use self::routes::{Cache, Filter};
 use self::service::{Service, Shared};
 use crate::run::door::Door;
 use crate::run::listen;
-use crate::{CancelToken, OperationSpec, Registry};
+use crate::{AccessControl, CancelToken, OperationSpec, Registry};
 
 pub use self::auth::{ApiKeys, BearerTokens};
 #[cfg(feature = "jwt")]
@@ -142,6 +148,9 @@ pub struct HttpServer {
     authenticators: Vec<Arc<dyn Authenticator>>,
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
+    metrics: Option<AccessControl>,
+    #[cfg(feature = "http-server-compression")]
+    compresses: bool,
     cancel: CancelToken,
     about: Option<About>,
 }
@@ -156,6 +165,9 @@ impl HttpServer {
             authenticators: Vec::new(),
             hosts: None,
             origins: Vec::new(),
+            metrics: None,
+            #[cfg(feature = "http-server-compression")]
+            compresses: false,
             cancel: CancelToken::new(),
             about: Some(About::default()),
         }
@@ -237,6 +249,46 @@ impl HttpServer {
         self
     }
 
+    /// Serves what has been counted at `GET /metrics`, for Prometheus, to callers whom the rules allow. Off by default, as
+    /// it tells which operations there are and how often they fail.
+    ///
+    /// - `ops_http_requests_total`, a counter: `operation`, `status`
+    /// - `ops_http_request_duration_seconds`, a histogram: `operation`
+    /// - `ops_http_requests_in_flight` and `ops_http_streams_open`, gauges
+    ///
+    /// `operation` is the id of an operation that is served, or empty for a request that leads to none. The time ends
+    /// with the head of the response. A client that went away before counts as status 499. With the feature `metrics` the
+    /// first three are recorded for the facade `metrics`, too, always.
+    ///
+    /// ```
+    /// use ops_runtime::Registry;
+    /// use ops_runtime::access::{AccessControl, Identity};
+    /// use ops_runtime::serve::{BearerTokens, HttpServer};
+    ///
+    /// let tokens = BearerTokens::new().with_token("s3cret", Identity::new("prometheus").with_scope("metrics:read"));
+    /// let server = HttpServer::new(Registry::new())
+    ///     .with_authenticator(tokens)
+    ///     .with_metrics(AccessControl::NONE.with_scopes(&["metrics:read"])); // `AccessControl::NONE` is for everybody
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn with_metrics(mut self, access: AccessControl) -> Self {
+        self.metrics = Some(access);
+        self
+    }
+
+    /// Compresses responses of a kilobyte or more by gzip for clients that accept it. Streams stay as they are. Off by
+    /// default.
+    ///
+    /// A response that holds a secret beside text of the request should not be compressed: its length tells about the
+    /// secret (BREACH).
+    #[cfg(feature = "http-server-compression")]
+    #[must_use]
+    pub fn with_compression(mut self) -> Self {
+        self.compresses = true;
+        self
+    }
+
     /// Sets a handle that begins the shutdown: no more connections are accepted, streams end, and other requests in flight
     /// are answered.
     #[must_use]
@@ -262,7 +314,10 @@ impl HttpServer {
     /// # }
     /// ```
     pub fn into_router(self) -> Router {
-        let Self { registry, options, filters, authenticators, hosts, origins, cancel, about } = self;
+        #[cfg(feature = "http-server-compression")]
+        let compresses = self.compresses;
+        let Self { registry, options, filters, authenticators, hosts, origins, metrics, cancel, about, .. } = self;
+        let metrics = metrics.map(Metrics::new).map(Arc::new);
         let authenticator = Several::of(authenticators);
         let cors = cors(&origins);
         let door = hosts.map(|hosts| {
@@ -274,8 +329,10 @@ impl HttpServer {
         let limits = Limits::new(&options);
         let cancel = cancel.0;
         let cache = Cache::default();
-        let shared = Shared { registry, options, filters, authenticator, door, limits, cancel, cache, about };
+        let shared = Shared { registry, options, filters, authenticator, door, limits, metrics, cancel, cache, about };
         let router = Router::new().fallback_service(Service(Arc::new(shared)));
+        #[cfg(feature = "http-server-compression")]
+        let router = if compresses { router.layer(compress::layer()) } else { router };
         match cors {
             Some(cors) => router.layer(cors),
             None => router,

@@ -5,7 +5,7 @@ use std::future::Future;
 use http::request::Parts;
 
 use crate::model::unauthorized::Unauthorized;
-use crate::{BoxFuture, Identity, OperationSpec, SecurityKind, SecurityScheme};
+use crate::{AccessControl, BoxFuture, Identity, OperationSpec, SecurityKind, SecurityScheme};
 
 /// Finds out who sends a request.
 ///
@@ -80,10 +80,20 @@ pub(super) fn check(spec: &OperationSpec, identity: Option<&Identity>) -> Result
     if (is_anonymous || is_met) && spec.access.allows(identity) { Ok(()) } else { Err(Lack::Rights) }
 }
 
+/// Checks that a caller satisfies access rules alone.
+pub(super) fn allows(access: &AccessControl, identity: Option<&Identity>) -> Result<(), Lack> {
+    match identity {
+        None if access.is_open() => Ok(()),
+        None => Err(Lack::Identity),
+        Some(identity) if access.allows(identity) => Ok(()),
+        Some(_) => Err(Lack::Rights),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AccessControl, HttpBinding, SecurityRequirement};
+    use crate::{HttpBinding, SecurityRequirement};
 
     #[test]
     fn ways_and_rules() {

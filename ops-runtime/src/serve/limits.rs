@@ -25,6 +25,7 @@ const SMALL: usize = 64;
 pub(super) struct Limits {
     requests: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    max_streams: usize,
     bytes: Arc<Semaphore>,
     max_bytes: usize,
     max_body: usize,
@@ -47,6 +48,7 @@ impl Limits {
         Self {
             requests: semaphore(options.max_requests),
             streams: semaphore(options.max_streams),
+            max_streams: options.max_streams.clamp(1, Semaphore::MAX_PERMITS),
             bytes: semaphore(max_bytes),
             max_bytes,
             max_body: options.max_body,
@@ -78,6 +80,11 @@ impl Limits {
             Some(most) => Err(too_large(most)),
             None => Ok(Allowed { length: self.max_upload, time: self.read_timeout }),
         }
+    }
+
+    /// How many streams are open.
+    pub(super) fn open_streams(&self) -> usize {
+        self.max_streams.saturating_sub(self.streams.available_permits())
     }
 
     /// Reads the body of a request.

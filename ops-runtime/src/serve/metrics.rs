@@ -52,11 +52,13 @@ impl Metrics {
 
     /// The text for Prometheus, of the operations that are still served.
     pub(super) fn text(&self, open_streams: usize, is_served: impl Fn(&str) -> bool) -> String {
-        let mut operations = self.operations.write().unwrap_or_else(PoisonError::into_inner);
-        operations.retain(|operation, _| operation.is_empty() || is_served(operation));
-        let operations = operations.clone();
+        let operations = {
+            let mut operations = self.operations.write().unwrap_or_else(PoisonError::into_inner);
+            operations.retain(|operation, _| operation.is_empty() || is_served(operation));
+            operations.clone()
+        };
         let mut text = String::new();
-        let mut head = |text: &mut String, name: &str, kind: &str, help: &str| {
+        let head = |text: &mut String, name: &str, kind: &str, help: &str| {
             let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
         };
         head(&mut text, "ops_http_requests_total", "counter", "Requests by operation and status of the response.");

@@ -21,6 +21,7 @@ use super::auth;
 use super::document::{self, About, Written};
 use super::identity::{self, Authenticator, Lack};
 use super::limits::{Held, Limits};
+use super::metrics::{self, Meter, Metrics};
 use super::options::HttpServerOptions;
 use super::problem::{PROBLEM, Problem};
 use super::read::{self, Content, Fault, Refused};
@@ -57,6 +58,7 @@ pub(super) struct Shared {
     pub(super) authenticator: Option<Arc<dyn Authenticator>>,
     pub(super) door: Option<Door>,
     pub(super) limits: Limits,
+    pub(super) metrics: Option<Arc<Metrics>>,
     pub(super) cancel: CancellationToken,
     pub(super) cache: Cache,
     /// What the document says of the server; `None` if it is not given.
@@ -93,6 +95,7 @@ struct Incoming<'a> {
     parts: &'a Parts,
     number: Number,
     accept: Accept,
+    meter: &'a Meter,
 }
 
 impl Shared {
@@ -103,10 +106,13 @@ impl Shared {
     {
         let (parts, body) = request.into_parts();
         let number = Number::next();
-        let incoming = Incoming { server: self, parts: &parts, number, accept: Accept::of(&parts.headers) };
+        let meter = Meter::start(self.metrics.as_ref());
+        let accept = Accept::of(&parts.headers);
+        let incoming = Incoming { server: self, parts: &parts, number, accept, meter: &meter };
         let id = RequestId::of(number);
         let answered = incoming.answer(body).await;
         let mut response = answered.unwrap_or_else(|problem| problem.into_response(&id));
+        meter.end(response.status());
         let headers = response.headers_mut();
         headers.insert(NO_SNIFF, HeaderValue::from_static("nosniff"));
         if let Ok(id) = HeaderValue::from_str(&id) {
@@ -133,6 +139,8 @@ enum Place {
     Health,
     /// To the document of the operations.
     Document(Written),
+    /// To what the server has counted.
+    Metrics(Arc<Metrics>),
 }
 
 impl Incoming<'_> {
@@ -156,6 +164,12 @@ impl Incoming<'_> {
         match self.place(&routes)? {
             Place::Health => Ok(answer::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
             Place::Document(written) => Ok(self.document(&routes, written)),
+            Place::Metrics(metrics) => {
+                let identity = self.identify().await?;
+                identity::allows(&metrics.access, identity.as_deref()).map_err(|lack| self.lacking(lack))?;
+                let text = metrics.text(self.server.limits.open_streams(), |id| routes.entry(id).is_some());
+                Ok(answer::respond(StatusCode::OK, metrics::CONTENT_TYPE, text))
+            }
             Place::ById(entry) => {
                 let identity = self.identify().await?;
                 self.admit(&entry, identity.as_deref())?;
@@ -188,6 +202,9 @@ impl Incoming<'_> {
         }
         if let (true, Some(written), Some(_)) = (is_read, Written::at(uri.path()), &self.server.about) {
             return Ok(Place::Document(written));
+        }
+        if let Some(metrics) = self.server.metrics.as_ref().filter(|_| uri.path() == "/metrics" && is_read) {
+            return Ok(Place::Metrics(metrics.clone()));
         }
         if let Some(id) = by_id(uri.path()) {
             let Some(entry) = routes.entry(&id) else {
@@ -245,10 +262,15 @@ impl Incoming<'_> {
 
     /// Refuses a caller who may not run the operation, before anything is read for it.
     fn admit(&self, entry: &Entry, identity: Option<&Identity>) -> Result<(), Problem> {
-        identity::check(&entry.spec, identity).map_err(|lack| match lack {
+        self.meter.operation(&entry.spec.id);
+        identity::check(&entry.spec, identity).map_err(|lack| self.lacking(lack))
+    }
+
+    fn lacking(&self, lack: Lack) -> Problem {
+        match lack {
             Lack::Identity => Problem::unauthorized(self.server.challenge()),
             Lack::Rights => Problem::forbidden(),
-        })
+        }
     }
 
     /// Reads the text of the input of a call by id: the body, or a parameter of a request that has none.
@@ -383,6 +405,7 @@ impl Incoming<'_> {
             operation = entry.spec.id.as_ref(),
             request_id = %RequestId::of(self.number),
         );
+        self.meter.operation(&entry.spec.id);
         let is_stream = entry.spec.kind == OperationKind::Subscription;
         let work = async {
             if is_stream {

@@ -5,12 +5,15 @@ mod attacks;
 mod auth;
 mod bound;
 mod calls;
+#[cfg(feature = "http-server-compression")]
+mod compression;
 mod document;
 mod fixture;
 mod functions;
 mod hostile;
 #[cfg(feature = "jwt")]
 mod jwt;
+mod metrics;
 mod round_trip;
 mod streams;
 mod uploads;

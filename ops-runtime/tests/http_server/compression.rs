@@ -1,0 +1,84 @@
+//! Compressed responses: which are, and for whom.
+
+use std::io::Read;
+
+use ops_runtime::Registry;
+use ops_runtime::adapter::{Handler, Registration};
+use ops_runtime::serve::HttpServer;
+use ops_runtime::spec::OperationSpec;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::fixture::{Server, registry, serve};
+
+static TEXT: OperationSpec = OperationSpec::query("t.text");
+
+fn with_text() -> Registry {
+    let registry = registry();
+    let text = Handler::dynamic(|input: Value, _| async move {
+        Ok(json!("x".repeat(input["length"].as_u64().unwrap_or_default() as usize)))
+    });
+    registry.register(Registration::new(&TEXT, text)).unwrap();
+    registry
+}
+
+/// The head of a response in lower case, and the bytes of its body.
+async fn get(server: &Server, path: &str, headers: &str) -> (String, Vec<u8>) {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.unwrap();
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+    (String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase(), bytes[end + 4..].to_vec())
+}
+
+#[tokio::test]
+async fn long_text_is_compressed_for_who_accepts_it() {
+    let server = serve(HttpServer::new(with_text()).with_compression()).await;
+    let path = |length: usize| format!("/operations/t/text?input=%7B%22length%22%3A{length}%7D");
+    let table = [
+        (100_000, "accept-encoding: gzip\r\n", true),
+        (100_000, "accept-encoding: br, zstd;q=1, gzip;q=0.1\r\n", true),
+        (1_022, "accept-encoding: gzip\r\n", true),
+        (1_021, "accept-encoding: gzip\r\n", false),
+        (100_000, "", false),
+        (100_000, "accept-encoding: br\r\n", false),
+        (100_000, "accept-encoding: gzip;q=0\r\n", false),
+        (100_000, "accept-encoding: identity\r\n", false),
+    ];
+    for (length, headers, is_compressed) in table {
+        let (head, body) = get(&server, &path(length), headers).await;
+        assert_eq!(head.contains("content-encoding: gzip"), is_compressed, "{length} {headers}: {head}");
+        assert_eq!(head.contains("vary: accept-encoding"), length > 1_021, "{head}");
+        let text = format!("\"{}\"", "x".repeat(length));
+        if is_compressed {
+            assert!(body.len() < length, "{}", body.len());
+            let mut decoded = String::new();
+            flate2::read::GzDecoder::new(body.as_slice()).read_to_string(&mut decoded).unwrap();
+            assert_eq!(decoded, text);
+        } else {
+            assert_eq!(body, text.as_bytes());
+            assert!(head.contains(&format!("content-length: {}", text.len())), "{head}");
+        }
+    }
+    // A failure is text like any other, and so is a short one.
+    let (head, _) = get(&server, "/nothing", "accept-encoding: gzip\r\n").await;
+    assert!(head.starts_with("http/1.0 404") && !head.contains("content-encoding"), "{head}");
+    let plain = serve(HttpServer::new(with_text())).await;
+    let (head, _) = get(&plain, &path(100_000), "accept-encoding: gzip\r\n").await;
+    assert!(!head.contains("content-encoding") && !head.contains("vary"), "{head}");
+}
+
+/// An event is sent when it is there.
+#[tokio::test]
+async fn streams_are_not_compressed() {
+    let server = serve(HttpServer::new(with_text()).with_compression()).await;
+    for accept in ["text/event-stream", "application/x-ndjson"] {
+        let path = "/operations/math/count?input=%7B%22to%22%3A2000%7D";
+        let (head, body) = get(&server, path, &format!("accept: {accept}\r\naccept-encoding: gzip\r\n")).await;
+        assert!(!head.contains("content-encoding"), "{head}");
+        assert!(String::from_utf8(body).unwrap().contains("2000\\n"), "{accept}");
+    }
+}
