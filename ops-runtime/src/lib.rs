@@ -42,6 +42,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `http`: the HTTP client, server-sent events; `compression`: compressed responses for it
 //! - `webhooks`: verifying the signatures of webhooks, reading their payloads
 //! - `websocket`: the call protocol over WebSocket; `metrics`: what is counted about calls
+//!   and requests
 //! - `openapi`: reading OpenAPI documents; with `http`, `from_openapi` and its kin
 //! - `mcp-schema`: reading lists of MCP tools, and what changed between two
 //! - `mcp-server`: serving a registry as an MCP server

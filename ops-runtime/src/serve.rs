@@ -63,6 +63,37 @@
 //! binding say; one that needs nothing takes anonymous requests. A way to authenticate is met by an identity that has its
 //! scopes. Without an authenticator, only operations that need nothing can be called.
 //!
+//! # Traces
+//!
+//! A valid `traceparent` of a request, with its `tracestate`, is in the metadata of the call, and so in those that its
+//! handler makes: clients with `with_trace_context` send it on.
+//!
+//! # Versions
+//!
+//! Versions of an API are registries of their own. Each is below a prefix, or a header chooses:
+//!
+//! ```
+//! use axum::Router;
+//! use axum::extract::Request;
+//! use axum::http::{HeaderValue, StatusCode};
+//! use axum::response::IntoResponse;
+//! use ops_runtime::Registry;
+//! use ops_runtime::serve::HttpServer;
+//! use tower_service::Service;
+//!
+//! let (one, two) = (HttpServer::new(Registry::new()).into_router(), HttpServer::new(Registry::new()).into_router());
+//! let by_prefix: Router = Router::new().nest("/v1", one.clone()).nest("/v2", two.clone());
+//! let by_header: Router = Router::new().fallback(async move |request: Request| {
+//!     let mut version = match request.headers().get("api-version").map(HeaderValue::as_bytes) {
+//!         None | Some(b"1") => one.clone(),
+//!         Some(b"2") => two.clone(),
+//!         Some(_) => return StatusCode::BAD_REQUEST.into_response(),
+//!     };
+//!     version.call(request).await.into_response()
+//! });
+//! # let _ = (by_prefix, by_header);
+//! ```
+//!
 //! # Limits
 //!
 //! [`HttpServerOptions`] has them, with safe defaults. Pages of other origins may not send requests unless
@@ -257,8 +288,8 @@ impl HttpServer {
     /// - `ops_http_requests_in_flight` and `ops_http_streams_open`, gauges
     ///
     /// `operation` is the id of an operation that is served, or empty for a request that leads to none. The time ends
-    /// with the head of the response. A client that went away before counts as status 499. With the feature `metrics` the
-    /// first three are recorded for the facade `metrics`, too, always.
+    /// with the head of the response. A client that went away before counts as status 499. With the feature
+    /// `metrics`, the first three are recorded for the facade `metrics` as well, with or without this setting.
     ///
     /// ```
     /// use ops_runtime::Registry;

@@ -3,10 +3,10 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::Context;
-use crate::model::trace_parent::{TRACEPARENT, TraceParent};
+use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
 
 const PARENT: HeaderName = HeaderName::from_static(TRACEPARENT);
-const STATE: HeaderName = HeaderName::from_static("tracestate");
+const STATE: HeaderName = HeaderName::from_static(TRACESTATE);
 
 /// The trace of a call: that of its metadata, or one that begins with it.
 pub(super) struct Trace {

@@ -8,6 +8,10 @@ use serde_json::{Map, Value};
 /// The member of the metadata, and the header.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
+/// What tracing systems have added to a trace: the member beside [`TRACEPARENT`], and the header.
+#[cfg(any(feature = "http", feature = "http-server"))]
+pub(crate) const TRACESTATE: &str = "tracestate";
+
 /// W3C Trace Context, version 00: the ids of a trace and of a span in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TraceParent {

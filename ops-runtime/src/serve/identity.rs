@@ -28,6 +28,27 @@ use crate::{AccessControl, BoxFuture, Identity, OperationSpec, SecurityKind, Sec
 /// });
 /// # let _ = server;
 /// ```
+///
+#[cfg_attr(
+    feature = "mcp-server",
+    doc = r#"
+Those that are ready to use serve an MCP server over HTTP as well:
+
+```
+# use ops_runtime::Registry;
+# use ops_runtime::access::Identity;
+use ops_runtime::mcp::McpServer;
+use ops_runtime::serve::{Authenticator, BearerTokens, Unauthorized};
+
+let tokens = BearerTokens::new().with_token("s3cret", Identity::new("ann"));
+let service = McpServer::new(Registry::new()).into_service().with_authenticator(move |request| {
+    let found = tokens.authenticate(request);
+    async move { found.await?.ok_or(Unauthorized::bearer()) }
+});
+# let _ = service;
+```
+"#
+)]
 pub trait Authenticator: Send + Sync + 'static {
     /// The sender of a request with this head; `None` if it has no credentials.
     ///

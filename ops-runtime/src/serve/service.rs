@@ -31,7 +31,7 @@ use super::upload;
 use crate::model::body::handover;
 use crate::model::media::{self, Form, Media, essence, form};
 use crate::model::request_id::{Number, RequestId};
-use crate::model::trace_parent::{TRACEPARENT, TraceParent};
+use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
 use crate::model::unauthorized::Unauthorized;
 use crate::run::context::deadline_after;
 use crate::run::door::Door;
@@ -470,9 +470,19 @@ impl Incoming<'_> {
     fn invocation(&self, identity: Option<Arc<Identity>>, is_stream: bool) -> Invocation {
         let registry = &self.server.registry;
         let mut metadata = Map::new();
-        let header = |name: &str| self.parts.headers.get(name).and_then(|value| value.to_str().ok());
-        if let Some(parent) = header(TRACEPARENT).filter(|parent| TraceParent::parse(parent).is_some()) {
+        let texts = |name: &str| {
+            let texts = self.parts.headers.get_all(name).iter().map(|value| value.to_str().ok());
+            texts.collect::<Option<Vec<_>>>().unwrap_or_default()
+        };
+        if let &[parent] = texts(TRACEPARENT).as_slice()
+            && TraceParent::parse(parent).is_some()
+        {
             metadata.insert(TRACEPARENT.to_owned(), parent.into());
+            // What tracing systems have added to the trace goes with it.
+            let state = texts(TRACESTATE).join(",");
+            if !state.is_empty() {
+                metadata.insert(TRACESTATE.to_owned(), state.into());
+            }
         }
         if let Some(id) = last_event(&self.parts.headers).filter(|_| is_stream) {
             metadata.insert(LAST_EVENT_ID.to_owned(), id.into());

@@ -13,6 +13,9 @@ fn ann() -> Identity {
     Identity::new("ann").with_scope("pets:read").with_scope("me:read")
 }
 
+/// A query, headers, and the status of the response.
+type Sent = (&'static str, &'static [&'static str], u16);
+
 async fn me(server: &Server, headers: &[&str]) -> Answer {
     server.send("GET /operations/users/me", headers, "").await
 }
@@ -61,7 +64,7 @@ async fn bearer_tokens_on_every_route() {
 
 #[tokio::test]
 async fn api_keys_in_each_place() {
-    let table: [(ApiKeys, &[(&str, &[&str], u16)]); 3] = [
+    let table: [(ApiKeys, &[Sent]); 3] = [
         (
             ApiKeys::header("X-Api-Key"),
             &[

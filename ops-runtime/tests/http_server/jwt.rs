@@ -183,6 +183,42 @@ fn keys_that_are_none() {
     }
 }
 
+/// Keys are documents of others: whatever is changed in one, reading it ends with a key or an error.
+#[test]
+fn changed_keys() {
+    use base64::engine::general_purpose::STANDARD;
+    let vectors = vectors();
+    for (name, pem) in texts(&vectors["pem"]) {
+        let lines: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+        let der = STANDARD.decode(lines).unwrap();
+        let read = |der: &[u8]| {
+            let text = STANDARD.encode(der);
+            JwtAuthenticator::from_pem(&format!("-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n"))
+        };
+        assert!(read(&der).is_ok(), "{name}");
+        for at in 0..der.len() {
+            assert!(read(&der[..at]).is_err(), "{name} up to {at}");
+            for byte in [0, 1, 0x30, 0x7f, 0x80, 0x84, 0xff] {
+                let mut changed = der.clone();
+                changed[at] = byte;
+                let _ = read(&changed);
+            }
+        }
+    }
+    let members = ["kty", "crv", "kid", "use", "key_ops", "alg", "n", "e", "x", "y", "k"];
+    let values =
+        [json!(null), json!(7), json!(""), json!("*"), json!("AA"), json!([]), json!({}), json!("x".repeat(100_000))];
+    for key in vectors["jwks"]["keys"].as_array().unwrap() {
+        for member in members {
+            for value in &values {
+                let mut changed = key.clone();
+                changed[member] = value.clone();
+                let _ = JwtAuthenticator::from_jwks(&json!({ "keys": [changed] }));
+            }
+        }
+    }
+}
+
 /// An issuer whose key can be changed, and what it has been asked for.
 #[derive(Clone)]
 struct Issuer(Arc<Inner>);

@@ -16,4 +16,6 @@ mod jwt;
 mod metrics;
 mod round_trip;
 mod streams;
+mod traces;
 mod uploads;
+mod versions;

@@ -26,6 +26,7 @@ fn authenticated(server: McpServer) -> McpService {
             match token.as_deref() {
                 Some("Bearer ann") => Ok(Identity::new("ann").with_scope("shop:write")),
                 Some("Bearer bob") => Ok(Identity::new("bob")),
+                Some("Bearer unchecked") => Err(Unauthorized::unavailable()),
                 _ => Err(Unauthorized::challenge(r#"Bearer resource_metadata="https://shop.example/meta""#)),
             }
         }
@@ -144,6 +145,13 @@ async fn who_calls_is_asked_every_time() {
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
         let challenge = r#"Bearer resource_metadata="https://shop.example/meta""#;
         assert_eq!(answer.headers["www-authenticate"], challenge);
+        let unchecked = Ask::new(&service, revision).with("authorization", "Bearer unchecked");
+        let answer = unchecked.send("tools/list", json!({})).await;
+        assert_eq!(
+            (answer.status, &answer.headers["retry-after"]),
+            (StatusCode::SERVICE_UNAVAILABLE, &"1".parse().unwrap())
+        );
+        assert!(!answer.headers.contains_key("www-authenticate"));
     }
     let sell = json!({ "name": "shop_sell", "arguments": { "names": ["Tom"] } });
     let ask = |token| Ask::new(&service, REVISIONS[1]).with("authorization", token);
