@@ -47,7 +47,12 @@ impl Door {
 
     /// Checks the head of a request; the status to refuse it with.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), StatusCode> {
-        let host = match one(headers, &header::HOST)? {
+        let own = one(headers, &header::HOST)?;
+        let has_origin = headers.contains_key(header::ORIGIN);
+        if own.is_some_and(|own| self.hosts.iter().any(|(name, port)| port.is_none() && name == own)) && !has_origin {
+            return Ok(());
+        }
+        let host = match own {
             Some(host) => named(host),
             // HTTP/2 has it elsewhere.
             None => named(uri.authority().ok_or(StatusCode::BAD_REQUEST)?.as_str()),

@@ -382,6 +382,13 @@ pub(crate) async fn answer_text(
     Ok(output::conforming(entry, policy, envelope)?.map(Payload::Value))
 }
 
+/// True if [`answer_text`] reads the operation's own type from text, without a check of the input's schema.
+#[allow(dead_code, reason = "only servers of text ask for it")]
+pub(crate) fn reads_text(entry: &Entry) -> bool {
+    let form = entry.handler.as_ref().map(|handler| handler.erased.input_form());
+    form.is_some_and(has_own_types(entry)) && entry.schemas.input_is_its_type()
+}
+
 /// Tells if a handler that takes types has those that the operation's schemas are made of.
 ///
 /// What a function of this process takes and gives is its own even if it is bound to HTTP.

@@ -97,10 +97,10 @@ fn value(data: Payload) -> Result<Value, Problem> {
 
 /// True if a response is one success of JSON.
 fn is_json(response: &HttpResponse) -> bool {
-    let kind = response.content_type.as_deref();
+    let is_json = |kind: &str| kind == JSON || form(kind) == Form::Json && !is_range(&essence(kind));
     response.variant.is_none()
         && matches!(response.status, StatusRange::Exact(status) if status / 100 == 2)
-        && kind.is_some_and(|kind| form(kind) == Form::Json && !is_range(&essence(kind)))
+        && response.content_type.as_deref().is_some_and(is_json)
 }
 
 fn raw(described: &HttpResponse, text: Box<RawValue>) -> Response<Body> {

@@ -1,10 +1,13 @@
 //! What requests may take of a server: their number, and the bytes of their bodies.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
+use futures_util::poll;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -94,12 +97,15 @@ impl Limits {
         B::Error: fmt::Display,
     {
         let too_large = || too_large(self.max_body as u64);
+        if body.is_end_stream() {
+            return Ok(Bytes::new());
+        }
         // What will be refused need not be read.
         if body.size_hint().lower() > self.max_body as u64 {
             return Err(too_large());
         }
         let read = async {
-            let mut body = std::pin::pin!(body);
+            let mut body = pin!(body);
             let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "the body broke off"))?;
@@ -123,7 +129,14 @@ impl Limits {
             Ok(if rest.is_empty() { first } else { rest.freeze() })
         };
         let late = || Problem::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
-        let bytes = timeout(self.read_timeout, read).await.unwrap_or_else(|_| Err(late()))?;
+        let bytes = {
+            let mut read = pin!(read);
+            // Most bodies are there already, and need no timer.
+            match poll!(&mut read) {
+                Poll::Ready(read) => read?,
+                Poll::Pending => timeout(self.read_timeout, read).await.unwrap_or_else(|_| Err(late()))?,
+            }
+        };
         self.values(held, &bytes)?;
         Ok(bytes)
     }

@@ -12,8 +12,12 @@ mod style;
 mod text;
 mod tree;
 
-use http::header::COOKIE;
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, COOKIE};
 use http::request::Parts;
+use memchr::{memchr, memmem};
 use serde_json::{Map, Value};
 
 use self::body::Unread;
@@ -92,11 +96,7 @@ impl Request<'_> {
 /// What can't be read, and what is wrong with it.
 pub(super) async fn input(request: &Request<'_>, content: Content) -> Result<Map<String, Value>, Refused> {
     let Request { binding, shapes, parts, .. } = *request;
-    let mut reading = Reading { members: Map::new(), faults: Vec::new(), others: Vec::new() };
-    reading.path(request);
-    reading.query(request);
-    reading.headers(request);
-    reading.cookies(request);
+    let mut reading = Reading::of(request);
     let taken = body::read(binding, &shapes.bodies, &parts.headers, content).await;
     match taken {
         Ok(None) => {}
@@ -127,6 +127,43 @@ pub(super) async fn input(request: &Request<'_>, content: Content) -> Result<Map
     if reading.faults.is_empty() { Ok(reading.members) } else { Err(Refused::Faults(reading.faults, reading.members)) }
 }
 
+/// The longest body that is read as text, for it is searched for the names of parameters.
+const MAX_TEXT: usize = 64 << 10;
+
+/// The input as JSON text, if its body is the text of the rest, so that a type can be read from it at once.
+///
+/// `None` if the request is not that simple, or if something is wrong with it. What stands elsewhere comes before the
+/// body's text, which is not looked into: it has to be the rest of one object, or the whole can't be read.
+pub(super) fn text(request: &Request<'_>, body: &Bytes) -> Option<Bytes> {
+    let is_plain = |body: &HttpBody| body.is_rest() && body.fixed.is_empty();
+    let [described] = request.binding.bodies.as_ref() else { return None };
+    let came = request.parts.headers.get(CONTENT_TYPE)?;
+    let is_json = came == "application/json" && described.content_type == "application/json";
+    if !is_json || body.len() > MAX_TEXT || !is_plain(described) || request.binding.content_type.is_some() {
+        return None;
+    }
+    let rest = body.strip_prefix(b"{")?;
+    if request.binding.parameters.is_empty() && request.path.is_empty() {
+        return Some(body.clone());
+    }
+    let reading = Reading::of(request);
+    let mut names = request.binding.parameters.iter().map(|parameter| parameter.property.as_bytes());
+    // A name that is escaped may be one of them, too.
+    let may_repeat = memchr(b'\\', rest).is_some() || names.any(|name| memmem::find(rest, name).is_some());
+    let is_empty = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
+    if may_repeat || is_empty || !reading.faults.is_empty() || !reading.others.is_empty() {
+        return None;
+    }
+    if reading.members.is_empty() {
+        return Some(body.clone());
+    }
+    let mut text = serde_json::to_vec(&reading.members).ok()?;
+    text.pop();
+    text.push(b',');
+    text.extend_from_slice(rest);
+    Some(text.into())
+}
+
 /// The content type of a body as a caller of the client would name it: as it is described, or as it came for a range.
 fn named(body: &HttpBody, came: &str) -> String {
     let described = essence(&body.content_type);
@@ -146,6 +183,16 @@ struct Reading {
 }
 
 impl Reading {
+    /// What stands beside the body.
+    fn of(request: &Request<'_>) -> Self {
+        let mut reading = Self { members: Map::new(), faults: Vec::new(), others: Vec::new() };
+        reading.path(request);
+        reading.query(request);
+        reading.headers(request);
+        reading.cookies(request);
+        reading
+    }
+
     fn put(&mut self, parameter: &HttpParameter, read: Read<Option<Value>>) {
         match (read, &parameter.fixed) {
             (Ok(value), None) => put(&mut self.members, &parameter.property, value),
@@ -184,10 +231,13 @@ impl Reading {
         let binding = request.binding;
         let here = |location| binding.parameters.iter().filter(move |parameter| parameter.location == location);
         let raw = request.parts.uri.query().unwrap_or_default();
+        if raw.is_empty() && !binding.parameters.iter().any(|parameter| parameter.fixed.is_some()) {
+            return;
+        }
         let template = |pair: &str| request.query.iter().find_map(|pattern| pattern.texts(pair).map(|t| (pattern, t)));
         let mut rest = Vec::new();
         let mut placed: Vec<String> = Vec::new();
-        for pair in raw.split('&') {
+        for pair in raw.split('&').filter(|_| !request.query.is_empty()) {
             let Some((pattern, texts)) = template(pair) else {
                 rest.push(pair);
                 continue;
@@ -199,7 +249,7 @@ impl Reading {
                 self.put(&parameter, read.map(Some));
             }
         }
-        let raw = rest.join("&");
+        let raw = if request.query.is_empty() { Cow::Borrowed(raw) } else { Cow::Owned(rest.join("&")) };
         for parameter in here(ParameterLocation::QueryString) {
             let read = query_string(parameter, &request.shapes.of(parameter), &raw);
             self.put(parameter, read);

@@ -166,27 +166,29 @@ impl Routes {
         }
         let mut all = Vec::new();
         self.root.find(&segments, &mut Vec::new(), &mut all);
-        let pairs: Vec<_> = query.split('&').map(canonical).collect();
-        all.retain(|Place { route, .. }| route.fixed.iter().all(|fixed| pairs.iter().any(|pair| pair == fixed)));
+        if all.iter().any(|place| !place.route.fixed.is_empty()) {
+            let pairs: Vec<_> = query.split('&').map(canonical).collect();
+            all.retain(|Place { route, .. }| route.fixed.iter().all(|fixed| pairs.iter().any(|pair| pair == fixed)));
+        }
         if all.is_empty() {
             return Found::Nothing;
         }
-        let mut methods: Vec<String> = all.iter().map(|place| place.route.method().to_owned()).collect();
         // A request for the head alone is answered as if it asked for all (RFC 9110, section 9.3.2).
-        let method = if method == "HEAD" && !methods.iter().any(|own| own == "HEAD") { "GET" } else { method };
+        let has = |method: &str| all.iter().any(|place| place.route.method() == method);
+        let method = if method == "HEAD" && !has("HEAD") { "GET" } else { method };
+        if !has(method) {
+            let mut methods: Vec<String> = all.iter().map(|place| place.route.method().to_owned()).collect();
+            methods.sort_unstable();
+            methods.dedup();
+            return Found::Methods(methods);
+        }
         all.retain(|place| place.route.method() == method);
         // Who may not call what a path means may not call what a less specific one means instead.
         let first = all.first().map(|place| place.node);
         all.retain(|place| Some(place.node) == first);
         let matched =
             |Place { route, texts, .. }: Place| Match { path: route.names.iter().cloned().zip(texts).collect(), route };
-        let matches: Vec<Match> = all.into_iter().map(matched).collect();
-        if matches.is_empty() {
-            methods.sort_unstable();
-            methods.dedup();
-            return Found::Methods(methods);
-        }
-        Found::Matches(matches)
+        Found::Matches(all.into_iter().map(matched).collect())
     }
 }
 

@@ -39,7 +39,7 @@ use crate::run::pipeline::{self, Invocation};
 use crate::run::registry::Entry;
 use crate::run::shown;
 use crate::{
-    Bodies, BoxFuture, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind,
+    Bodies, BoxFuture, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, OutputPolicy,
     ParameterLocation, Payload, Registry, SecurityKind, SecurityScheme,
 };
 
@@ -336,6 +336,18 @@ impl Incoming<'_> {
             return self.run(&found.route.entry, Some(&found.route), identity, Payload::Value(input), bodies).await;
         }
         let bytes = self.server.limits.read(&mut held, body).await?;
+        if let [found] = matches.as_slice()
+            && let Some(text) = self.text(found, &bytes)
+        {
+            let (entry, route) = (&found.route.entry, Some(&*found.route));
+            let answered = self.run(entry, route, identity, Payload::Json(text), Bodies::default()).await;
+            return match answered {
+                Err(problem) if problem.status == StatusCode::UNPROCESSABLE_ENTITY => {
+                    Err(self.all_faults(found, bytes).await.unwrap_or(problem))
+                }
+                answered => answered,
+            };
+        }
         let mut problem = None;
         for found in &matches {
             let Some(request) = self.request(found) else { continue };
@@ -366,6 +378,27 @@ impl Incoming<'_> {
             query: &found.route.query,
             parts: self.parts,
         })
+    }
+
+    /// The input as text, if the operation's own type is read from it, which tells by itself if it is an input.
+    fn text(&self, found: &Match, bytes: &Bytes) -> Option<Bytes> {
+        let is_strict = self.server.registry.policy() == OutputPolicy::Strict;
+        if found.route.is_stream() || is_strict || !pipeline::reads_text(&found.route.entry) {
+            return None;
+        }
+        read::text(&self.request(found)?, bytes)
+    }
+
+    /// What is wrong with a request whose text is no input; `None` if the input is fine, and the call failed otherwise.
+    async fn all_faults(&self, found: &Match, bytes: Bytes) -> Option<Problem> {
+        let entry = &found.route.entry;
+        match read::input(&self.request(found)?, Content::Bytes(bytes)).await {
+            Err(refused) => Some(refusal(entry, refused)),
+            Ok(input) => {
+                let checked = entry.schemas.check_input(&entry.spec, &Value::Object(input));
+                checked.err().map(|error| Problem::of_error(&error, &entry.spec))
+            }
+        }
     }
 
     /// The input with a text in the place of its body, and that text, if the body is bytes that the handler takes as a

@@ -292,6 +292,46 @@ async fn all_violations_are_in_one_problem() {
     }
 }
 
+/// A body that goes from its text to the type can say no more than one that is read as a value.
+#[tokio::test]
+async fn bodies_are_read_alike_from_text() {
+    let (_, server, _) = both().await;
+    let json = "content-type: application/json";
+    let coded = "content-type: application/json; charset=utf-8";
+    let table = [
+        (r#"{"price":1,"pets":[]}"#, 200),
+        (r#" {"price":1,"pets":[]} "#, 200),
+        (r#"{"price":1,"pets":[],"other":{"id":1}}"#, 200),
+        (r#"{"price":1,"pets":[],"\u006eote":"id"}"#, 200),
+        ("{}", 422),
+        ("{ }", 422),
+        (r#"{"price":1,"pets":[],"id":8}"#, 422),
+        (r#"{"price":1,"pets":[],"\u0069d":8}"#, 422),
+        (r#"{"price":1,"pets":[]},"id":8}"#, 400),
+        (r#"{"price":1,"pets":[]}{}"#, 400),
+        (r#"{"price":1,"pets":[]"#, 400),
+        (r#"{,"price":1,"pets":[]}"#, 400),
+        ("{", 400),
+        ("", 400),
+    ];
+    for (body, status) in table {
+        let (one, other) = (
+            server.send("POST /pets/7/offers", &[json], body).await,
+            server.send("POST /pets/7/offers", &[coded], body).await,
+        );
+        assert_eq!((one.status, other.status), (status, status), "{body}: {one:?}");
+        if status == 200 {
+            assert_eq!((one.json()[0].clone(), one.json()), (json!(7), other.json()), "{body}");
+        } else {
+            assert_eq!(
+                (&one.problem()["violations"], &one.problem()["code"]),
+                (&other.problem()["violations"], &other.problem()["code"]),
+                "{body}"
+            );
+        }
+    }
+}
+
 #[test]
 fn kinds_by_their_methods() {
     let kinds = [Show::SPEC.kind, Put::SPEC.kind, Delete::SPEC.kind, Watch::SPEC.kind];

@@ -65,7 +65,7 @@ pub(crate) fn parameter<'a>(binding: &'a HttpBinding, name: &str, in_query: bool
 
 /// True if URL parsers read the segment as `.` or `..` (WHATWG URL, section 4.4).
 pub(crate) fn is_dots(segment: &str) -> bool {
-    matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
+    segment.starts_with(['.', '%']) && matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 
 #[cfg(test)]

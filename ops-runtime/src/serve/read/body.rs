@@ -76,6 +76,9 @@ pub(super) async fn read<'b>(
 /// The content type of a request whose body is bytes as a whole, so that it may be a stream.
 pub(super) fn streams<'h>(binding: &HttpBinding, shapes: &[Shape], headers: &'h HeaderMap) -> Option<&'h str> {
     let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?.trim();
+    if content_type == "application/json" {
+        return None;
+    }
     let (at, body) = chosen(&binding.bodies, content_type)?;
     let own = essence(content_type);
     let is_bytes = own != FORM && !own.starts_with("multipart/") && media::form(&own) == Form::Bytes;

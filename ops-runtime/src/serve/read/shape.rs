@@ -207,7 +207,7 @@ impl Shape {
         let is_exact = |value: &Value| !self.may_be(Types::STRING) || written(value) == text;
         let Some(value) = self.parsed(&text).filter(is_exact) else { return Value::String(text) };
         // What is spelled out as text beside a boolean is the same to whoever wrote the schema.
-        if value.is_boolean() {
+        if value.is_boolean() || !self.may_be(Types::STRING) {
             return value;
         }
         // Values that are listed decide, if only one of both is among them.

@@ -141,6 +141,9 @@ impl Reader<'_> {
 
     /// One text that holds the whole value.
     fn joined(&self, text: &str) -> Read<Value> {
+        if kind(self.shape, true) == Kind::Scalar {
+            return self.scalar(text);
+        }
         let mut pieces = self.pieces(text);
         let kind = kind(self.shape, pieces.len() > 1);
         if kind == Kind::Scalar {

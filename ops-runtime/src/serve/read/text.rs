@@ -20,6 +20,9 @@ impl Escaping {
     /// # Errors
     /// If it is not UTF-8.
     pub(crate) fn undo(self, text: &str) -> Result<String, &'static str> {
+        if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+            return Ok(text.to_owned());
+        }
         let bytes = match self {
             Self::None => return Ok(text.to_owned()),
             Self::Percent => percent_decode(text.as_bytes()).collect(),
