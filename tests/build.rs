@@ -15,6 +15,11 @@ fn main() -> Result<(), ops_codegen::Error> {
         .openapi("fixtures/answers/till.yaml")
         .openapi("fixtures/webhooks/orders.yaml")
         .openapi("fixtures/varied/varied.json")
+        .openapi("fixtures/serve/shelter.yaml")
+        .with_server()
+        .openapi("fixtures/serve/shelter.yaml")
+        .with_namespace("kennel")
+        .with_partial_server()
         .api("sums", api, diagnostics)
         .build()
 }

@@ -14,6 +14,7 @@ use self::used::{Kept, Made, Note, Sources};
 use crate::directory::{Form, check_namespace, stem};
 use crate::output::write_if_changed;
 use crate::select::Selection;
+use crate::settings::Serving;
 use crate::{Error, Generated, Generator};
 
 mod included;
@@ -50,6 +51,8 @@ struct Input {
     namespace: Option<String>,
     /// The generator for it; `None` for the builder's.
     generator: Option<Generator>,
+    /// The server to generate; `None` for what the generator says.
+    server: Option<Serving>,
     /// The overlays of a document, by their locations.
     overlays: Vec<String>,
     /// What is selected of it, beside the builder's selection.
@@ -58,7 +61,7 @@ struct Input {
 
 impl Input {
     fn new(kind: Kind) -> Self {
-        Self { kind, namespace: None, generator: None, overlays: Vec::new(), selection: None }
+        Self { kind, namespace: None, generator: None, server: None, overlays: Vec::new(), selection: None }
     }
 }
 
@@ -292,6 +295,32 @@ impl Builder {
     pub fn with_document_generator(mut self, generator: Generator) -> Self {
         if let Some(input) = self.inputs.last_mut() {
             input.generator = Some(generator);
+        }
+        self
+    }
+
+    /// Adds the trait `Server` to the modules of the document, directory or API added last, by which the program serves its
+    /// operations; see [`Generator::with_server`].
+    ///
+    /// ```no_run
+    /// // build.rs
+    /// fn main() -> Result<(), ops_codegen::Error> {
+    ///     ops_codegen::Builder::new().openapi("shop.yaml").with_server().openapi("bank.yaml").build()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_server(mut self) -> Self {
+        if let Some(input) = self.inputs.last_mut() {
+            input.server = Some(Serving::All);
+        }
+        self
+    }
+
+    /// As [`with_server`](Self::with_server), but methods may be left out; see [`Generator::with_partial_server`].
+    #[must_use]
+    pub fn with_partial_server(mut self) -> Self {
+        if let Some(input) = self.inputs.last_mut() {
+            input.server = Some(Serving::Some);
         }
         self
     }

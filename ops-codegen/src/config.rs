@@ -73,6 +73,7 @@ impl Builder {
     /// rename_fields = { PetV2.type = "kind" } # `Generator::with_renamed_field`
     /// derives = { "Pet*" = ["Hash"] }         # `Generator::with_derive`
     /// rust_types = true                       # `Generator::with_rust_types`
+    /// server = true                           # `Builder::with_server`; "partial" for `with_partial_server`
     /// formats = true                          # in place of that of `[generate]`, as is `methods`
     /// ```
     ///

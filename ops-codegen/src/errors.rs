@@ -35,6 +35,8 @@ pub(crate) struct ErrorVariant {
     pub(crate) statuses: String,
     /// The statuses as documentation.
     pub(crate) said: String,
+    /// The status that a server answers with.
+    pub(crate) answered: u16,
     pub(crate) ident: String,
     pub(crate) body: Type,
 }
@@ -74,6 +76,7 @@ impl ErrorEnums {
         let variants = declared.into_iter().map(|(statuses, body)| ErrorVariant {
             statuses: statuses.pattern(),
             said: statuses.said(),
+            answered: statuses.answered(),
             ident: idents.take_camel(&statuses.name()),
             body: body.clone(),
         });
@@ -115,6 +118,15 @@ impl Statuses {
             Self::Exact(status) => format!("Status {status}."),
             Self::Class(class) => format!("Status {class}00 to {class}99."),
             Self::Any => "Any status without a variant of its own.".to_owned(),
+        }
+    }
+
+    /// The first status of a range; of any status, that of a server's own failure.
+    fn answered(self) -> u16 {
+        match self {
+            Self::Exact(status) => status,
+            Self::Class(class) => class * 100,
+            Self::Any => 500,
         }
     }
 
@@ -206,14 +218,17 @@ mod tests {
         let other = enums.add("Move", &errors[1..], &bodies[1..], &mut scope).unwrap();
         assert_eq!(other.same_as, None);
         assert!(enums.add("Feed", &[ErrorDefinition::new("HUNGRY")], &[Type::Value], &mut scope).is_none());
-        let variants: Vec<_> =
-            enums.all[0].variants.iter().map(|v| (v.statuses.as_str(), v.ident.as_str(), &v.body)).collect();
+        let variants: Vec<_> = enums.all[0]
+            .variants
+            .iter()
+            .map(|v| (v.statuses.as_str(), v.answered, v.ident.as_str(), &v.body))
+            .collect();
         assert_eq!(
             variants,
             [
-                ("404", "NotFound", &Type::Unit),
-                ("400..=499", "ClientError", &Type::String),
-                ("0..", "Default", &Type::Value)
+                ("404", 404, "NotFound", &Type::Unit),
+                ("400..=499", 400, "ClientError", &Type::String),
+                ("0..", 500, "Default", &Type::Value)
             ]
         );
     }

@@ -14,7 +14,7 @@ use crate::only::{leave_out, names};
 use crate::path::{is_field_name, is_type_name, type_path};
 use crate::rename::rename;
 use crate::render::render;
-use crate::settings::{Faults, Settings};
+use crate::settings::{Faults, Serving, Settings};
 use crate::types::Format;
 
 /// Renders APIs as Rust modules.
@@ -238,6 +238,45 @@ impl Generator {
         self
     }
 
+    /// Adds the trait `Server`, with a method for each operation, and `register_server`, which makes an implementation the
+    /// handlers of a registry; so a program serves what the document describes.
+    ///
+    /// A method takes the [`Context`](https://docs.rs/ops-runtime/latest/ops_runtime/struct.Context.html) of the call and
+    /// the operation's input, and gives its output, or a boxed stream for a subscription. One that is missing is an error
+    /// of the compiler. The declared errors of an operation become a `CallError`, by `?` or `.into()`: `ops_runtime::serve`
+    /// sends their status and their body. A range of statuses is answered with its first, and `Default` with 500;
+    /// `ErrorResponse::new(503, body)` has any other. Of several successes, the output's variant chooses the status.
+    ///
+    /// Inputs are checked by the document before a method gets them. A property that was not sent is `None`, also where the
+    /// document has a default. Outputs are checked by the registry's policy: with `OutputPolicy::Repair`, the default, what
+    /// can be converted is, and a result that does not fit its schema even so is answered with 500. `Strict` answers any
+    /// difference with 500; have it in tests. Items of a stream are repaired, and sent as they are if that is not enough.
+    ///
+    /// Every type can then be made by `new`. With [`only_used`](crate::Builder::only_used), all operations are generated all
+    /// the same. The crate needs the runtime's feature `registry`.
+    ///
+    /// ```
+    /// use ops_codegen::Generator;
+    /// use ops_runtime::spec::{Api, Definitions, OperationSpec};
+    ///
+    /// let api = Api::new(Definitions::EMPTY, vec![OperationSpec::query("zoo.showPet")]);
+    /// let source = Generator::new().with_server().generate(&api).source;
+    /// assert!(source.contains("pub trait Server") && source.contains("pub fn register_server"));
+    /// ```
+    #[must_use]
+    pub fn with_server(mut self) -> Self {
+        self.settings.server = Some(Serving::All);
+        self
+    }
+
+    /// As [`with_server`](Self::with_server), but methods may be left out: they fail with the code `NOT_IMPLEMENTED`, which
+    /// an HTTP server answers with 501.
+    #[must_use]
+    pub fn with_partial_server(mut self) -> Self {
+        self.settings.server = Some(Serving::Some);
+        self
+    }
+
     /// Lets requests of the operations that match this pattern send `null` for a property that may be absent.
     ///
     /// Such a property is an `Option<Option<_>>` in the operation's body, and in all types that the body reaches:
@@ -285,16 +324,16 @@ impl Generator {
     /// says so.
     #[must_use]
     pub fn generate(&self, api: &Api) -> Generated {
-        let (mut generated, faults) = self.run(api);
+        let (mut generated, faults) = self.run(api, None);
         generated.diagnostics.splice(..0, faults.messages().map(|message| Diagnostic::error("", message)));
         generated
     }
 
-    /// Renders an API; returns what is wrong with the settings.
-    pub(crate) fn run(&self, api: &Api) -> (Generated, Faults) {
+    /// Renders an API, with this server if there is one; returns what is wrong with the settings.
+    pub(crate) fn run(&self, api: &Api, server: Option<Serving>) -> (Generated, Faults) {
         let (mut diagnostics, mut faults) = (Vec::new(), Faults::default());
         let source = Source::new(&api.definitions, &mut diagnostics);
-        let settings = &self.settings;
+        let settings = &Settings { server: server.or(self.settings.server), ..self.settings.clone() };
         let mut module = module(api, &source, settings, &mut diagnostics, &mut faults);
         rename(&mut module, settings, &source, &mut faults);
         derive(&mut module.types, &settings.derives, &mut faults, &mut diagnostics);

@@ -10,7 +10,7 @@ use crate::errors::{ErrorEnum, ErrorEnums, Errors};
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
 use crate::select::{glob, matches};
-use crate::settings::{Faults, Settings};
+use crate::settings::{Faults, Serving, Settings};
 use crate::types::{Shape, Type, Types};
 use ops_runtime::spec::pointer;
 
@@ -31,6 +31,8 @@ pub(crate) struct Module {
     pub(crate) errors: Vec<ErrorEnum>,
     /// The trait whose methods run the operations, if there is to be one.
     pub(crate) methods: Option<String>,
+    /// The trait by which a program serves the operations, if there is to be one.
+    pub(crate) server: Option<Server>,
     /// All names of the module.
     pub(crate) scope: Scope,
 }
@@ -48,6 +50,16 @@ pub(crate) struct Operation {
     pub(crate) constant: String,
     /// The method that runs it.
     pub(crate) method: String,
+}
+
+/// The names of a server.
+pub(crate) struct Server {
+    /// The trait.
+    pub(crate) name: String,
+    /// The function that registers an implementation.
+    pub(crate) register: String,
+    /// True if methods may be left out.
+    pub(crate) is_partial: bool,
 }
 
 /// A webhook, its type and its names.
@@ -119,7 +131,11 @@ pub(crate) fn module(
     diagnostics.append(&mut lowering.diagnostics);
     let mut types = lowering.types;
     finish(&mut types, &mut roots, diagnostics);
-    name_all(specs, hooks, roots, types, definitions, settings.methods, diagnostics)
+    if settings.server.is_some() {
+        // A server makes what its clients receive.
+        types.items.iter_mut().for_each(|item| item.sent = true);
+    }
+    name_all(specs, hooks, roots, types, definitions, settings, diagnostics)
 }
 
 /// The definitions that are generated even if no operation reaches them; notes settings without a definition.
@@ -242,7 +258,7 @@ fn name_all(
     roots: Roots,
     mut types: Types,
     definitions: Vec<(String, Value)>,
-    with_methods: bool,
+    settings: &Settings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Module {
     let mut scope = Scope::with(&["DEFINITIONS", "operations", "ops", "other_operations", "webhooks"]);
@@ -272,7 +288,12 @@ fn name_all(
     for (operation, bodies) in operations.iter_mut().zip(bodies) {
         operation.errors = errors.add(&operation.name, &operation.spec.errors, &bodies, &mut scope);
     }
-    let methods = (with_methods && !operations.is_empty()).then(|| scope.take_camel("Methods"));
+    let methods = (settings.methods && !operations.is_empty()).then(|| scope.take_camel("Methods"));
+    let server = settings.server.filter(|_| !operations.is_empty()).map(|serving| Server {
+        name: scope.take_camel("Server"),
+        register: scope.take("register_server"),
+        is_partial: serving == Serving::Some,
+    });
     let mut inside = Scope::default();
     let webhooks = webhooks.into_iter().zip(roots.webhooks).map(|(spec, payload)| {
         name_reached(&payload, &mut types, &mut named, &mut scope, diagnostics);
@@ -288,7 +309,7 @@ fn name_all(
         name_members(&mut item.shape);
     }
     let (others, extra, names, errors) = (None, roots.others, HashSet::new(), errors.all);
-    Module { operations, webhooks, types, definitions, others, names, extra, errors, methods, scope }
+    Module { operations, webhooks, types, definitions, others, names, extra, errors, methods, server, scope }
 }
 
 fn name_reached(

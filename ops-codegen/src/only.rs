@@ -12,9 +12,11 @@ use crate::lower::{Source, reached};
 use crate::module::{Module, Operation};
 use crate::types::{Default, Shape, Type};
 
-/// True if an operation is named: by its type, its method or its errors.
+/// True if an operation is named: by its type, its method or its errors. A server has all: were those left out that it
+/// does not name, no compiler would miss a method.
 fn is_named(used: &HashSet<String>, module: &Module, operation: &Operation) -> bool {
-    used.contains(&operation.name)
+    module.server.is_some()
+        || used.contains(&operation.name)
         || module.methods.is_some() && used.contains(&operation.method)
         || operation.errors.as_ref().is_some_and(|errors| used.contains(&errors.name))
 }
@@ -132,6 +134,15 @@ mod tests {
         assert!(source.contains("pub body: Option<Pet>"), "{source}");
         assert!(source.contains("impl From<super::Pet> for super::AddInput"), "{source}");
         assert!(source.contains("pub a: Option<ops::Value>"), "{source}");
+    }
+
+    #[test]
+    fn a_server_has_all_operations() {
+        let operations = ["zoo.show", "zoo.feed"].map(OperationSpec::query).to_vec();
+        let api = Api::new(Definitions::EMPTY, operations);
+        let source = |generator: Generator| generator.with_only(["Show".to_owned()].into()).generate(&api).source;
+        assert!(!source(Generator::new()).contains("struct Feed;"));
+        assert!(source(Generator::new().with_server()).contains("fn feed(&self, context: "));
     }
 
     #[test]

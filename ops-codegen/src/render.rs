@@ -7,6 +7,7 @@ mod layout;
 mod methods;
 mod operation;
 mod record;
+mod server;
 mod tables;
 mod text;
 mod types;
@@ -27,6 +28,7 @@ pub(crate) fn render(module: &Module, runtime: &str) -> String {
     renderer.operations();
     renderer.errors();
     renderer.methods();
+    renderer.server();
     for item in &module.types.items {
         renderer.item(item);
     }
@@ -127,6 +129,9 @@ impl Renderer<'_> {
             "Vec" => "::std::vec::Vec",
             "String" => "::std::string::String",
             "Box" => "::std::boxed::Box",
+            "Result" => "::std::result::Result",
+            "Send" => "::std::marker::Send",
+            "Sync" => "::std::marker::Sync",
             other => other,
         }
     }

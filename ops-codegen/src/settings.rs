@@ -16,6 +16,8 @@ pub(crate) struct Settings {
     pub(crate) explicit_null: Vec<String>,
     /// True for a trait whose methods run the operations.
     pub(crate) methods: bool,
+    /// The trait by which a program serves the operations; `None` for none.
+    pub(crate) server: Option<Serving>,
     /// The identifiers that are used; `None` if all is to be generated.
     pub(crate) only: Option<HashSet<String>>,
     /// The paths of the user's own types, by the definitions that they stand for.
@@ -30,6 +32,15 @@ pub(crate) struct Settings {
     pub(crate) derives: Vec<(String, Derive)>,
     /// Patterns of definitions that are generated even if no operation reaches them.
     pub(crate) schemas: Vec<String>,
+}
+
+/// What an implementation of a server has to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serving {
+    /// A method for every operation.
+    All,
+    /// Methods for some; the others answer that they are not implemented.
+    Some,
 }
 
 /// What is wrong with settings for one API.

@@ -34,6 +34,7 @@ mod golden {
         records "records.rs"
         recursion "recursion.rs"
         requests "requests.rs"
+        server "server.rs"
         settings "settings.rs"
         switches "switches.rs"
         tools "tools.rs"
@@ -114,6 +115,9 @@ fn generate(topic: &str) -> String {
         for format in [Format::DateTime, Format::Date, Format::Uuid, Format::Uri] {
             generator = generator.with_format(format);
         }
+    }
+    if topic == "server" {
+        generator = generator.with_server();
     }
     if topic == "settings" {
         generator = settings(generator).unwrap();

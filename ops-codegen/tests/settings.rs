@@ -344,3 +344,41 @@ fn formats_have_types_with_one_switch() {
         assert!(source.contains(&format!("Option<ops::formats::{name}>,")), "{source}");
     }
 }
+
+#[test]
+fn a_missing_method_of_a_server_is_an_error_unless_it_is_partial() {
+    let methods = |source: &str| -> Vec<(String, bool)> {
+        let file = syn::parse_file(source).unwrap();
+        let servers = file.items.into_iter().filter_map(|item| match item {
+            syn::Item::Trait(item) if item.ident == "Server" => Some(item),
+            _ => None,
+        });
+        let methods = servers.flat_map(|server| server.items).filter_map(|item| match item {
+            syn::TraitItem::Fn(method) => Some((method.sig.ident.to_string(), method.default.is_some())),
+            _ => None,
+        });
+        methods.collect()
+    };
+    let new = Generator::new;
+    assert_eq!(methods(&source(new())), []);
+    assert_eq!(methods(&source(new().with_server())), [("show".to_owned(), false)]);
+    assert_eq!(methods(&source(new().with_partial_server())), [("show".to_owned(), true)]);
+    // Without the methods of callers, too; and of no operations there is nothing to serve.
+    assert_eq!(methods(&source(new().without_methods().with_server())).len(), 1);
+    let mut empty = document();
+    empty["paths"] = json!({});
+    assert!(!new().with_server().generate(&api(&empty)).source.contains("Server"));
+}
+
+#[test]
+fn a_server_is_that_of_one_document() {
+    let builder = Builder::new().with_generator(Generator::new().with_schema("Event"));
+    let builder = builder.api("zoo", api(&document()), Vec::new()).with_partial_server().with_server();
+    let modules = builder.api("more", api(&document()), Vec::new()).generate().unwrap();
+    let has: Vec<bool> = modules.iter().map(|module| module.generated.source.contains("pub trait Server")).collect();
+    assert_eq!(has, [true, false]);
+    // A server makes what only responses hold.
+    let new = "impl super::Pet {\n        /// Sets what is required";
+    let made: Vec<bool> = modules.iter().map(|module| module.generated.source.contains(new)).collect();
+    assert_eq!(made, [true, false]);
+}

@@ -7,3 +7,5 @@ pub(crate) mod generated;
 pub mod json_schema;
 #[cfg(all(feature = "macros", feature = "registry"))]
 pub(crate) mod private;
+#[cfg(feature = "registry")]
+pub(crate) mod server;

@@ -133,7 +133,7 @@ pub mod adapter {
     pub use crate::model::futures::{BoxFuture, BoxStream};
     pub use crate::run::extensions::Extensions;
     pub use crate::run::handler::{Endpoint, Handler, Registration};
-    pub use crate::run::payload::{Payload, PayloadStream, Reply};
+    pub use crate::run::payload::{ItemStream, Payload, PayloadStream, Reply};
 }
 
 /// OpenAPI documents at run time: reading them, and calling what they describe without generated code.

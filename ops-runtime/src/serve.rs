@@ -48,12 +48,14 @@
 //! | no operation is there (`OPERATION_NOT_FOUND`); not for this method | 404; 405 |
 //! | the body comes too slowly; is too large; is of another type | 408; 413; 415 |
 //! | a code that the operation declares | as declared, else 400 |
+//! | the operation is not implemented (`NOT_IMPLEMENTED`) | 501 |
 //! | a failure without a code (`EXECUTION_ERROR`, `UNKNOWN_ERROR`), or a result that is not as promised | 500 |
 //! | another server failed (`TOOL_ERROR`, the error of an HTTP response) | 502 |
 //! | the server is full (with `Retry-After`); the call was cancelled (`ABORTED`) | 503 |
 //! | the call took too long (`TIMEOUT`) | 504 |
 //!
-//! If a handler fails with an HTTP error whose status the operation declares, the response has this status and body.
+//! If a handler fails with an [`ErrorResponse`](crate::ErrorResponse), such as a declared error of generated code, the
+//! response has its status and body. So it has those of another server's error if the operation declares the status.
 //! Failures without a code of their own go to the log, and the caller gets the number of the request.
 //!
 //! # Who may call what

@@ -14,7 +14,7 @@ use crate::directory::{Form, check_namespace, contents};
 #[cfg(feature = "overlays")]
 use crate::overlay::Overlaid;
 use crate::select::Selection;
-use crate::settings::Miss;
+use crate::settings::{Miss, Serving};
 use crate::{Error, Generator};
 
 /// One run of a builder.
@@ -24,6 +24,9 @@ pub(super) struct Run {
     /// The generator of each input.
     by_input: Vec<usize>,
     current: usize,
+    /// The servers of the inputs, where they ask for one.
+    servers: Vec<Option<Serving>>,
+    server: Option<Serving>,
     /// Settings of generators that can't be applied.
     faults: Vec<String>,
     selection: Selection,
@@ -96,6 +99,8 @@ impl Run {
             generators,
             by_input,
             current: 0,
+            servers: builder.inputs.iter().map(|input| input.server).collect(),
+            server: None,
             faults: Vec::new(),
             selection,
             own: Vec::new(),
@@ -109,6 +114,7 @@ impl Run {
     /// Generates what follows by the generator of an input.
     pub(super) fn use_generator_of(&mut self, input: usize) {
         self.current = self.by_input.get(input).copied().unwrap_or(0);
+        self.server = self.servers.get(input).copied().flatten();
     }
 
     /// Selects from what follows by these patterns, too.
@@ -253,7 +259,7 @@ impl Run {
             own.apply(&mut api, &mut diagnostics);
         }
         let Some(settled) = self.generators.get_mut(self.current) else { return Ok(()) };
-        let (mut generated, faults) = settled.generator.run(&api);
+        let (mut generated, faults) = settled.generator.run(&api, self.server);
         settled.modules.push(self.modules.len());
         for miss in faults.misses {
             settled.misses.entry(miss.what.clone()).or_default().push((self.modules.len(), miss));

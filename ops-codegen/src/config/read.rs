@@ -14,7 +14,7 @@ use crate::{Error, Generator};
 
 const TOP: [&str; 2] = ["generate", "documents"];
 const GENERATE: [&str; 5] = ["out", "runtime", "formats", "methods", "only_used"];
-const DOCUMENT: [&str; 15] = [
+const DOCUMENT: [&str; 16] = [
     "path",
     "source",
     "sha256",
@@ -30,6 +30,7 @@ const DOCUMENT: [&str; 15] = [
     "rust_types",
     "formats",
     "methods",
+    "server",
 ];
 
 /// The crates by which formats are named, and their formats.
@@ -210,6 +211,7 @@ impl<'t> Reader<'t> {
                     }
                 }
                 "formats" => formats = self.formats(&entry),
+                "server" => generator = self.server(&entry, generator),
                 _ => methods = self.flag(&entry),
             }
         }
@@ -274,6 +276,21 @@ impl<'t> Reader<'t> {
             DeValue::Boolean(flag) => Some(*flag),
             _ => self.wrong(entry, "`true` or `false`"),
         }
+    }
+
+    fn server(&mut self, entry: &Entry<'_, 't>, generator: Generator) -> Generator {
+        match entry.value.get_ref() {
+            DeValue::Boolean(true) => return generator.with_server(),
+            DeValue::Boolean(false) => {}
+            DeValue::String(text) if text == "partial" => return generator.with_partial_server(),
+            DeValue::String(text) => {
+                self.fault(entry.span(), format!("`{}` is `true`, `false` or \"partial\", not {text:?}", entry.place));
+            }
+            _ => {
+                let _: Option<()> = self.wrong(entry, "`true`, `false` or \"partial\"");
+            }
+        }
+        generator
     }
 
     fn strings(&mut self, entry: &Entry<'_, 't>) -> Vec<String> {

@@ -18,11 +18,13 @@ rename = { "com.example.PetV2" = "Pet" }
 rename_fields = { "com.example.PetV2".type = "kind", Owner = { a-b = "ab" } }
 derives = { "Pet*" = ["Hash", "PartialOrd"] }
 rust_types = true
+server = true
 formats = ["url"]
 methods = true
 
 [documents]
 bank.path = "../bank.json"
+bank.server = "partial"
 
 [generate]
 out = "src/api"
@@ -52,7 +54,10 @@ fn every_setting_is_read() {
     // Settings of generators, as their methods set them.
     let base = || crate::Generator::new().with_runtime("crate::ops").unwrap();
     let bank_generator = crate::config::read::all_formats().into_iter().fold(base(), crate::Generator::with_format);
-    assert_eq!(format!("{:?}", bank.generator), format!("{:?}", bank_generator.without_methods()));
+    assert_eq!(
+        format!("{:?}", bank.generator),
+        format!("{:?}", bank_generator.without_methods().with_partial_server())
+    );
     let shop_generator = base()
         .with_explicit_null("edit*")
         .with_schema("Webhook*")
@@ -64,6 +69,7 @@ fn every_setting_is_read() {
         .and_then(|it| it.with_derive("Pet*", "PartialOrd"))
         .unwrap()
         .with_rust_types()
+        .with_server()
         .with_format(crate::Format::Uri);
     assert_eq!(format!("{:?}", shop.generator), format!("{shop_generator:?}"));
 }
@@ -102,26 +108,27 @@ fn every_fault_has_its_line() {
             ],
         ),
         (
-            "[documents.a]\npath = 'a'\nzzz = 1\n[documents.a.types]\nPet = 'pet type'\nCat = 7\n[documents.a.rename]\nPet = 'pet'\n\
+            "[documents.a]\npath = 'a'\nzzz = 1\nserver = 'part'\n[documents.a.types]\nPet = 'pet type'\nCat = 7\n[documents.a.rename]\nPet = 'pet'\n\
              [documents.a.rename_fields]\nPet = 'x'\nCat.x = 'X'\n[documents.a.derives]\n'*' = ['no derive', 'Hash']\nx = 2\n",
             &[
                 (
                     3,
-                    "`documents.a.zzz` is no setting: there are `path`, `source`, `sha256`, `overlays`, `include`, `exclude`, `explicit_null`, `schemas`, `types`, `rename`, `rename_fields`, `derives`, `rust_types`, `formats`, `methods`",
+                    "`documents.a.zzz` is no setting: there are `path`, `source`, `sha256`, `overlays`, `include`, `exclude`, `explicit_null`, `schemas`, `types`, `rename`, `rename_fields`, `derives`, `rust_types`, `formats`, `methods`, `server`",
                 ),
+                (4, "`documents.a.server` is `true`, `false` or \"partial\", not \"part\""),
                 (
-                    5,
+                    6,
                     "`documents.a.types.Pet`: `pet type` is no path of a type for `Pet`: begin with `crate::` or the name of a crate",
                 ),
-                (6, "`documents.a.types.Cat` is a text, not a number"),
+                (7, "`documents.a.types.Cat` is a text, not a number"),
                 (
-                    8,
+                    9,
                     "`documents.a.rename.Pet`: `pet` is no name for the type of `Pet`: use letters and digits, and begin with an upper-case letter",
                 ),
-                (10, "`documents.a.rename_fields.Pet` is a table, not a text"),
-                (11, "`documents.a.rename_fields.Cat.x`: `X` is no name for the property `x` of `Cat`"),
-                (13, "`documents.a.derives.\"*\"`: `no derive`"),
-                (14, "`documents.a.derives.x` is a list of texts, not a number"),
+                (11, "`documents.a.rename_fields.Pet` is a table, not a text"),
+                (12, "`documents.a.rename_fields.Cat.x`: `X` is no name for the property `x` of `Cat`"),
+                (14, "`documents.a.derives.\"*\"`: `no derive`"),
+                (15, "`documents.a.derives.x` is a list of texts, not a number"),
             ],
         ),
         ("[documents.a]\npath = \n", &[(2, "")]),

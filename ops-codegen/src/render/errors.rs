@@ -38,18 +38,23 @@ impl Renderer<'_> {
         source.push_str(&super::types::allowed(name, &idents, true, false));
         source.push_str(&format!("pub enum {name} {{\n"));
         let mut table = format!("ops::errors!(super::{name}, {rest} {{\n");
-        for ErrorVariant { statuses, said, ident, body } in variants {
+        let mut answers = format!("ops::error_answers!(super::{name}, {rest} {{\n");
+        for ErrorVariant { statuses, said, answered, ident, body } in variants {
             source.push_str(&docs::inner(&docs::line(said)));
-            let (held, read) = match body {
-                Type::Unit => (String::new(), ""),
-                body => (format!("({})", self.type_(body)), "(_)"),
+            let (held, read, sent) = match body {
+                Type::Unit => (String::new(), "", ""),
+                body => (format!("({})", self.type_(body)), "(_)", "(body)"),
             };
             source.push_str(&format!("    {ident}{held},\n"));
             table.push_str(&format!("    {statuses} => {ident}{read},\n"));
+            answers.push_str(&format!("    {ident}{sent} = {answered},\n"));
         }
         source.push_str(&docs::inner(&docs::line("Any other error response, or one whose body is not as described.")));
         source.push_str(&format!("    {rest}(ops::ErrorResponse),\n}}"));
         self.impls(&(table + "});"));
+        if self.module.server.is_some() {
+            self.impls(&(answers + "});"));
+        }
         source
     }
 }

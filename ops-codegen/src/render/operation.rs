@@ -77,7 +77,7 @@ impl Renderer<'_> {
     }
 
     /// Names the type of the declared errors.
-    fn errors_of(&self, operation: &Operation) -> String {
+    pub(super) fn errors_of(&self, operation: &Operation) -> String {
         match &operation.errors {
             Some(errors) => docs::line("") + &docs::line(&format!("Errors: [`{}`].", errors.name)),
             None => String::new(),

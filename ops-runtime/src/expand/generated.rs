@@ -2,6 +2,8 @@
 
 #[cfg(feature = "macros")]
 pub use super::json_schema;
+#[cfg(feature = "registry")]
+pub use super::server::{handled, handled_as, handled_stream, not_implemented};
 pub use crate::access::AccessControl;
 pub use crate::binding::{
     Binding, HttpBinding, HttpBody, HttpField, HttpFixed, HttpParameter, HttpResponse, Literal, McpBinding, McpOutput,
@@ -12,16 +14,18 @@ pub use crate::model::formats;
 pub use crate::model::operation::Webhook;
 pub use crate::spec::{Definition, Definitions, ErrorDefinition, OperationKind, OperationSpec, Schema};
 pub use crate::{
-    __errors as errors, __json_schemas as json_schemas, __methods as methods, __names as names, __newtype as newtype,
-    __record as record, __table as table, __tagged as tagged, __untagged as untagged, __values as values,
+    __error_answers as error_answers, __errors as errors, __json_schemas as json_schemas, __methods as methods,
+    __names as names, __newtype as newtype, __record as record, __table as table, __tagged as tagged,
+    __untagged as untagged, __values as values,
 };
 pub use crate::{
-    Body, Call, DeclaredError, DeclaresErrors, ErrorResponse, Operation, ResponseEnvelope, Subscribe, record,
+    Body, Call, CallError, DeclaredError, DeclaresErrors, ErrorResponse, Operation, ResponseEnvelope, Subscribe, record,
 };
 #[cfg(feature = "registry")]
 pub use crate::{
-    Caller,
-    registry::{Execute, Open},
+    Caller, Context, Registry,
+    adapter::ItemStream,
+    registry::{Execute, Open, RegistryError},
 };
 pub use serde_json::Value;
 
@@ -99,6 +103,53 @@ macro_rules! __variant {
 /// The body of an error response as a type, if it is of that type.
 pub fn read_body<T: serde_core::de::DeserializeOwned>(response: &ErrorResponse) -> Option<T> {
     <T as serde_core::Deserialize>::deserialize(&response.body).ok()
+}
+
+/// Makes the errors that an operation declares those with which its handler answers.
+///
+/// ```
+/// use ops_runtime::{CallError, ErrorResponse};
+///
+/// enum ShowPetError {
+///     NotFound(String),
+///     Unauthorized,
+///     Undeclared(ErrorResponse),
+/// }
+/// ops_runtime::__generated::error_answers!(ShowPetError, Undeclared { NotFound(body) = 404, Unauthorized = 401 });
+/// assert_eq!(CallError::from(ShowPetError::NotFound("no such pet".into())).status(), Some(404));
+/// ```
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __error_answers {
+    ($t:ty, $rest:ident { $($variant:ident $(($body:ident))? = $status:literal),* $(,)? }) => {
+        impl $crate::__generated::ErrorAnswer for $t {
+            fn answer(self) -> $crate::CallError {
+                match self {
+                    $(Self::$variant $(($body))? => $crate::__generated::answer_error($status, ($($body)?)),)*
+                    Self::$rest(response) => ::std::convert::From::from(response),
+                }
+            }
+        }
+        impl ::std::convert::From<$t> for $crate::CallError {
+            fn from(error: $t) -> Self {
+                $crate::__generated::ErrorAnswer::answer(error)
+            }
+        }
+    };
+}
+
+/// A declared error that a handler answers with.
+pub trait ErrorAnswer {
+    /// The error of the call.
+    fn answer(self) -> CallError;
+}
+
+/// The error that is answered with a status and a body.
+pub fn answer_error<T: serde_core::Serialize>(status: u16, body: T) -> CallError {
+    match serde_json::to_value(&body) {
+        Ok(body) => ErrorResponse::new(status, body).into(),
+        Err(error) => CallError::execution(format!("the body of the error can't be written as JSON: {error}")),
+    }
 }
 
 /// Declares the trait whose methods run a module's operations.

@@ -30,7 +30,6 @@
 
 mod json;
 mod response;
-#[cfg(feature = "registry")]
 mod status;
 mod words;
 
@@ -134,6 +133,8 @@ struct Inner {
     operation: Option<Text>,
     /// True for a failure of the connection. Not part of the JSON.
     transient: bool,
+    /// True for an error response that the handler itself answers with. Not part of the JSON.
+    own: bool,
 }
 
 impl CallError {
@@ -146,6 +147,7 @@ impl CallError {
             mcp: None,
             operation: None,
             transient: false,
+            own: false,
         }))
     }
 

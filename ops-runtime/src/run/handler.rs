@@ -30,6 +30,9 @@ use crate::model::futures::{BoxFuture, BoxStream};
 use crate::run::payload::{Payload, PayloadStream, Reply};
 use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEnvelope, Subscribe};
 
+/// The code of an operation that the server leaves out.
+pub(crate) const NOT_IMPLEMENTED: &str = "NOT_IMPLEMENTED";
+
 /// What an endpoint makes of an input that is JSON of either form.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

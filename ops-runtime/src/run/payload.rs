@@ -65,6 +65,9 @@ impl PartialEq for Payload {
 /// The items of a subscription before they are given a type.
 pub type PayloadStream = BoxStream<'static, Result<ResponseEnvelope<Payload>, CallError>>;
 
+/// The items that a handler of a subscription gives: a boxed stream of data.
+pub type ItemStream<T> = BoxStream<'static, Result<T, CallError>>;
+
 /// The error of an input that the operation's type refuses.
 pub(crate) fn invalid_input(spec: &OperationSpec, error: &DecodeError) -> CallError {
     let violation = json!({ "pointer": error.pointer, "message": error.message });

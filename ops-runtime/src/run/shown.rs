@@ -20,6 +20,9 @@ pub(crate) fn meta(meta: &mut ResponseMeta) {
 /// Of the error of a response the status is told, and the body if the operation declares that status. An operation
 /// that leads to another server has nothing of its own to say, so what failed on the way is in the log only.
 pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> CallError {
+    if error.own_status().is_some() {
+        return error;
+    }
     let details = error.details();
     if let Some(status) = details.get("statusCode").and_then(Value::as_u64)
         && *error.code() == ErrorCode::ExecutionError
@@ -49,7 +52,8 @@ pub(crate) fn error(error: CallError, spec: &OperationSpec, request: &str) -> Ca
 ///
 /// Errors with a code of the operation's own are meant for callers, and so are those of the registry. The failure of a
 /// handler, or of what it called, may hold anything: it goes to the log, and the caller gets a number to find it there.
-/// An HTTP error shows its status, and its body if the operation declares that status.
+/// An HTTP error shows its status, and its body if the operation declares that status. What a handler itself answers by a
+/// status is shown as it is.
 #[cfg(any(feature = "http-server", feature = "mcp-server"))]
 pub(crate) fn public(
     error: CallError,
@@ -58,6 +62,7 @@ pub(crate) fn public(
     expose: bool,
 ) -> CallError {
     match error.code() {
+        _ if error.own_status().is_some() => error,
         ErrorCode::ValidationError => {
             // The details also hold responses that do not match; a result with violations was meant for callers.
             let shown = ["violations", "value"]
@@ -97,5 +102,7 @@ mod tests {
         assert_eq!((http.message(), http.details()), ("HTTP 404: Not Found", &json!({ "statusCode": 404 })));
         let own = error(CallError::new("TAKEN", "told").with_details(json!({ "by": "ann" })), &spec, "1");
         assert_eq!((own.message(), own.details()), ("told", &json!({ "by": "ann" })));
+        let answered = error(crate::ErrorResponse::new(404, "meant for callers").into(), &spec, "1");
+        assert_eq!(answered.details(), &json!({ "statusCode": 404, "body": "meant for callers" }));
     }
 }

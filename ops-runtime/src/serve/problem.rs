@@ -1,5 +1,7 @@
 //! Failures as responses: RFC 9457, and the table of their statuses.
 
+use std::borrow::Cow;
+
 use axum::body::Body;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
@@ -7,13 +9,14 @@ use serde_json::{Map, Value, json};
 
 use super::read::Fault;
 use crate::model::unauthorized::Unauthorized;
+use crate::run::handler::NOT_IMPLEMENTED;
 use crate::{CallError, ErrorCode, OperationSpec};
 
 /// The content type of a failure.
 pub(super) const PROBLEM: &str = "application/problem+json";
 
 /// The status for each code, unless the operation declares another.
-const STATUSES: [(ErrorCode, StatusCode); 8] = [
+const STATUSES: [(ErrorCode, StatusCode); 9] = [
     (ErrorCode::OperationNotFound, StatusCode::NOT_FOUND),
     (ErrorCode::AccessDenied, StatusCode::FORBIDDEN),
     (ErrorCode::ValidationError, StatusCode::UNPROCESSABLE_ENTITY),
@@ -22,6 +25,7 @@ const STATUSES: [(ErrorCode, StatusCode); 8] = [
     (ErrorCode::ExecutionError, StatusCode::INTERNAL_SERVER_ERROR),
     (ErrorCode::ToolError, StatusCode::BAD_GATEWAY),
     (ErrorCode::UnknownError, StatusCode::INTERNAL_SERVER_ERROR),
+    (ErrorCode::Domain(Cow::Borrowed(NOT_IMPLEMENTED)), StatusCode::NOT_IMPLEMENTED),
 ];
 
 /// A failure, before it is a response.
@@ -96,6 +100,9 @@ impl Problem {
         if error.details().get("statusCode").is_some() && *error.code() == ErrorCode::ExecutionError {
             status = StatusCode::BAD_GATEWAY;
         }
+        if let Some(own) = error.own_status().and_then(|own| StatusCode::from_u16(own).ok()) {
+            status = own;
+        }
         if status.is_server_error() && *error.code() == ErrorCode::ValidationError {
             let detail = "the operation failed: its result does not match its schema";
             return Self { code: Some(error.code().to_string()), ..Self::new(status, detail) };
@@ -143,7 +150,7 @@ pub(super) fn status(code: &ErrorCode, spec: &OperationSpec) -> StatusCode {
 }
 
 /// True if an error is about the operation's own input, and not about its result or about a call that it made.
-fn is_of_input(error: &CallError, spec: &OperationSpec) -> bool {
+pub(super) fn is_of_input(error: &CallError, spec: &OperationSpec) -> bool {
     let has = |name: &str| error.details().get(name).is_some();
     let is_own = error.operation().is_none_or(|id| id == spec.id);
     *error.code() == ErrorCode::ValidationError && is_own && !has("raw") && !has("value")

@@ -23,7 +23,7 @@ use super::identity::{self, Authenticator, Lack};
 use super::limits::{Held, Limits};
 use super::metrics::{self, Meter, Metrics};
 use super::options::HttpServerOptions;
-use super::problem::{PROBLEM, Problem};
+use super::problem::{PROBLEM, Problem, is_of_input};
 use super::read::{self, Content, Fault, Refused};
 use super::routes::{Cache, Filter, Found, Match, Route, Routes};
 use super::stream::{Framing, Streaming, last_event};
@@ -537,6 +537,11 @@ impl Incoming<'_> {
         error: CallError,
     ) -> Result<Response<Body>, Problem> {
         let request = RequestId::of(self.number);
+        if *error.code() == ErrorCode::ValidationError && !is_of_input(&error, &entry.spec) {
+            // What was wrong with a result is for who runs the operation.
+            tracing::error!(operation = entry.spec.id.as_ref(), %request, %error, "a result does not match its schema");
+            return Err(Problem::of_error(&error, &entry.spec));
+        }
         let error = shown::public(error, &entry.spec, &request, self.server.options.expose_errors);
         let status =
             error.details().get("statusCode").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());

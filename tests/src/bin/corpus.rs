@@ -1,9 +1,9 @@
-//! `tests/corpus [DIR] [--only FILE] [--generate-only]`: generates from every document of a directory, checks that no
+//! `tests/corpus [DIR] [--only FILE] [--generate-only] [--server]`: generates from every document of a directory, checks that no
 //! operation is lost in silence, compiles what was generated, and says what it cost.
 //!
 //! A document is an API's or the list of an MCP server's tools. The directories are those of `OPS_SPECS` and `OPS_MCP`
 //! by default, else our own documents. With `--only`, only the documents that the file names are compiled; each of its
-//! entries must name one.
+//! entries must name one. With `--server`, the modules have the trait by which a program serves the operations.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,17 +20,19 @@ struct Arguments {
     directories: Vec<PathBuf>,
     only: Option<PathBuf>,
     generate_only: bool,
+    server: bool,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut found = Arguments { directories: Vec::new(), only: None, generate_only: false };
+    let mut found = Arguments { directories: Vec::new(), only: None, generate_only: false, server: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--only" => found.only = Some(arguments.next().ok_or("`--only` needs a file")?.into()),
             "--generate-only" => found.generate_only = true,
+            "--server" => found.server = true,
             _ if argument.starts_with('-') => {
-                return Err("usage: tests/corpus [DIR] [--only FILE] [--generate-only]".to_owned());
+                return Err("usage: tests/corpus [DIR] [--only FILE] [--generate-only] [--server]".to_owned());
             }
             _ => found.directories.push(argument.into()),
         }
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
     let run = |arguments: Arguments| {
         let chosen = chosen(&arguments)?;
         let generator = generator()?;
+        let generator = Generator { program: generator, server: arguments.server };
         let good = arguments.directories.iter().map(|directory| run(directory, &chosen, &generator));
         good.collect::<Result<Vec<bool>, String>>().map(|good| !good.contains(&false))
     };
@@ -99,12 +102,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(directory: &Path, chosen: &Chosen, generator: &Path) -> Result<bool, String> {
+/// What generates, and whether it adds servers.
+struct Generator {
+    program: PathBuf,
+    server: bool,
+}
+
+fn run(directory: &Path, chosen: &Chosen, generator: &Generator) -> Result<bool, String> {
     let files = files(directory)?;
     let work = corpus::root().join("target/corpus");
     fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
     if files.iter().any(|file| chosen.has(file)) {
-        prepare(&work)?;
+        prepare(&work, generator.server)?;
     }
     println!("{}:", directory.display());
     println!(
@@ -159,7 +168,7 @@ fn one(
     name: &str,
     document: Result<serde_json::Value, String>,
     is_compiled: bool,
-    generator: &Path,
+    generator: &Generator,
     work: &Path,
 ) -> (Row, Vec<String>) {
     let (mut row, mut problems) = (Row::default(), Vec::new());
@@ -169,7 +178,7 @@ fn one(
             Err(error) => problems.push(format!("its operations cannot be checked: {error}")),
         }
         if is_compiled {
-            compile(name, &source, work, &mut row, &mut problems);
+            compile(name, &source, generator.server, work, &mut row, &mut problems);
         }
     }
     (row, problems)
@@ -232,7 +241,7 @@ fn generator() -> Result<PathBuf, String> {
 
 /// The source that a child process makes of a document, and what it had to say.
 fn generate(
-    generator: &Path,
+    generator: &Generator,
     file: &Path,
     work: &Path,
     row: &mut Row,
@@ -241,7 +250,9 @@ fn generate(
     let out = work.join("generated");
     let _ = fs::remove_dir_all(&out);
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    row.generate = measure::run(generator, &[file.as_path(), &out], work, &work.join("generate.txt"));
+    let server = generator.server.then_some(Path::new("--server"));
+    let arguments: Vec<&Path> = [file.as_path(), &out].into_iter().chain(server).collect();
+    row.generate = measure::run(&generator.program, &arguments, work, &work.join("generate.txt"));
     let stderr = std::mem::take(&mut row.generate.stderr);
     row.diagnostics =
         stderr.lines().filter(|line| ["note: ", "warning: "].iter().any(|word| line.starts_with(word))).count();
@@ -280,13 +291,15 @@ fn lost(document: &serde_json::Value, source: &str, told: &str, row: &mut Row, p
     }
 }
 
-fn package(folder: &Path, library: &str) -> Result<(), String> {
+fn package(folder: &Path, library: &str, server: bool) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(folder.join("src")).map_err(failed)?;
     let runtime = corpus::root().join("ops-runtime");
+    // Without the runtime there is nothing that serves.
+    let features = if server { "\"macros\", \"registry\"" } else { "\"macros\"" };
     let manifest = format!(
         "[package]\nname = \"generated\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n\
-         ops-runtime = {{ path = {runtime:?}, default-features = false, features = [\"macros\"] }}\n\n[workspace]\n"
+         ops-runtime = {{ path = {runtime:?}, default-features = false, features = [{features}] }}\n\n[workspace]\n"
     );
     fs::write(folder.join("Cargo.toml"), manifest).map_err(failed)?;
     fs::copy(corpus::root().join("Cargo.lock"), folder.join("Cargo.lock")).map_err(failed)?;
@@ -300,16 +313,16 @@ fn check(folder: &Path, work: &Path) -> Measured {
 }
 
 /// Builds the dependencies, which are not what is measured.
-fn prepare(work: &Path) -> Result<(), String> {
-    package(&work.join("dependencies"), "//! Nothing.\n")?;
+fn prepare(work: &Path, server: bool) -> Result<(), String> {
+    package(&work.join("dependencies"), "//! Nothing.\n", server)?;
     let measured = check(&work.join("dependencies"), work);
     if measured.success { Ok(()) } else { Err(format!("the dependencies do not build: {}", tail(&measured.stderr))) }
 }
 
-fn compile(name: &str, source: &str, work: &Path, row: &mut Row, problems: &mut Vec<String>) {
+fn compile(name: &str, source: &str, server: bool, work: &Path, row: &mut Row, problems: &mut Vec<String>) {
     let folder = work.join("package");
     let library = "//! A corpus.\n#![deny(warnings, missing_docs)]\n/// A document.\npub mod module;\n";
-    let written = package(&folder, library)
+    let written = package(&folder, library, server)
         .and_then(|()| fs::write(folder.join("src/module.rs"), source).map_err(|error| error.to_string()));
     if let Err(error) = written {
         problems.push(error);

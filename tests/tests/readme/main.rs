@@ -105,6 +105,16 @@ const SNIPPETS: &[(&str, &str, Place)] = &[
         Place::Body("ops_runtime::{CallError, operation}", ""),
     ),
     (
+        "struct Shop;",
+        "served_document",
+        Place::Body(
+            "crate::store::{self as shop, Pet, Problem, Sale, ShowPetError, ShowPetInput, Status, WatchSalesInput}, \
+             futures_util::stream, \
+             ops_runtime::{CallError, Context, Registry, adapter::ItemStream, registry::OutputPolicy, serve::HttpServer}",
+            "",
+        ),
+    ),
+    (
         "let hub = Hub::new(CallHandler::new(registry)).with_forwarding();          // serves, and forwards calls to spokes",
         "hub",
         Place::Body(

@@ -18,7 +18,7 @@ publish = false
 build = "build/main.rs"
 
 [features]
-snippets = ["dep:axum", "ops-runtime/openapi", "ops-runtime/http-server", "ops-runtime/mcp", "ops-runtime/mcp-server", "ops-runtime/webhooks", "ops-runtime/websocket"]
+snippets = ["dep:axum", "dep:futures-util", "ops-runtime/openapi", "ops-runtime/http-server", "ops-runtime/mcp", "ops-runtime/mcp-server", "ops-runtime/webhooks", "ops-runtime/websocket"]
 
 [[bin]]
 name = "program"
@@ -33,6 +33,11 @@ required-features = ["snippets"]
 
 [dependencies.axum]
 version = "0.8"
+default-features = false
+optional = true
+
+[dependencies.futures-util]
+version = "0.3"
 default-features = false
 optional = true
 
@@ -59,6 +64,7 @@ use ops_codegen::Builder;
 fn main() -> Result<(), ops_codegen::Error> {
     readme::run()?;
     Builder::new().openapi("archive.yaml").openapi("payments.yaml").build()?;
+    Builder::new().openapi("shop.yaml").with_server().with_namespace("store").build()?;
     MCP
 }
 "#;
@@ -78,6 +84,9 @@ mod payments {
 }
 mod shop {
     ops_runtime::include_operations!("shop");
+}
+mod store {
+    ops_runtime::include_operations!("store");
 }
 mod sums {
     /// An operation that is none of the README's.

@@ -1,9 +1,9 @@
 //! The response of a server that an error stands for, and its body as one of the types that the operation declares.
 
 use serde_core::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{CallError, ErrorCode};
+use super::{CallError, ErrorCode, status};
 use crate::Operation;
 
 /// The headers in which servers name a request, the usual ones first.
@@ -25,6 +25,31 @@ pub struct ErrorResponse {
     pub status: u16,
     /// The body: JSON, any other text as a string, `null` if there is none.
     pub body: Value,
+}
+
+impl ErrorResponse {
+    /// A response with this status and body.
+    pub fn new(status: u16, body: impl Into<Value>) -> Self {
+        Self { status, body: body.into() }
+    }
+}
+
+/// The error with which a handler answers by this response: an HTTP server sends its status and its body.
+///
+/// ```
+/// use ops_runtime::{CallError, ErrorResponse};
+/// use serde_json::json;
+///
+/// let error = CallError::from(ErrorResponse::new(409, json!({ "by": 7 })));
+/// assert_eq!((error.status(), error.message()), (Some(409), "HTTP 409: Conflict"));
+/// ```
+impl From<ErrorResponse> for CallError {
+    fn from(ErrorResponse { status, body }: ErrorResponse) -> Self {
+        let details = json!({ "statusCode": status, "body": body });
+        let mut error = Self::execution(status::message(status.into())).with_details(details);
+        error.0.own = true;
+        error
+    }
 }
 
 /// An operation whose declared errors have a type: an enum with a variant for each.
@@ -160,6 +185,12 @@ impl CallError {
             Some(status) => matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504),
             None => self.0.transient || *self.code() == ErrorCode::Timeout,
         }
+    }
+
+    /// The status of an error response that the handler itself answers with: its words are meant for callers.
+    #[cfg(feature = "registry")]
+    pub(crate) fn own_status(&self) -> Option<u16> {
+        self.status().filter(|_| self.0.own)
     }
 
     /// Marks a failure of the connection.

@@ -1,12 +1,18 @@
 //! The status of an HTTP response in an error, for callers who must not see more of the response.
 
+#[cfg(feature = "registry")]
 use serde_json::{Map, json};
 
+#[cfg(feature = "registry")]
 use crate::{CallError, ErrorDefinition};
 
+#[cfg(feature = "registry")]
 impl CallError {
-    /// The status of an HTTP error, and the body if the operation declares that status.
+    /// The status of an HTTP error, and the body if the operation declares that status or answers with it itself.
     pub(crate) fn of_status(&self, status: u64, declared: &[ErrorDefinition]) -> Self {
+        if self.own_status().is_some() {
+            return self.clone();
+        }
         let code = format!("HTTP_{status}");
         let is_declared =
             declared.iter().any(|e| e.code == code || e.http_status.is_some_and(|own| u64::from(own) == status));
@@ -15,10 +21,13 @@ impl CallError {
             details.insert("body".to_owned(), body.clone());
         }
         // The words of the status alone, whatever the message says.
-        let message =
-            reason(status).map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"));
-        Self::execution(message).with_details(details)
+        Self::execution(message(status)).with_details(details)
     }
+}
+
+/// The message of the error for a status.
+pub(super) fn message(status: u64) -> String {
+    reason(status).map_or_else(|| format!("HTTP {status}"), |reason| format!("HTTP {status}: {reason}"))
 }
 
 /// The words of a status (RFC 9110, section 15, and RFC 6585).
