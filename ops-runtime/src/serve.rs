@@ -35,6 +35,8 @@
 //! goes on. By id, the end is `data: [DONE]`. `Accept: application/x-ndjson` asks for lines, where a failure is
 //! `{"error": PROBLEM}`. `Last-Event-ID` is `lastEventId` in the metadata of the call, and numbers go on from it.
 //!
+//! The header `Prefer` (RFC 7240) is `prefer` in the metadata of the call.
+//!
 //! # Errors
 //!
 //! Every failure is a problem (RFC 9457, `application/problem+json`) with `code`, the `request` by which the log knows it,

@@ -153,6 +153,7 @@ pub(in crate::documents) fn read_documents(
     }
     let mut reader = Reader::new(documents, version);
     reader.rust_types = options.rust_types;
+    reader.examples = options.examples;
     reader.told.add(diagnostics);
     let location = documents.get(0).and_then(|root| root.location.as_deref());
     let info = root.get("info");

@@ -26,8 +26,10 @@
 //! # Ok(()) }
 //! ```
 
+mod described;
 mod example;
 mod line;
+mod pattern;
 mod playback;
 mod recorder;
 
@@ -48,6 +50,7 @@ use crate::{
     Registry, Reply, ResponseEnvelope, Subscribe,
 };
 
+pub use described::examples;
 pub use recorder::Recorder;
 
 /// A caller that answers with functions, and keeps what it was called with.

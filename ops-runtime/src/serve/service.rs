@@ -50,6 +50,9 @@ const NO_SNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 /// The key in a call's metadata of the id of the event that a client has seen last.
 const LAST_EVENT_ID: &str = "lastEventId";
 
+/// The header in which a client says what it would like (RFC 7240), and the key in a call's metadata.
+const PREFER: &str = "prefer";
+
 /// What all requests of a server share.
 pub(super) struct Shared {
     pub(super) registry: Registry,
@@ -516,6 +519,9 @@ impl Incoming<'_> {
             if !state.is_empty() {
                 metadata.insert(TRACESTATE.to_owned(), state.into());
             }
+        }
+        if let Some(preferences) = header(PREFER) {
+            metadata.insert(PREFER.to_owned(), preferences.into());
         }
         if let Some(id) = last_event(&self.parts.headers).filter(|_| is_stream) {
             metadata.insert(LAST_EVENT_ID.to_owned(), id.into());

@@ -115,6 +115,11 @@ const SNIPPETS: &[(&str, &str, Place)] = &[
         ),
     ),
     (
+        "let mcp = McpServer::new(registry.clone()).into_service();",
+        "one_port",
+        Place::Body("ops_runtime::{Registry, mcp::McpServer, serve::HttpServer}", "registry: Registry"),
+    ),
+    (
         "let hub = Hub::new(CallHandler::new(registry)).with_forwarding();          // serves, and forwards calls to spokes",
         "hub",
         Place::Body(

@@ -43,6 +43,9 @@ pub(crate) enum Command {
     /// Call an operation of a document or of an MCP server, without generating code
     #[command(after_help = EXIT)]
     Call(CallArguments),
+    /// Answer the requests of a document with examples
+    #[command(after_help = EXIT)]
+    Serve(ServeArguments),
     /// Show what changed between two versions of a document, and what of it breaks callers
     #[command(after_help = DIFF_EXIT)]
     Diff(DiffArguments),
@@ -258,6 +261,24 @@ impl CallArguments {
         let Self { spec, operation, server, credentials, .. } = self;
         InspectArguments { spec: Some(spec), operation, choice: Choice::default(), server, credentials, json: false }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// An OpenAPI document, or a snapshot of an MCP server: a file, a URL, or - for standard input
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) spec: String,
+    /// Answer with examples made from the schemas of the document. A request is held to the document: it needs credentials
+    /// of the kind that its operation asks for, and a violation is answered with 422. `Prefer: code=404` asks for the
+    /// response that the document describes for a status
+    #[arg(long)]
+    pub(crate) mock: bool,
+    /// Listen at this address; port 0 for any that is free
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) addr: String,
+    /// Call the document's operations NAMESPACE.name; by default the name of its file
+    #[arg(long)]
+    pub(crate) namespace: Option<String>,
 }
 
 /// What to do with a result that does not match its schema.

@@ -14,6 +14,7 @@ mod manifest;
 mod modules;
 mod progress;
 mod report;
+mod serve;
 mod server;
 mod snapshot;
 mod summary;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Add(arguments) => documents::add(&arguments),
         Command::Update(arguments) => documents::update(&arguments),

@@ -20,7 +20,7 @@ use crate::report::Reporter;
 pub(crate) const STDIN: &str = "<stdin>";
 
 /// The reader takes the title as the namespace of a document with this name.
-const UNNAMED: &str = "openapi";
+pub(crate) const UNNAMED: &str = "openapi";
 
 /// The `ops.toml` that is named, or, if nothing is, that of this folder; `None` if documents are named.
 pub(crate) fn configured(specs: &[String]) -> Result<Option<Config>, Failure> {
@@ -176,7 +176,7 @@ pub(crate) fn import(spec: &str, config: HttpConfig) -> Result<Imported, Failure
     import_text(read_stdin()?, config)
 }
 
-fn read_stdin() -> Result<String, Failure> {
+pub(crate) fn read_stdin() -> Result<String, Failure> {
     let mut text = String::new();
     match std::io::stdin().read_to_string(&mut text) {
         Ok(_) => Ok(text),

@@ -8,6 +8,7 @@ use super::document::Node;
 use super::media::{Content, Side, is_range};
 use super::parameter::described;
 use super::reader::{Names, Reader};
+use super::text::{MAX_VALUE, depth};
 use super::version::Version;
 use crate::model::media::{Media, essence};
 use crate::{HttpBody, HttpField};
@@ -80,7 +81,7 @@ impl<'a> Reader<'a> {
 
     /// The schema of a body of some content type; for a stream, of the whole stream.
     pub(super) fn content_schema(&mut self, content: &Content<'a>, side: Side) -> Value {
-        match (content.media, side) {
+        let schema = match (content.media, side) {
             (Media::Json, _) | (Media::Form, Side::Request) => {
                 content.node.get("schema").map_or(Value::Bool(true), |node| self.part(&node))
             }
@@ -90,7 +91,28 @@ impl<'a> Reader<'a> {
                 json!({ "type": "string" })
             }
             (Media::Bytes | Media::Other | Media::Multipart, _) => bytes(),
+        };
+        match (self.example(content).filter(|_| matches!(side, Side::Response)), schema) {
+            (Some(example), Value::Object(mut schema)) => {
+                schema.insert("examples".to_owned(), json!([example]));
+                Value::Object(schema)
+            }
+            (Some(example), Value::Bool(true)) => json!({ "examples": [example] }),
+            (_, schema) => schema,
         }
+    }
+
+    /// The first example of a body, if examples are kept. It goes before those of the schema.
+    fn example(&self, content: &Content<'a>) -> Option<&'a Value> {
+        if !self.examples {
+            return None;
+        }
+        let of_several = || {
+            let (_, first) = content.node.get("examples")?.members().next()?;
+            Some(self.documents.resolve(first).ok()?.get("value")?.value)
+        };
+        let found = content.node.get("example").map(|node| node.value).or_else(of_several);
+        found.filter(|value| depth(value) <= MAX_VALUE)
     }
 
     /// The schema of a body of JSON texts: a list of them, or text.

@@ -12,11 +12,13 @@ pub struct ReadOptions {
     pub max_bytes: usize,
     /// True if schemas keep the extension `x-rust-type`, by which documents name Rust types; `false` by default.
     pub rust_types: bool,
+    /// True if schemas keep the examples of the document, and outputs those of their responses; `false` by default.
+    pub examples: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { namespace: None, max_documents: 2_000, max_bytes: 512 * 1024 * 1024, rust_types: false }
+        Self { namespace: None, max_documents: 2_000, max_bytes: 512 * 1024 * 1024, rust_types: false, examples: false }
     }
 }
 
@@ -51,6 +53,13 @@ impl ReadOptions {
     #[must_use]
     pub fn with_rust_types(mut self) -> Self {
         self.rust_types = true;
+        self
+    }
+
+    /// Keeps the examples of schemas, and those of responses as examples of their schemas: for mock servers.
+    #[must_use]
+    pub fn with_examples(mut self) -> Self {
+        self.examples = true;
         self
     }
 }

@@ -21,6 +21,7 @@ pub(super) struct Reader<'a> {
     pub(super) version: Version,
     /// True if schemas keep the extension that names Rust types.
     pub(super) rust_types: bool,
+    pub(super) examples: bool,
     /// The name of the definition that each place became, by the key of the place.
     pub(super) names: HashMap<usize, String>,
     /// All names of definitions.
@@ -51,6 +52,7 @@ impl<'a> Reader<'a> {
             documents,
             version,
             rust_types: false,
+            examples: false,
             names: HashMap::new(),
             taken: Names::default(),
             queue: VecDeque::new(),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::document::{MAX_HOPS, Node};
 use super::pointer::{self, definition_reference, percent_decoded, reference_to};
 use super::reader::Reader;
-use super::text::{depth, kind, short};
+use super::text::{MAX_VALUE, depth, kind, short};
 use super::version::Version;
 use crate::model::media::Media;
 
@@ -115,7 +115,11 @@ impl<'a> Reader<'a> {
         let Some(inner) = at.get(key) else { return };
         let value = inner.value;
         let (key, value) = match (key, value) {
-            ("x-rust-type", _) if self.rust_types && depth(value) <= 20 => (key, value.clone()),
+            ("x-rust-type", _) if self.rust_types && depth(value) <= MAX_VALUE => (key, value.clone()),
+            ("examples", Value::Array(_)) if self.examples && depth(value) <= MAX_VALUE => (key, value.clone()),
+            ("example", _) if self.examples && at.get("examples").is_none() && depth(value) <= MAX_VALUE => {
+                ("examples", json!([value]))
+            }
             (key, _) if DROPPED.contains(&key) || key.starts_with("x-") => return,
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
                 (key, self.members(&inner, level + 1))

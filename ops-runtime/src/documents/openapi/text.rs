@@ -130,6 +130,9 @@ pub(super) fn weight(value: &Value) -> usize {
     bytes
 }
 
+/// How deep a value of a schema may be that is kept as it is.
+pub(super) const MAX_VALUE: usize = 20;
+
 /// How deep a value is nested: 0 for a scalar.
 pub(super) fn depth(value: &Value) -> usize {
     let mut deepest = 0;

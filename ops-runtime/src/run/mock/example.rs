@@ -1,9 +1,13 @@
 //! Example values, made from a schema.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value, json};
 
-use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading};
-use crate::{OperationSpec, pointer};
+use super::pattern::text_of;
+use crate::normalise::{CompiledDefinitions, CompiledSchema, Reading, Validator};
+use crate::run::schemas::{DefinitionCache, Schemas};
+use crate::{Definitions, OperationSpec, Schema, pointer};
 
 /// Schemas that are nested deeper get only what they require.
 const DEEP: usize = 5;
@@ -11,37 +15,72 @@ const DEEP: usize = 5;
 /// Schemas that are nested deeper get nothing.
 const DEEPEST: usize = 40;
 
+/// How large an example may be, in values and 64 bytes of text: a small document may ask for a huge one.
+const LARGEST: usize = 100_000;
+
 /// An example of the operation's output, or of one item of a subscription. It is the same each time.
 pub(super) fn example(spec: &OperationSpec) -> Value {
-    let Ok(schema) = spec.output.to_value() else { return Value::Null };
-    let made = Maker { spec }.make(&schema, 0);
-    let source = spec.definitions.clone();
-    let definition = move |name: &str| Some(source.get(name)?.schema.to_value().ok()?.into_owned());
-    let definitions = CompiledDefinitions::new(Reading::Default, definition);
-    let compiled = CompiledSchema::with_definitions(&schema, &definitions);
-    if compiled.check(&made) { made } else { compiled.cast(made).0 }
+    let schemas = Schemas::new(spec, &DefinitionCache::default());
+    let fits = |made: &Value| schemas.output_mismatches(made).is_ok_and(|told| told.is_empty());
+    fitting(&spec.output, &spec.definitions, fits)
+}
+
+/// An example of a schema, if possible one that fits.
+pub(super) fn fitting(schema: &Schema, definitions: &Definitions, fits: impl Fn(&Value) -> bool) -> Value {
+    let Ok(schema) = schema.to_value() else { return Value::Null };
+    // Examples of documents are often wrong, and what is optional may be what cannot be made.
+    let make = |quotes, fills| Maker { definitions, quotes, fills, left: Cell::new(LARGEST) }.make(&schema, 0);
+    let first = make(true, true);
+    if fits(&first) {
+        return first;
+    }
+    let others = [(false, true), (true, false), (false, false)].into_iter().map(|(quotes, fills)| make(quotes, fills));
+    others.into_iter().find(|made| fits(made)).unwrap_or_else(|| {
+        let source = definitions.clone();
+        let definition = move |name: &str| Some(source.get(name)?.schema.to_value().ok()?.into_owned());
+        let definitions = CompiledDefinitions::new(Reading::Default, definition);
+        CompiledSchema::with_definitions(&schema, &definitions).cast(first).0
+    })
 }
 
 struct Maker<'a> {
-    spec: &'a OperationSpec,
+    definitions: &'a Definitions,
+    /// True if the document's own examples are taken.
+    quotes: bool,
+    /// True if optional properties are there.
+    fills: bool,
+    /// How large it may still become.
+    left: Cell<usize>,
 }
 
 impl Maker<'_> {
+    /// Pays for a part of the example; false if it would be too large.
+    fn spend(&self, size: usize) -> bool {
+        let left = self.left.get().checked_sub(size);
+        self.left.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    /// A value of the document, if there is room for it.
+    fn quoted(&self, value: &Value) -> Value {
+        if self.spend(size(value)) { value.clone() } else { Value::Null }
+    }
+
     fn make(&self, schema: &Value, depth: usize) -> Value {
-        let Some(schema) = schema.as_object().filter(|_| depth < DEEPEST) else { return Value::Null };
-        for keyword in ["const", "default", "example"] {
-            if let Some(value) = schema.get(keyword) {
-                return value.clone();
-            }
+        let is_in_reach = depth < DEEPEST && self.spend(1);
+        let Some(schema) = schema.as_object().filter(|_| is_in_reach) else { return Value::Null };
+        let own = [("const", true), ("default", self.quotes), ("example", self.quotes)];
+        if let Some(value) = own.iter().filter(|(_, taken)| *taken).find_map(|(keyword, _)| schema.get(*keyword)) {
+            return self.quoted(value);
         }
-        for keyword in ["examples", "enum"] {
-            if let Some(value) = schema.get(keyword).and_then(|values| values.get(0)) {
-                return value.clone();
-            }
+        let lists = [("examples", self.quotes), ("enum", true)];
+        let mut lists = lists.iter().filter(|(_, taken)| *taken);
+        if let Some(value) = lists.find_map(|(keyword, _)| schema.get(*keyword)?.get(0)) {
+            return self.quoted(value);
         }
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             let name = pointer::unescaped(reference.strip_prefix(pointer::DEFINITIONS).unwrap_or(reference));
-            let found = self.spec.definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
+            let found = self.definitions.get(&name).and_then(|definition| definition.schema.to_value().ok());
             return found.map_or(Value::Null, |schema| self.make(&schema, depth + 1));
         }
         for keyword in ["oneOf", "anyOf"] {
@@ -68,21 +107,34 @@ impl Maker<'_> {
             Some(Value::Array(kinds)) => kinds.iter().find(|kind| *kind != "null").or(kinds.first()),
             kind => kind,
         };
-        let number = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
         match kind.and_then(Value::as_str) {
-            Some("string") => Value::String(text(schema)),
-            Some("integer") => json!(number("minimum").map_or(1, |least| least.ceil() as i64)),
-            Some("number") => json!(number("minimum").unwrap_or(1.5)),
-            Some("boolean") => Value::Bool(true),
-            Some("array") => {
-                let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(u64::from(depth < DEEP));
-                let item = schema.get("items").map_or(Value::Null, |items| self.make(items, depth + 1));
-                Value::Array(vec![item; usize::try_from(least.min(100)).unwrap_or_default()])
+            Some("string") => {
+                Value::String(Some(text(schema)).filter(|text| self.spend(text.len() / 64)).unwrap_or_default())
             }
+            Some("integer") => json!(number(schema, 1.0).ceil() as i64),
+            Some("number") => json!(number(schema, 1.5)),
+            Some("boolean") => Value::Bool(true),
+            Some("array") => self.array(schema, depth),
             Some("object") => self.object(schema, depth),
             None if schema.contains_key("properties") => self.object(schema, depth),
             _ => Value::Null,
         }
+    }
+
+    fn array(&self, schema: &Map<String, Value>, depth: usize) -> Value {
+        let limit = |keyword: &str| schema.get(keyword).and_then(Value::as_u64);
+        let usual = u64::from(depth < DEEP && self.fills).min(limit("maxItems").unwrap_or(1));
+        let count = usize::try_from(limit("minItems").unwrap_or(usual).min(100)).unwrap_or_default();
+        let first = schema.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
+        let mut items: Vec<Value> = first.map(|item| self.make(item, depth + 1)).collect();
+        let before = self.left.get();
+        let item = schema.get("items").map_or(Value::Null, |items| self.make(items, depth + 1));
+        let each = (before - self.left.get()).max(1);
+        let count = count.min(items.len() + 1 + self.left.get() / each);
+        self.spend(each * count.saturating_sub(items.len() + 1));
+        let is_distinct = schema.get("uniqueItems") == Some(&Value::Bool(true));
+        items.extend((items.len()..count).map(|at| if is_distinct { distinct(&item, at) } else { item.clone() }));
+        Value::Array(items)
     }
 
     fn object(&self, schema: &Map<String, Value>, depth: usize) -> Value {
@@ -91,9 +143,56 @@ impl Maker<'_> {
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let kept = properties.filter(|(name, schema)| {
             let hidden = schema.get("writeOnly").is_some_and(|hidden| hidden == &Value::Bool(true));
-            is_required(name) || (depth < DEEP && !hidden)
+            is_required(name) || (depth < DEEP && !hidden && self.fills)
         });
-        Value::Object(kept.map(|(name, schema)| (name.clone(), self.make(schema, depth + 1))).collect())
+        let mut made: Map<String, Value> =
+            kept.map(|(name, schema)| (name.clone(), self.make(schema, depth + 1))).collect();
+        // What is required without a schema of its own.
+        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            if !made.contains_key(name) {
+                let schema = schema.get("additionalProperties").unwrap_or(&Value::Null);
+                made.insert(name.to_owned(), self.make(schema, depth + 1));
+            }
+        }
+        Value::Object(made)
+    }
+}
+
+/// The size of a value, as it counts for an example.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| 1 + name.len() / 64 + size(value)).sum::<usize>() + 1
+        }
+        Value::String(text) => 1 + text.len() / 64,
+        _ => 1,
+    }
+}
+
+/// A number within the limits of the schema, if possible this one.
+fn number(schema: &Map<String, Value>, usual: f64) -> f64 {
+    let limit = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
+    let is_whole = schema.get("type").is_some_and(|kind| kind == "integer");
+    let beside = if is_whole { 1.0 } else { 0.001 };
+    let least = limit("minimum").or(limit("exclusiveMinimum").map(|least| least + beside));
+    let most = limit("maximum").or(limit("exclusiveMaximum").map(|most| most - beside));
+    let made = usual.min(most.unwrap_or(usual)).max(least.unwrap_or(f64::MIN));
+    match limit("multipleOf").filter(|step| *step > 0.0) {
+        Some(step) => (made / step).ceil() * step,
+        None => made,
+    }
+}
+
+/// Another value of the same kind, where items may not be equal.
+fn distinct(item: &Value, at: usize) -> Value {
+    match item {
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => json!(whole.saturating_add(i64::try_from(at).unwrap_or_default())),
+            None => json!(number.as_f64().unwrap_or_default() + at as f64),
+        },
+        Value::String(text) if at > 0 => json!(format!("{text}{at}")),
+        other => other.clone(),
     }
 }
 
@@ -127,8 +226,66 @@ fn text(schema: &Map<String, Value>) -> String {
     };
     let length = |keyword: &str| schema.get(keyword).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
     let least = length("minLength").unwrap_or(0).min(10_000);
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        // A text of the format may be one of the pattern as well.
+        let fits = || Validator::new(&json!({ "pattern": pattern })).check(&json!(known));
+        if let Some(made) = text_of(pattern, least).filter(|_| !fits()) {
+            return made;
+        }
+    }
     let mut text = known.to_owned();
     text.extend(std::iter::repeat_n('x', least.saturating_sub(known.len())));
     text.truncate(length("maxLength").unwrap_or(usize::MAX).min(text.len()));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Definition;
+
+    fn made(schema: &Value, definitions: Vec<Definition>) -> Value {
+        fitting(&Schema::from(schema.clone()), &Definitions::new(definitions), |_| true)
+    }
+
+    #[test]
+    fn examples_keep_to_limits() {
+        for (schema, expected) in [
+            (json!({ "type": "integer", "minimum": 2.5 }), json!(3)),
+            (json!({ "type": "integer", "exclusiveMaximum": 0 }), json!(-1)),
+            (json!({ "type": "number", "exclusiveMinimum": 7, "multipleOf": 2 }), json!(8.0)),
+            (json!({ "type": "string", "maxLength": 2 }), json!("te")),
+            (json!({ "type": "string", "pattern": "^x-[0-9]{3}$", "format": "uuid" }), json!("x-111")),
+            (json!({ "type": "array", "maxItems": 0, "items": {} }), json!([])),
+            (
+                json!({ "type": "array", "minItems": 2, "uniqueItems": true, "items": { "type": "string" } }),
+                json!(["text", "text1"]),
+            ),
+            (
+                json!({ "type": "array", "prefixItems": [{ "const": 1 }, { "type": "boolean" }], "items": false }),
+                json!([1, true]),
+            ),
+            (
+                json!({ "type": "object", "required": ["a"], "additionalProperties": { "type": "boolean" } }),
+                json!({ "a": true }),
+            ),
+            (json!({ "type": "string", "examples": ["Rex", "Tom"] }), json!("Rex")),
+        ] {
+            assert_eq!(made(&schema, Vec::new()), expected, "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_small_schema_makes_no_huge_example() {
+        let twice = json!({ "type": "object", "required": ["a", "b"], "properties": { "a": { "$ref": "#/$defs/T" }, "b": { "$ref": "#/$defs/T" } } });
+        let lists = json!({ "type": "array", "minItems": 100, "items": { "$ref": "#/$defs/T" } });
+        let quotes = json!({ "type": "array", "items": { "$ref": "#/$defs/T" }, "minItems": 100, "examples": [vec!["x".repeat(64); 1_000]] });
+        let texts = json!({ "type": "array", "minItems": 100, "items": { "type": "array", "minItems": 100, "items": { "type": "string", "minLength": 10_000 } } });
+        for schema in [twice, lists, quotes, texts] {
+            let definition = Definition::from_value("T".to_owned(), schema.clone());
+            let made =
+                made(&json!({ "type": "array", "minItems": 100, "items": { "$ref": "#/$defs/T" } }), vec![definition]);
+            assert!(size(&made) <= LARGEST + 1_000, "{} of {schema}", size(&made));
+        }
+    }
 }

@@ -1,0 +1,80 @@
+//! Credentials of any content: a mock server refuses requests without those that a document asks for, whatever they say.
+
+use std::collections::BTreeMap;
+use std::future::ready;
+
+use http::request::Parts;
+use ops_runtime::access::Identity;
+use ops_runtime::adapter::BoxFuture;
+use ops_runtime::binding::{Binding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
+use ops_runtime::serve::{Authenticator, Unauthorized};
+use ops_runtime::spec::OperationSpec;
+
+/// The schemes of a document, by their names.
+pub(super) struct Credentials(BTreeMap<String, SecurityKind>);
+
+impl Credentials {
+    pub(super) fn of(operations: &[OperationSpec]) -> Self {
+        let requirements = operations.iter().filter_map(OperationSpec::http).flat_map(|http| http.security.iter());
+        let schemes = requirements.flat_map(|requirement| requirement.schemes.iter());
+        Self(schemes.map(|scheme| (scheme.name.to_string(), scheme.kind.clone())).collect())
+    }
+
+    /// The operation, asking for scopes that are the names of its schemes: a request has those whose credentials it brings.
+    pub(super) fn asked_for(&self, spec: &OperationSpec) -> OperationSpec {
+        let mut spec = spec.clone();
+        if let Binding::Http(http) = &mut spec.binding {
+            let named = |scheme: &SecurityScheme| {
+                let mut scheme = scheme.clone();
+                scheme.scopes = [scheme.name.to_string()].into_iter().collect();
+                scheme
+            };
+            let requirements = http.security.iter().map(|requirement| {
+                let mut requirement: SecurityRequirement = requirement.clone();
+                requirement.schemes = requirement.schemes.iter().map(named).collect();
+                requirement
+            });
+            http.security = requirements.collect();
+        }
+        spec
+    }
+
+    fn brought(&self, request: &Parts) -> Option<Identity> {
+        let names = self.0.iter().filter(|(_, kind)| brings(request, kind)).map(|(name, _)| name);
+        let mut names = names.peekable();
+        names.peek()?;
+        Some(names.fold(Identity::new("anybody"), |identity, name| identity.with_scope(name.as_str())))
+    }
+}
+
+impl Authenticator for Credentials {
+    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
+        Box::pin(ready(Ok(self.brought(request))))
+    }
+}
+
+/// True if a request has credentials of a kind.
+fn brings(request: &Parts, kind: &SecurityKind) -> bool {
+    let header = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
+    let authorises = |scheme: &str| {
+        let words = header("authorization").and_then(|value| value.split_once(' '));
+        words.is_some_and(|(own, rest)| own.eq_ignore_ascii_case(scheme) && !rest.trim().is_empty())
+    };
+    let has = |pairs: &str, separator: char, name: &str| {
+        let mut names = pairs.split(separator).filter_map(|pair| pair.trim().split_once('='));
+        names.any(|(own, value)| own == name && !value.is_empty())
+    };
+    match kind {
+        SecurityKind::Basic => authorises("basic"),
+        SecurityKind::Bearer | SecurityKind::OAuth2 { .. } | SecurityKind::OpenIdConnect { .. } => authorises("bearer"),
+        SecurityKind::ApiKey { location: ParameterLocation::Query, name } => {
+            has(request.uri.query().unwrap_or_default(), '&', name)
+        }
+        SecurityKind::ApiKey { location: ParameterLocation::Cookie, name } => {
+            header("cookie").is_some_and(|cookies| has(cookies, ';', name))
+        }
+        SecurityKind::ApiKey { name, .. } => header(name).is_some_and(|key| !key.is_empty()),
+        // What is no header of a request, such as a certificate, cannot be missed.
+        _ => true,
+    }
+}

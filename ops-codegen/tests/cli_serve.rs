@@ -1,0 +1,164 @@
+//! `ops serve`: the command answers requests of a document with examples.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const DOCUMENT: &str = r##"
+openapi: 3.1.0
+info: { title: Shop, version: 1.0.0 }
+components:
+  securitySchemes:
+    token: { type: http, scheme: bearer }
+    key: { type: apiKey, in: query, name: key }
+    session: { type: apiKey, in: cookie, name: sid }
+  schemas:
+    Pet:
+      type: object
+      required: [id, name]
+      properties: { id: { type: integer, minimum: 5 }, name: { type: string, example: Rex } }
+paths:
+  /pets/{petId}:
+    get:
+      operationId: showPet
+      parameters:
+        - { name: petId, in: path, required: true, schema: { type: integer } }
+        - { name: limit, in: query, schema: { type: integer, maximum: 3 } }
+      responses:
+        200: { description: x, content: { application/json: { schema: { $ref: "#/components/schemas/Pet" } } } }
+        404: { description: x, content: { application/json: { schema: { type: object, required: [title], properties: { title: { type: string } } }, examples: { first: { value: { title: gone } } } } } }
+    delete:
+      operationId: removePet
+      security: [{ token: [] }, { key: [], session: [] }]
+      parameters: [{ name: petId, in: path, required: true, schema: { type: integer } }]
+      responses: { 204: { description: gone } }
+  /arrivals:
+    get:
+      operationId: arrivals
+      responses: { 200: { description: x, content: { text/event-stream: { schema: { $ref: "#/components/schemas/Pet" } } } } }
+"##;
+
+fn file(name: &str, text: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("serve-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// The command, until it is dropped.
+struct Served {
+    child: Child,
+    address: String,
+    /// What it said before it answered.
+    said: String,
+}
+
+impl Served {
+    fn start(document: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.arg("serve").arg(document).args(["--mock", "--addr", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = String::new();
+        while !said.contains("Prefer") {
+            said.push_str(&(lines.next().unwrap().unwrap() + "\n"));
+        }
+        let address = said.split("http://").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+        Self { child, address, said }
+    }
+
+    /// The whole response to a request without a body.
+    fn ask(&self, request: &str, headers: &str) -> String {
+        self.send(request, headers, "")
+    }
+
+    fn send(&self, request: &str, headers: &str, body: &str) -> String {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        let text = format!("{request} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n{body}");
+        socket.write_all(text.as_bytes()).unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        response
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_document_is_answered_with_examples() {
+    let served = Served::start(&file("shop.yaml", DOCUMENT));
+    assert!(served.said.contains("answers 3 operations with examples"), "{}", served.said);
+    assert!(served.said.contains("  DELETE  /pets/{petId}  removePet\n"), "{}", served.said);
+    let table: [(&str, &str, u16, &str); 16] = [
+        ("GET /pets/7", "", 200, r#"{"id":5,"name":"Rex"}"#),
+        ("GET /pets/7", "Prefer: code=404\r\n", 404, r#"{"title":"gone"}"#),
+        ("GET /pets/7", "Prefer: code=418\r\n", 400, r#""code":"NOT_DESCRIBED""#),
+        ("GET /operations/shop/showPet?input=%7B%22petId%22:1%7D", "", 200, r#"{"id":5,"name":"Rex"}"#),
+        ("GET /arrivals", "", 200, "id: 3\ndata: {\"id\":5,\"name\":\"Rex\"}\n\n"),
+        // Nothing is there, or not by this method.
+        ("GET /pet/7", "", 404, r#""status":404"#),
+        ("PATCH /pets/7", "", 405, r#""status":405"#),
+        // Two violations at once.
+        ("GET /pets/x?limit=4", "", 422, r#""pointer":"/petId""#),
+        ("GET /pets/x?limit=4", "", 422, r#""pointer":"/limit""#),
+        // Any credentials of a kind that the operation asks for, and all of those that go together.
+        ("DELETE /pets/7", "", 401, "www-authenticate: "),
+        ("DELETE /pets/7", "Authorization: Bearer x\r\n", 204, ""),
+        ("DELETE /pets/7", "Authorization: Basic x\r\n", 401, ""),
+        ("DELETE /pets/7?key=1", "", 403, ""),
+        ("DELETE /pets/7?key=1", "Cookie: a=b; sid=2\r\n", 204, ""),
+        ("DELETE /pets/7?key=", "Cookie: sid=\r\n", 401, ""),
+        ("DELETE /pets/x?key=1", "Cookie: sid=2\r\n", 422, "/petId"),
+    ];
+    for (request, headers, status, part) in table {
+        let response = served.ask(request, headers);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{request} {headers}: {response}");
+        assert!(response.contains(part), "{request} {headers}: {response}");
+    }
+}
+
+#[test]
+fn a_snapshot_of_tools_is_answered_by_name() {
+    let tools = r#"{"tools":[{"name":"add","inputSchema":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]},
+        "outputSchema":{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}}]}"#;
+    let served = Served::start(&file("sums.json", tools));
+    assert!(served.said.contains("  POST    /operations/sums/add  add\n"), "{}", served.said);
+    let send = |body: &str| {
+        let headers = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+        served.send("POST /operations/sums/add", &headers, body)
+    };
+    let response = send(r#"{"a":1}"#);
+    assert!(response.starts_with("HTTP/1.1 200 ") && response.ends_with(r#"{"sum":1}"#), "{response}");
+    let response = send(r#"{"a":"x"}"#);
+    assert!(response.starts_with("HTTP/1.1 422 ") && response.contains(r#""pointer":"/a""#), "{response}");
+}
+
+#[test]
+fn what_cannot_be_served_says_why() {
+    let shop = file("shop2.yaml", DOCUMENT);
+    let empty = file("empty.yaml", "openapi: 3.1.0\ninfo: { title: x, version: '1' }\npaths: {}\n");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ops")).arg("serve").args(arguments).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (shop, empty) = (shop.to_str().unwrap(), empty.to_str().unwrap());
+    for (arguments, status, part) in [
+        (&[shop][..], 2, "pass `--mock` to answer with examples"),
+        (&[empty, "--mock"], 2, "has no operations to serve"),
+        (&["no/such.yaml", "--mock"], 3, "no/such.yaml"),
+        (&[shop, "--mock", "--addr", &address], 1, "takes a free port"),
+        (&[shop, "--mock", "--addr", "x"], 1, "`x` is no address to listen at"),
+    ] {
+        let (code, text) = run(arguments);
+        assert!(code == status && text.contains(part), "{arguments:?}: {code} {text}");
+    }
+}
