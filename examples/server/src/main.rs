@@ -1,0 +1,87 @@
+//! Functions and another API as one server, for HTTP clients and MCP hosts on one port: `cargo run -p server [ADDRESS]`.
+
+use std::time::Duration;
+
+use axum::Router;
+use futures_util::{Stream, StreamExt, stream};
+use ops_runtime::mcp::McpServer;
+use ops_runtime::serve::HttpServer;
+use ops_runtime::{CallError, Context, HttpClient, HttpConfig, Registry, operation};
+use rates::{Problem, Rate, ShowRate, ShowRateError, ShowRateInput};
+use tokio::net::TcpListener;
+
+ops_runtime::include_operations!(mod rates = "rates");
+
+/// The price of a parcel within Europe, in euros.
+#[operation(namespace = "post", kind = query)]
+async fn postage(
+    /// The weight in kilograms.
+    kilograms: f64,
+) -> f64 {
+    4.5 + 0.8 * kilograms
+}
+
+/// The price of a parcel in any currency.
+#[operation(namespace = "post", kind = query, errors(UnknownCurrency = 404))]
+async fn postage_in(context: &Context, kilograms: f64, currency: String) -> Result<f64, CallError> {
+    let price = postage(kilograms).await;
+    match context.env().execute::<ShowRate>(currency).await {
+        Ok(rate) => Ok((price * rate.data.rate * 100.0).round() / 100.0),
+        Err(error) => match error.declared::<ShowRate>() {
+            Some(ShowRateError::NotFound(problem)) => Err(CallError::new("UnknownCurrency", problem.title)),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Where a parcel is, until it is there.
+#[operation(namespace = "post")]
+async fn track(parcel: u32) -> impl Stream<Item = String> {
+    stream::iter(["picked up", "on its way", "delivered"]).then(move |place| async move {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        format!("parcel {parcel} is {place}")
+    })
+}
+
+/// The other API, which would be somebody else's.
+struct Bank;
+
+impl rates::Server for Bank {
+    async fn show_rate(&self, _: Context, input: ShowRateInput) -> Result<Rate, CallError> {
+        match input.currency.as_str() {
+            "CHF" => Ok(Rate::new("CHF", 0.94)),
+            "USD" => Ok(Rate::new("USD", 1.17)),
+            other => Err(ShowRateError::NotFound(Problem::new(format!("no rate for {other}"))).into()),
+        }
+    }
+}
+
+/// Starts the other API; returns its URL.
+async fn bank() -> Result<String, Box<dyn std::error::Error>> {
+    let registry = Registry::new();
+    rates::register_server(&registry, Bank)?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(HttpServer::new(registry).serve_listener(listener));
+    Ok(url)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let client = HttpClient::new(HttpConfig::new().with_base_url(bank().await?))?;
+    let registry = Registry::new();
+    registry.register(Postage)?;
+    registry.register(PostageIn)?;
+    registry.register(Track)?;
+    registry.register_all(client.bind(rates::operations())?)?;
+
+    let hosts = ["localhost", "127.0.0.1"];
+    let http = HttpServer::new(registry.clone()).with_hosts(hosts).into_router();
+    let mcp = McpServer::new(registry).into_service();
+    let app = Router::new().route_service("/mcp", mcp).merge(http);
+
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+    let listener = TcpListener::bind(address).await?;
+    println!("http://{0}/operations/post/postage_in?input=..., MCP at http://{0}/mcp", listener.local_addr()?);
+    Ok(axum::serve(listener, app).await?)
+}
