@@ -10,7 +10,7 @@ use ops_runtime::{CallError, Context, HttpClient, HttpConfig, Registry, operatio
 use rates::{Problem, Rate, ShowRate, ShowRateError, ShowRateInput};
 use tokio::net::TcpListener;
 
-ops_runtime::include_operations!(mod rates = "rates");
+ops_runtime::include_operations!(pub mod rates = "rates");
 
 /// The price of a parcel within Europe, in euros.
 #[operation(namespace = "post", kind = query)]

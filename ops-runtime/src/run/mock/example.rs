@@ -285,7 +285,8 @@ mod tests {
             let definition = Definition::from_value("T".to_owned(), schema.clone());
             let made =
                 made(&json!({ "type": "array", "minItems": 100, "items": { "$ref": "#/$defs/T" } }), vec![definition]);
-            assert!(size(&made) <= LARGEST + 1_000, "{} of {schema}", size(&made));
+            // A member counts for its value alone while it is made.
+            assert!(size(&made) <= 2 * LARGEST, "{} of {schema}", size(&made));
         }
     }
 }
