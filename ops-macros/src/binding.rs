@@ -92,7 +92,7 @@ fn of_fields(http: &Http, fields: &mut [Field], errors: &mut Errors) -> Binding 
     for field in rest {
         let Some(property) = field.property() else { continue };
         if named_body && property == "body" {
-            binding.body = Some(Body::Property(property, field.ty.clone()));
+            binding.body = Some(Body::Property(property, Box::new(field.ty.clone())));
             continue;
         }
         if field.is_flat() {
@@ -110,7 +110,7 @@ fn body(rest: &[&mut Field]) -> Option<Body> {
     match rest {
         [] => None,
         [only] if !types::is_scalar(&only.ty) && !only.is_flat() => {
-            Some(Body::Property(only.property()?, only.ty.clone()))
+            Some(Body::Property(only.property()?, Box::new(only.ty.clone())))
         }
         rest => {
             let strange = rest.iter().filter(|field| !types::is_plain(&field.ty));

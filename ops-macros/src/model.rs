@@ -91,7 +91,7 @@ pub(crate) struct Binding {
 
 pub(crate) enum Body {
     /// The value of a property.
-    Property(String, Type),
+    Property(String, Box<Type>),
     /// An object of all that has no other place, with the types that are not of the standard library.
     Rest(Vec<Type>),
 }
