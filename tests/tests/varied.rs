@@ -46,7 +46,7 @@ async fn serve() -> Server {
 fn input(case: &Case) -> Value {
     let sample = case.sample.as_object().unwrap();
     let Some(http) = case.spec.http() else { return json!({ "body": sample }) };
-    if !http.bodies.iter().any(|body| body.is_rest()) {
+    if !http.bodies.iter().any(ops_runtime::binding::HttpBody::is_rest) {
         return case.sample.clone();
     }
     let is_placed = |name: &String| http.parameters.iter().any(|own| own.property == *name);

@@ -520,7 +520,8 @@ impl Incoming<'_> {
                 metadata.insert(TRACESTATE.to_owned(), state.into());
             }
         }
-        if let Some(preferences) = header(PREFER) {
+        let preferences = texts(PREFER).join(", ");
+        if !preferences.is_empty() {
             metadata.insert(PREFER.to_owned(), preferences.into());
         }
         if let Some(id) = last_event(&self.parts.headers).filter(|_| is_stream) {
