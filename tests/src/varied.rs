@@ -49,7 +49,7 @@ pub fn registry() -> Result<Registry, ops_runtime::registry::RegistryError> {
     Ok(registry)
 }
 
-/// Gives back what it got: the member `value` of the input if there is one, else the body, else the input itself.
+/// Gives back what it got: the value that an operation by id takes, the body if there is nothing else, or the input.
 fn handler(spec: &OperationSpec) -> Handler {
     let gives_nothing =
         spec.output.to_value().is_ok_and(|output| output.get("type").is_some_and(|kind| kind == "null"));
@@ -59,12 +59,18 @@ fn handler(spec: &OperationSpec) -> Handler {
             Ok(futures_util::stream::iter(items.into_iter().map(Ok::<_, CallError>)))
         });
     }
-    Handler::dynamic(move |input: Value, _| async move { Ok(if gives_nothing { Value::Null } else { echo(&input) }) })
+    let is_by_id = spec.http().is_none();
+    Handler::dynamic(move |input: Value, _| async move {
+        Ok(match gives_nothing {
+            true => Value::Null,
+            false if is_by_id => input.get("value").cloned().unwrap_or_default(),
+            false => echo(&input),
+        })
+    })
 }
 
 fn echo(input: &Value) -> Value {
-    let found = ["value", "body"].iter().find_map(|key| input.get(*key)).filter(|_| is_single(input));
-    found.unwrap_or(input).clone()
+    input.get("body").filter(|_| is_single(input)).unwrap_or(input).clone()
 }
 
 fn is_single(input: &Value) -> bool {

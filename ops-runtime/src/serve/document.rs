@@ -297,11 +297,10 @@ fn describe(spec: &OperationSpec, name: Option<&String>, out: &mut Map<String, V
     if !spec.tags.is_empty() {
         out.insert("tags".into(), spec.tags.iter().collect());
     }
-    if let Some(title) = spec.title.as_deref() {
-        out.insert("summary".into(), title.into());
-    }
-    let made_up = spec.http().is_some_and(|http| spec.description == format!("{} {}", http.method, http.path));
-    if !spec.description.is_empty() && spec.title.as_ref() != Some(&spec.description) && !made_up {
+    let summary = spec.title.as_deref().unwrap_or_else(|| first_sentence(&spec.description));
+    let summary = if summary.is_empty() { spec.name() } else { summary };
+    out.insert("summary".into(), summary.into());
+    if !spec.description.is_empty() && spec.description != summary {
         out.insert("description".into(), spec.description.as_ref().into());
     }
     out.insert("operationId".into(), name.map_or(spec.name(), String::as_str).into());
@@ -315,6 +314,14 @@ fn describe(spec: &OperationSpec, name: Option<&String>, out: &mut Map<String, V
         OperationKind::Subscription => "subscription",
     };
     out.insert("x-ops-kind".into(), kind.into());
+}
+
+/// What a description begins with, as a line: what it says first.
+fn first_sentence(text: &str) -> &str {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let line = line.find(". ").and_then(|end| line.get(..=end)).unwrap_or(line);
+    let end = line.char_indices().nth(120).map_or(line.len(), |(end, _)| end);
+    line.get(..end).unwrap_or_default().trim_end()
 }
 
 /// The path of a call by id.

@@ -60,7 +60,10 @@ async fn what_it_says() {
         (&add["operationId"], &add["x-ops-id"], &add["x-ops-kind"]),
         (&json!("add"), &json!("math.add"), &json!("query"))
     );
-    assert_eq!((&add["description"], add.get("security")), (&json!("Adds two numbers."), None));
+    assert_eq!(
+        (&add["summary"], add.get("description"), add.get("security")),
+        (&json!("Adds two numbers."), None, None)
+    );
     let taken = &document["paths"]["/operations/math/fail"]["post"]["responses"]["409"]["content"];
     assert_eq!(
         taken["application/problem+json"]["schema"]["allOf"],

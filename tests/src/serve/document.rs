@@ -75,7 +75,9 @@ fn differences(before: &OperationSpec, after: &OperationSpec) -> Vec<Fault> {
     };
     tell("the kind", format!("{:?}", before.kind), format!("{:?}", after.kind));
     tell("the version", before.version.to_string(), after.version.to_string());
-    tell("the title", format!("{:?}", before.title), format!("{:?}", after.title));
+    // Without a title, the summary is made of the description.
+    let title = after.title.as_ref().filter(|_| before.title.is_some());
+    tell("the title", format!("{:?}", before.title.as_ref()), format!("{title:?}"));
     tell("the description", before.description.to_string(), after.description.to_string());
     tell("the tags", format!("{:?}", before.tags), format!("{:?}", after.tags));
     tell("deprecated", before.deprecated.to_string(), after.deprecated.to_string());
