@@ -17,7 +17,8 @@
 //!
 //! `GET /openapi.json` and `GET /openapi.yaml` are the document of all operations (OpenAPI 3.1, and 3.2 where 3.1 has no
 //! words), which any generator reads, ours too. Whoever reaches the server may read it, unless
-//! [`HttpServer::without_document`] takes it away.
+//! [`HttpServer::without_document`] takes it away. `HttpServer::with_docs` (feature `docs-page`) adds `GET /docs`, a page
+//! that shows it to people.
 //!
 //! # Responses
 //!
@@ -111,6 +112,8 @@ mod answer;
 mod auth;
 #[cfg(feature = "http-server-compression")]
 mod compress;
+#[cfg(feature = "docs-page")]
+mod docs;
 mod document;
 mod identity;
 mod limits;
@@ -321,6 +324,18 @@ impl HttpServer {
     #[must_use]
     pub fn with_compression(mut self) -> Self {
         self.compresses = true;
+        self
+    }
+
+    /// Adds the page `GET /docs`, on which people read the document and call its operations.
+    ///
+    /// The page is part of the program and loads nothing from other servers. Whoever reaches the server may read it, as
+    /// they may read the document. The credentials that a reader enters are sent to this server alone, and are forgotten
+    /// when the tab is closed.
+    #[cfg(feature = "docs-page")]
+    #[must_use]
+    pub fn with_docs(mut self) -> Self {
+        self.about.get_or_insert_default().has_page = true;
         self
     }
 

@@ -33,6 +33,9 @@ pub(super) struct About {
     pub(super) title: Option<String>,
     pub(super) version: Option<String>,
     pub(super) description: Option<String>,
+    /// True if the page is served that shows the document.
+    #[cfg(feature = "docs-page")]
+    pub(super) has_page: bool,
 }
 
 /// A document at a server's URL as texts, made when they are first asked for.

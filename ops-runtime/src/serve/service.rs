@@ -18,6 +18,8 @@ use tracing::Instrument;
 use super::accept::{Accept, ENVELOPE};
 use super::answer;
 use super::auth;
+#[cfg(feature = "docs-page")]
+use super::docs::Page;
 use super::document::{self, About, Written};
 use super::identity::{self, Authenticator, Lack};
 use super::limits::{Held, Limits};
@@ -142,6 +144,9 @@ enum Place {
     Health,
     /// To the document of the operations.
     Document(Written),
+    /// To the page that shows it.
+    #[cfg(feature = "docs-page")]
+    Docs(Page),
     /// To what the server has counted.
     Metrics(Arc<Metrics>),
 }
@@ -167,6 +172,8 @@ impl Incoming<'_> {
         match self.place(&routes)? {
             Place::Health => Ok(answer::respond(StatusCode::OK, "application/json", "{\"status\":\"ok\"}")),
             Place::Document(written) => Ok(self.document(&routes, written)),
+            #[cfg(feature = "docs-page")]
+            Place::Docs(page) => Ok(page.response(&self.parts.headers)),
             Place::Metrics(metrics) => {
                 let identity = self.identify().await?;
                 identity::allows(&metrics.access, identity.as_deref()).map_err(|lack| self.lacking(lack))?;
@@ -205,6 +212,12 @@ impl Incoming<'_> {
         }
         if let (true, Some(written), Some(_)) = (is_read, Written::at(uri.path()), &self.server.about) {
             return Ok(Place::Document(written));
+        }
+        #[cfg(feature = "docs-page")]
+        if let (true, Some(About { has_page: true, .. }), Some(page)) =
+            (is_read, &self.server.about, Page::at(uri.path()))
+        {
+            return Ok(Place::Docs(page));
         }
         if let Some(metrics) = self.server.metrics.as_ref().filter(|_| uri.path() == "/metrics" && is_read) {
             return Ok(Place::Metrics(metrics.clone()));

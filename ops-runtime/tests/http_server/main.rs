@@ -7,6 +7,8 @@ mod bound;
 mod calls;
 #[cfg(feature = "http-server-compression")]
 mod compression;
+#[cfg(feature = "docs-page")]
+mod docs;
 mod document;
 mod fixture;
 mod functions;
