@@ -302,7 +302,7 @@ impl Issuer {
     }
 
     fn tokens(&self) -> JwtAuthenticator {
-        JwtAuthenticator::from_issuer(&self.0.url).unwrap().with_refresh_interval(Duration::from_millis(300))
+        JwtAuthenticator::from_issuer(&self.0.url).unwrap().with_refresh_interval(Duration::from_secs(2))
     }
 
     fn asked(&self) -> usize {
@@ -334,14 +334,14 @@ async fn keys_of_an_issuer_are_fetched_once_and_again_when_they_change() {
         assert_eq!(me(&server, &new).await.status, 401);
     }
     assert_eq!(issuer.asked(), 1);
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    tokio::time::sleep(Duration::from_millis(2_100)).await;
     let answers = futures_util::future::join_all((0..20).map(|_| me(&server, &new))).await;
     assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
     assert_eq!((issuer.asked(), me(&server, &old).await.status), (2, 401));
 
     // Keys that there are serve while the issuer is down.
     *issuer.0.answer.lock().unwrap() = "broken";
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    tokio::time::sleep(Duration::from_millis(2_100)).await;
     assert_eq!((me(&server, &old).await.status, me(&server, &new).await.status), (401, 200));
 }
 
