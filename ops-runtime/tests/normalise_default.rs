@@ -196,6 +196,13 @@ fn types() {
             json!(10),
             &["expected integer to be greater or equal to 7, found integer"],
         ),
+        case(
+            "a number near zero is no multiple",
+            json!({"type": "number", "multipleOf": 0.25}),
+            json!(2.5e-42),
+            json!(0.0),
+            &["expected number to be a multiple of 0.25, found number"],
+        ),
         case("0.3 is a multiple of 0.1", json!({"type": "number", "multipleOf": 0.1}), json!(0.3), json!(0.3), &[]),
         case("lengths in characters", json!({"type": "string", "maxLength": 1}), json!("😀"), json!("😀"), &[]),
     ]);

@@ -74,7 +74,7 @@ impl Num {
         if !quotient.is_finite() {
             return value % unit == 0.0;
         }
-        (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
+        (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs()
     }
 
     /// The sum of this number and a whole one.

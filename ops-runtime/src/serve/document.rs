@@ -181,6 +181,9 @@ impl Writer {
         if let Some(ways) = ways.next() {
             out.insert("security".into(), ways);
         }
+        if spec.http().is_none() && spec.kind != OperationKind::Mutation {
+            self.put(path.clone(), "GET", by_get(&out));
+        }
         self.put(path, &method, out);
     }
 
@@ -293,6 +296,21 @@ fn info(entries: &[Arc<Entry>], about: &About) -> Value {
     let mut info = Map::from_iter([("title".to_owned(), Value::from(title)), ("version".to_owned(), version.into())]);
     info.extend(about.description.clone().map(|text| ("description".to_owned(), text.into())));
     Value::Object(info)
+}
+
+/// The same call by id with the input in the query; it is no operation of its own.
+fn by_get(post: &Map<String, Value>) -> Map<String, Value> {
+    let mut get = post.clone();
+    if let Some(mut body) = get.shift_remove("requestBody") {
+        let required = body.get("required").cloned().unwrap_or(false.into());
+        let content = body.get_mut("content").map(Value::take).unwrap_or_default();
+        let input = json!({ "name": "input", "in": "query", "required": required, "content": content });
+        get.insert("parameters".into(), vec![input].into());
+    }
+    let name = post.get("operationId").and_then(Value::as_str).unwrap_or_default();
+    get.insert("operationId".into(), format!("{name}_by_get").into());
+    get.insert(IMPLIED.into(), true.into());
+    get
 }
 
 /// What an operation is called, and what is said about it.

@@ -1,4 +1,5 @@
-//! `varied ADDRESS`: serves the forty operations of `ops_tests::varied` to who knows the token, until it is ended.
+//! `varied ADDRESS`: serves the forty operations of `ops_tests::varied` to who knows the token, until it is ended. It prints
+//! the address, of which the port may be 0 for any.
 
 use std::process::ExitCode;
 
@@ -24,5 +25,7 @@ async fn main() -> ExitCode {
 async fn run(address: &str) -> Result<(), Box<dyn std::error::Error>> {
     let tokens = BearerTokens::new().with_token(varied::TOKEN, Identity::new("tester").with_scope("varied"));
     let server = HttpServer::new(varied::registry()?).with_title("Varied").with_authenticator(tokens);
-    Ok(server.serve(address).await?)
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    println!("{}", listener.local_addr()?);
+    Ok(server.serve_listener(listener).await?)
 }

@@ -30,7 +30,7 @@ pub(super) fn cases() -> Vec<Case> {
     let ann = || json!({ "name": "Ann", "level": "high", "nick": "A" });
     let form = json!({
         "type": "object",
-        "properties": { "name": text(), "tags": { "type": "array", "items": text() }, "age": { "type": "integer" } },
+        "properties": { "name": text(), "tags": { "type": "array", "items": text(), "minItems": 1 }, "age": { "type": "integer" } },
         "required": ["name", "tags", "age"],
     });
     let parts = json!({
@@ -65,7 +65,7 @@ pub(super) fn cases() -> Vec<Case> {
             "patch",
             "JSON of a dialect.",
             "application/merge-patch+json",
-            json!({ "type": "object" }),
+            json!({ "type": "object", "additionalProperties": { "type": ["string", "null"] } }),
             json!({ "a": null }),
         ),
         body("plain", "Plain text.", "text/plain", text(), json!("line\nand ü")),

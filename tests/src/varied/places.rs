@@ -10,7 +10,7 @@ fn texts() -> Value {
 }
 
 fn point() -> Value {
-    json!({ "type": "object", "properties": { "x": { "type": "integer" }, "y": { "type": "integer" } }, "required": ["x", "y"] })
+    json!({ "$ref": "#/$defs/Point" })
 }
 
 pub(super) fn cases() -> Vec<Case> {

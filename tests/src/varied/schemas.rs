@@ -42,6 +42,14 @@ pub(super) fn definitions() -> Vec<Definition> {
                 },
             }),
         ),
+        define(
+            "Point",
+            json!({
+                "type": "object",
+                "properties": { "x": { "type": "integer" }, "y": { "type": "integer" } },
+                "required": ["x", "y"],
+            }),
+        ),
         define("Level", json!({ "type": "string", "enum": ["low", "in between", "high"], "default": "low" })),
         define(
             "Person",
@@ -49,7 +57,7 @@ pub(super) fn definitions() -> Vec<Definition> {
                 "type": "object",
                 "properties": {
                     "name": { "type": "string", "minLength": 1, "maxLength": 80, "examples": ["Ann"] },
-                    "born": { "type": "string", "format": "date" },
+                    "born": { "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" },
                     "level": { "$ref": "#/$defs/Level" },
                     "nick": { "type": ["string", "null"] },
                 },

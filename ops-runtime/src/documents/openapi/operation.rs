@@ -121,6 +121,8 @@ impl<'a> Reader<'a> {
                     let message =
                         format!("`{} {}` is {}, not an object", short(&method), short(path), kind(operation.value));
                     self.warn(&operation, message, "it was left out");
+                } else if operation.is("x-ops-implied") {
+                    // A server of ours says a second way to call an operation that is there.
                 } else if methods.insert(method.clone()) {
                     repeated += usize::from(!seen.insert(operation.key()));
                     let item = items.iter().find(|item| item.get("parameters").is_some()).or(items.last());

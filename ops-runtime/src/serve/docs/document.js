@@ -58,7 +58,8 @@ export class ApiDocument {
       const item = this.resolve(reference);
       const nodes = METHODS.map((method) => [method.toUpperCase(), own(item, method)]);
       for (const [method, node] of [...nodes, ...Object.entries(object(item.additionalOperations))]) {
-        if (isObject(node)) found.push(this.#operation(path, method, item, node));
+        // A second way to call an operation is not shown as another.
+        if (isObject(node) && node["x-ops-implied"] !== true) found.push(this.#operation(path, method, item, node));
       }
     }
     return found.sort((one, other) => one.namespace.localeCompare(other.namespace));

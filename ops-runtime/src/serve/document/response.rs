@@ -122,7 +122,7 @@ fn success(responses: &[HttpResponse], given: &Given<'_>, components: &mut Compo
             // Of several types, the output describes the first; the others hold the same as well as they can.
             let schema = if is_first || is_json(kind) { components.schema(&schema, &scope) } else { plain(kind) };
             is_first = false;
-            content.insert(kind.to_owned(), holding(kind, schema));
+            content.insert(kind.to_owned(), json!({ "schema": schema }));
         }
     }
     if let Some(spec) = given.stream {
@@ -174,18 +174,9 @@ fn error(status: StatusRange, responses: &[HttpResponse], given: &Given<'_>, com
             None => plain(kind),
         };
         is_first &= is_stream;
-        content.insert(kind.to_owned(), holding(kind, schema));
+        content.insert(kind.to_owned(), json!({ "schema": schema }));
     }
     response(declared.map_or("", |(_, error)| &error.description), content)
-}
-
-/// A media type object; bytes outside of JSON need no schema.
-fn holding(content_type: &str, schema: Value) -> Value {
-    let is_bytes = matches!(Media::of(content_type), Media::Bytes | Media::Other | Media::Multipart);
-    match is_bytes && schema.get("format").is_some_and(|format| format == "binary") {
-        true => json!({}),
-        false => json!({ "schema": schema }),
-    }
 }
 
 /// What a body of a type is, if nothing else is known.

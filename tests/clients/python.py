@@ -1,0 +1,96 @@
+"""Calls the forty operations by the client that openapi-generator makes of our document: `python.py URL TOKEN`.
+
+Each operation that this client can call at all must give back what it got. `UNABLE` names the others, with the reason.
+"""
+
+import base64
+import sys
+
+import varied_client
+from varied_client import models
+
+UNABLE = {
+    "anything": "its class for any value takes an object with `value` alone, and drops what is inside",
+    "cookies": "it sends no cookies",
+    "events": "it waits for the end of a stream and gives its text",
+    "path_label": "it knows no style of a path but the simple one",
+    "path_matrix": "it knows no style of a path but the simple one",
+    "path_object": "it writes an object in a path as the text of a Python dictionary",
+}
+
+url, token = sys.argv[1:]
+configuration = varied_client.Configuration(host=url, access_token=token)
+api = varied_client.DefaultApi(varied_client.ApiClient(configuration))
+person = models.Person(name="Ann", level="high", nick="A")
+point = models.Point(x=1, y=-2)
+
+
+def plain(value):
+    """A value as JSON."""
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return plain(value.to_dict()) if hasattr(value, "to_dict") else value
+
+
+def by_id(name, value):
+    request = getattr(models, f"{name.title()}Request").from_dict({"value": value})
+    return name, lambda: getattr(api, name)(request), value
+
+
+ann, at = plain(person), {"x": 1, "y": -2}
+tree = {"name": "a", "children": [{"name": "b"}]}
+calls = [
+    by_id("text", "café au lait"),
+    by_id("whole", -9007199254740991),
+    by_id("number", 2.75),
+    by_id("truth", False),
+    by_id("nothing", "x"),
+    by_id("choice", "in between"),
+    by_id("list", [3, 1, 2]),
+    by_id("map", {"a/b": [1.5]}),
+    by_id("record", {"name": "Ann", "level": "low", "nick": "A"}),
+    by_id("nested", tree),
+    by_id("union", {"kind": "square", "side": 2.5}),
+    by_id("either", ["a", ""]),
+    by_id("both", {"a": "x", "b": True}),
+    ("moment", lambda: api.moment(models.MomentRequest.from_dict({"value": "2026-11-23T10:00:00Z"})).isoformat(), "2026-11-23T10:00:00+00:00"),
+    ("path_text", lambda: api.path_text("a b/ü%"), {"id": "a b/ü%"}),
+    ("path_list", lambda: api.path_list([3, 4]), {"ids": [3, 4]}),
+    ("query_form", lambda: api.query_form("a&b=c", 7, ["x", "y z"]), {"q": "a&b=c", "limit": 7, "tags": ["x", "y z"]}),
+    ("query_comma", lambda: api.query_comma([1, 2]), {"ids": [1, 2]}),
+    ("query_space", lambda: api.query_space([1, 2]), {"ids": [1, 2]}),
+    ("query_pipe", lambda: api.query_pipe([1, 2]), {"ids": [1, 2]}),
+    ("query_deep", lambda: api.query_deep(point), {"point": at}),
+    ("query_json", lambda: api.query_json(point), {"point": at}),
+    ("headers", lambda: api.headers("t-1", [5, 6]), {"x-trace": "t-1", "x-ids": [5, 6]}),
+    ("json", lambda: api.call_json(person), ann),
+    ("patch", lambda: api.patch({"a": "1"}), {"a": "1"}),
+    ("plain", lambda: api.plain("line\nand ü"), "line\nand ü"),
+    ("form", lambda: api.form("a&b", ["x", "y"], 3), {"name": "a&b", "tags": ["x", "y"], "age": 3}),
+    ("parts", lambda: api.parts("a", ("f", b"\0\xff"), person), {"name": "a", "file": base64.b64encode(b"\0\xff").decode(), "about": ann}),
+    ("put_person", lambda: api.put_person(7, person), {"id": 7, "body": ann}),
+    ("bytes", lambda: list(api.bytes(b"\0\xff")), [0, 255]),
+    ("said", lambda: api.said("so"), "so"),
+    ("silence", lambda: api.silence(person), None),
+    ("created", lambda: api.created(models.CreatedRequest(7)), 7),
+    ("rest", lambda: api.rest(1, models.RestRequest(a="x", b=True)), {"id": 1, "a": "x", "b": True}),
+]
+
+wrong = 0
+for name, call, expected in calls:
+    try:
+        given = plain(call())
+    except Exception as error:  # Whatever it is, it is a fault of one of the two.
+        given = f"{type(error).__name__}: {str(error)[:400]}"
+    if given != expected:
+        wrong += 1
+        print(f"{name}: {given!r} instead of {expected!r}")
+operations = {name for name in dir(api) if f"{name}_with_http_info" in dir(api) and not name.endswith("_by_get")}
+forgotten = operations - {getattr(api, name, None) and name or f"call_{name}" for name, _, _ in calls} - UNABLE.keys()
+if forgotten:
+    wrong += 1
+    print(f"not called: {sorted(forgotten)}")
+print(f"{len(calls) - wrong} of {len(calls)} operations gave back what they got")
+sys.exit(1 if wrong else 0)
