@@ -50,6 +50,8 @@ fn one_port_has_all_of_it() {
         ("GET", "/rates/A", "", "", 422, "violations"),
         ("POST", &format!("{own}/track"), "", r#"{"parcel":7}"#, 200, "parcel 7 is delivered"),
         ("GET", "/nothing", "", "", 404, "problem+json"),
+        ("GET", "/openapi.json", "", "", 200, r#""title":"Post""#),
+        ("GET", "/docs", "", "", 200, "<html"),
         ("POST", "/mcp", "Accept: application/json, text/event-stream\r\n", initialize, 200, "serverInfo"),
     ] {
         let response = send(method, path, headers, body);

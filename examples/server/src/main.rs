@@ -76,12 +76,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     registry.register_all(client.bind(rates::operations())?)?;
 
     let hosts = ["localhost", "127.0.0.1"];
-    let http = HttpServer::new(registry.clone()).with_hosts(hosts).into_router();
+    let http = HttpServer::new(registry.clone()).with_title("Post").with_hosts(hosts).with_docs().into_router();
     let mcp = McpServer::new(registry).into_service();
     let app = Router::new().route_service("/mcp", mcp).merge(http);
 
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listener = TcpListener::bind(address).await?;
-    println!("http://{0}/operations/post/postage_in?input=..., MCP at http://{0}/mcp", listener.local_addr()?);
+    println!("http://{0}/docs, its document http://{0}/openapi.json, MCP at http://{0}/mcp", listener.local_addr()?);
     Ok(axum::serve(listener, app).await?)
 }
