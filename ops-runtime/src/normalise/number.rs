@@ -69,12 +69,12 @@ impl Num {
         if exact {
             return value % unit == 0.0;
         }
-        // 0.3 is a multiple of 0.1, but not as a double.
+        // 0.3 is a multiple of 0.1, but not as a double: each of the two, and their quotient, may be off by half a step.
         let quotient = value / unit;
         if !quotient.is_finite() {
             return value % unit == 0.0;
         }
-        (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs()
+        (quotient - quotient.round()).abs() <= 2.0 * f64::EPSILON * quotient.abs()
     }
 
     /// The sum of this number and a whole one.
