@@ -44,12 +44,12 @@ impl<Op: Handled> From<Op> for Registration {
 
 /// The schema of what an input may be.
 pub const fn input_schema<T: Described>() -> Schema {
-    Schema::make(|| schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize()))
+    Schema::of_type(|| schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize()))
 }
 
 /// The schema of what an output will be: a property that only serde's `default` makes optional is always there.
 pub const fn output_schema<T: Described>() -> Schema {
-    Schema::make(|| schema_of::<T>(SchemaSettings::draft2020_12().for_serialize()))
+    Schema::of_type(|| schema_of::<T>(SchemaSettings::draft2020_12().for_serialize()))
 }
 
 /// Compiles if the type can be that of a parameter.
@@ -57,10 +57,7 @@ pub const fn is_parameter<T: Parameter>() {}
 
 fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let settings = settings.with(|settings| settings.meta_schema = None);
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    // The name of the Rust type, which says nothing to others.
-    schema.remove("title");
-    schema.to_value()
+    settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
 /// The reply of a handler that gives plain data.

@@ -29,6 +29,9 @@ enum Repr {
     Any,
     Text(Text),
     Make(fn() -> Value),
+    /// The schema of a Rust type, whose title is the type's name.
+    #[allow(dead_code, reason = "only macros make it")]
+    Type(fn() -> Value),
     Json(Arc<Value>),
 }
 
@@ -52,7 +55,7 @@ impl Schema {
             Repr::Any => true,
             Repr::Json(value) => is_any(value),
             Repr::Text(text) => matches!(text.trim(), "true" | "{}"),
-            Repr::Make(_) => false,
+            Repr::Make(_) | Repr::Type(_) => false,
         }
     }
 
@@ -61,6 +64,19 @@ impl Schema {
     #[cfg_attr(not(any(feature = "http-server", feature = "mcp-server")), allow(dead_code))]
     pub(crate) fn is_made(&self) -> bool {
         matches!(self.0, Repr::Make(_))
+    }
+
+    /// The schema of a Rust type, from a function that gives it with the type's name as its title.
+    #[cfg(all(feature = "macros", feature = "registry"))]
+    pub(crate) const fn of_type(make: fn() -> Value) -> Self {
+        Self(Repr::Type(make))
+    }
+
+    /// The name of the Rust type that this is the schema of, if it is known.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn type_name(&self) -> Option<String> {
+        let Repr::Type(make) = &self.0 else { return None };
+        Some(make().get("title")?.as_str()?.to_owned())
     }
 
     /// The schema as JSON, whose `$ref`s lead to definitions beside it:
@@ -73,6 +89,14 @@ impl Schema {
             Repr::Any => Cow::Owned(Value::Object(Map::new())),
             Repr::Text(text) => Cow::Owned(serde_json::from_str(text)?),
             Repr::Make(make) => Cow::Owned(make()),
+            Repr::Type(make) => {
+                let mut schema = make();
+                // The name of a Rust type says nothing to others.
+                if let Some(members) = schema.as_object_mut() {
+                    members.retain(|key, _| key != "title");
+                }
+                Cow::Owned(schema)
+            }
             Repr::Json(value) => Cow::Borrowed(value),
         })
     }

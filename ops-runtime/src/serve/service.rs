@@ -357,12 +357,7 @@ impl Incoming<'_> {
         {
             let (entry, route) = (&found.route.entry, Some(&*found.route));
             let answered = self.run(entry, route, identity, Payload::Json(text), Bodies::default()).await;
-            return match answered {
-                Err(problem) if problem.status == StatusCode::UNPROCESSABLE_ENTITY => {
-                    Err(self.all_faults(found, bytes).await.unwrap_or(problem))
-                }
-                answered => answered,
-            };
+            return self.with_all_faults(found, bytes, answered).await;
         }
         let mut problem = None;
         for found in &matches {
@@ -371,7 +366,8 @@ impl Incoming<'_> {
                 Ok(input) => {
                     let (entry, route) = (&found.route.entry, Some(&*found.route));
                     let input = Payload::Value(Value::Object(input));
-                    return self.run(entry, route, identity, input, Bodies::default()).await;
+                    let answered = self.run(entry, route, identity, input, Bodies::default()).await;
+                    return self.with_all_faults(found, bytes, answered).await;
                 }
                 Err(refused) => {
                     let is_other = matches!(refused, Refused::Other(_));
@@ -403,6 +399,21 @@ impl Incoming<'_> {
             return None;
         }
         read::text(&self.request(found)?, bytes)
+    }
+
+    /// A refusal of an input with all that is wrong with it: an operation's own type tells only the first.
+    async fn with_all_faults(
+        &self,
+        found: &Match,
+        bytes: Bytes,
+        answered: Result<Response<Body>, Problem>,
+    ) -> Result<Response<Body>, Problem> {
+        match answered {
+            Err(problem) if problem.status == StatusCode::UNPROCESSABLE_ENTITY => {
+                Err(self.all_faults(found, bytes).await.unwrap_or(problem))
+            }
+            answered => answered,
+        }
     }
 
     /// What is wrong with a request whose text is no input; `None` if the input is fine, and the call failed otherwise.

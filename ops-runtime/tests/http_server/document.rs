@@ -46,7 +46,9 @@ async fn what_it_says() {
         "required": ["a"],
     });
     assert_eq!(add["requestBody"]["required"], true);
-    let mut given = add["requestBody"]["content"]["application/json"]["schema"].clone();
+    let given = &add["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(*given, json!({ "$ref": "#/components/schemas/AddInput" }));
+    let mut given = document["components"]["schemas"]["AddInput"].clone();
     given.as_object_mut().unwrap().retain(|key, _| key == "type" || key == "properties" || key == "required");
     assert_eq!(given, input);
     assert_eq!(
@@ -140,4 +142,46 @@ async fn it_follows_the_registry_and_its_prefix() {
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     assert_eq!((api.operations[0].id.as_ref(), api.operations[0].kind), ("sums.add", OperationKind::Query));
     serving.abort();
+}
+
+/// A pet, and those that it is with.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Pet {
+    name: String,
+    friends: Vec<Pet>,
+    home: Home,
+}
+
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Home {
+    street: String,
+}
+
+/// Shows a pet.
+#[operation(namespace = "shop", http = "GET /pets/{id}")]
+async fn show_pet(id: u64) -> Pet {
+    Pet { name: id.to_string(), friends: Vec::new(), home: Home { street: String::new() } }
+}
+
+/// Adds a pet.
+#[operation(namespace = "shop", http = "POST /pets")]
+async fn add_pet(pet: Pet) -> Pet {
+    pet
+}
+
+#[tokio::test]
+async fn types_have_their_names() {
+    let registry = Registry::new();
+    registry.register(ShowPet).unwrap();
+    registry.register(AddPet).unwrap();
+    let document: Value = serde_json::from_str(&get(HttpServer::new(registry), "/openapi.json").await.2).unwrap();
+    let pet = json!({ "$ref": "#/components/schemas/Pet" });
+    let shown = &document["paths"]["/pets/{id}"]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+    let added = &document["paths"]["/pets"]["post"];
+    assert_eq!(*shown, pet);
+    assert_eq!(added["requestBody"]["content"]["application/json"]["schema"], pet);
+    assert_eq!(added["responses"]["200"]["content"]["application/json"]["schema"], pet);
+    let names: Vec<&String> = document["components"]["schemas"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["Home", "Pet", "Problem"]);
+    assert_eq!(document["components"]["schemas"]["Pet"]["properties"]["friends"]["items"], pet);
 }

@@ -274,6 +274,7 @@ async fn all_violations_are_in_one_problem() {
             "",
             vec!["/language", "/id", "/kinds/0", "/limit"],
         ),
+        ("GET /pets/x?limit=y", "", vec!["/id", "/limit"]),
         // The name of a parameter is no part of the rest.
         (
             "POST /pets/x/offers",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{Definitions, OperationSpec, Schema, pointer};
 
@@ -76,16 +76,28 @@ impl Scope {
 
 impl Components {
     /// A schema of an operation, without the definitions inside it, and what its references mean.
+    ///
+    /// The schema of a Rust type becomes a definition of the type's name, too.
     pub(super) fn scope(&self, schema: &Schema, spec: &OperationSpec) -> (Value, Scope) {
+        let name = schema.type_name();
         let mut schema = schema.to_value().map_or(Value::Bool(true), std::borrow::Cow::into_owned);
         let own = schema.as_object_mut().and_then(|schema| {
             schema.shift_remove("$schema");
             schema.shift_remove("$defs")
         });
-        let own = match own {
-            Some(Value::Object(own)) if !own.is_empty() => Some(std::sync::Arc::new(own)),
-            _ => None,
+        let mut own = match own {
+            Some(Value::Object(own)) => own,
+            _ => Map::new(),
         };
+        let has_parts = ["properties", "oneOf", "anyOf", "enum"].iter().any(|key| schema.get(*key).is_some());
+        if let Some(name) = name.filter(|name| has_parts && !own.contains_key(name)) {
+            let reference = json!({ "$ref": pointer::reference(&name) });
+            let mut whole = std::mem::replace(&mut schema, reference);
+            refer_to(&name, &mut whole);
+            own.values_mut().for_each(|schema| refer_to(&name, schema));
+            own.insert(name, whole);
+        }
+        let own = (!own.is_empty()).then(|| std::sync::Arc::new(own));
         (schema, Scope { own, shared: spec.definitions.clone() })
     }
 
@@ -219,6 +231,22 @@ impl Components {
     }
 }
 
+/// Makes references to the schema as a whole ones to the definition that it has become.
+fn refer_to(name: &str, schema: &mut Value) {
+    match schema {
+        Value::Object(members) => members.iter_mut().for_each(|(key, value)| match (key.as_str(), value) {
+            ("properties" | "patternProperties", Value::Object(own)) => {
+                own.values_mut().for_each(|part| refer_to(name, part));
+            }
+            ("enum" | "const" | "default" | "example" | "examples", _) => {}
+            ("$ref", Value::String(target)) if target == "#" => *target = pointer::reference(name),
+            (_, value) => refer_to(name, value),
+        }),
+        Value::Array(parts) => parts.iter_mut().for_each(|part| refer_to(name, part)),
+        _ => {}
+    }
+}
+
 /// A name with the characters that a component's may have (OpenAPI 3.1, section 4.8.7).
 fn allowed(name: &str) -> String {
     let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
@@ -229,6 +257,9 @@ fn allowed(name: &str) -> String {
 fn each_reference(schema: &Value, found: &mut dyn FnMut(&str)) {
     match schema {
         Value::Object(members) => members.iter().for_each(|(key, value)| match (key.as_str(), value) {
+            ("properties" | "patternProperties", Value::Object(own)) => {
+                own.values().for_each(|part| each_reference(part, found));
+            }
             ("enum" | "const" | "default" | "example" | "examples", _) => {}
             ("$ref", Value::String(target)) => {
                 if let Some(name) = pointer::definition(target) {
