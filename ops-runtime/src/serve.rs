@@ -15,9 +15,8 @@
 //!
 //! `GET /healthz` says that the server is there; `GET /metrics`, with [`HttpServer::with_metrics`], what it has counted.
 //!
-//! `GET /openapi.json` and `GET /openapi.yaml` are the document of all operations (OpenAPI 3.1, and 3.2 where 3.1 has no
-//! words), which any generator reads, ours too. Whoever reaches the server may read it, unless
-//! [`HttpServer::without_document`] takes it away. `HttpServer::with_docs` (feature `docs-page`) adds `GET /docs`, a page
+//! `GET /openapi.json` and `GET /openapi.yaml` are the document of all operations (OpenAPI 3.1, or 3.2 if
+//! an operation needs it). It needs no credentials. [`HttpServer::without_document`] turns it off. `HttpServer::with_docs` (feature `docs-page`) adds `GET /docs`, a page
 //! that shows it to people.
 //!
 //! # Responses
@@ -280,7 +279,7 @@ impl HttpServer {
         self
     }
 
-    /// Gives nobody the document: `/openapi.json` and `/openapi.yaml` are not there.
+    /// Turns off `/openapi.json` and `/openapi.yaml`, and with them the page `/docs`.
     #[must_use]
     pub fn without_document(mut self) -> Self {
         self.about = None;
@@ -329,8 +328,8 @@ impl HttpServer {
 
     /// Adds the page `GET /docs`, on which people read the document and call its operations.
     ///
-    /// The page is part of the program and loads nothing from other servers. Whoever reaches the server may read it, as
-    /// they may read the document. The credentials that a reader enters are sent to this server alone, and are forgotten
+    /// The page is part of the program and loads nothing from other servers. Like the document, it needs
+    /// no credentials. The credentials that a reader enters are sent to this server alone, and are forgotten
     /// when the tab is closed.
     #[cfg(feature = "docs-page")]
     #[must_use]

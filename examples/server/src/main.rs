@@ -43,7 +43,7 @@ async fn track(parcel: u32) -> impl Stream<Item = String> {
     })
 }
 
-/// The other API, which would be somebody else's.
+/// The other API; a real one would run elsewhere.
 struct Bank;
 
 impl rates::Server for Bank {

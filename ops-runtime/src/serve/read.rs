@@ -132,8 +132,8 @@ const MAX_TEXT: usize = 64 << 10;
 
 /// The input as JSON text, if its body is the text of the rest, so that a type can be read from it at once.
 ///
-/// `None` if the request is not that simple, or if something is wrong with it. What stands elsewhere comes before the
-/// body's text, which is not looked into: it has to be the rest of one object, or the whole can't be read.
+/// `None` if the body is anything else, or if a parameter can't be read. Parameters come before the members of the body. The
+/// body's text is not parsed here: if it is no object, reading the whole text fails.
 pub(super) fn text(request: &Request<'_>, body: &Bytes) -> Option<Bytes> {
     let is_plain = |body: &HttpBody| body.is_rest() && body.fixed.is_empty();
     let [described] = request.binding.bodies.as_ref() else { return None };
@@ -204,7 +204,7 @@ impl Reading {
         }
     }
 
-    /// Puts the members of a body that is the rest of the input beside those that stand elsewhere in the request.
+    /// Adds the members of a body that is the rest of the input to those of the parameters.
     fn rest(&mut self, binding: &HttpBinding, body: Value) {
         let Value::Object(members) = body else {
             let message = "the body is not an object".to_owned();

@@ -1,4 +1,4 @@
-//! Attacks byte by byte: bodies without an end, requests that hide others, paths that lead elsewhere, pages of others.
+//! Attacks, sent byte by byte: endless bodies, smuggled requests, tricks with paths, pages of other origins.
 
 use std::time::Duration;
 

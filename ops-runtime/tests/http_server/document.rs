@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{self, serve};
 
-/// Adds, elsewhere.
+/// Adds two numbers, in another namespace.
 #[operation(namespace = "sums", kind = query)]
 async fn add(a: i64, b: i64) -> i64 {
     a + b

@@ -48,7 +48,7 @@ async fn count(body: Body) -> Result<u64, String> {
     Ok(length)
 }
 
-/// Counts the bytes of a body, and tells how reading ended even if nobody waits for the result.
+/// Counts the bytes of a body, and sends how reading ended through a channel.
 #[operation(namespace = "files", http = "POST /files/{name}", state(Told))]
 async fn upload(context: Context, name: String, file: Body) -> Result<Value, CallError> {
     let told = context.state::<Told>()?.clone();

@@ -36,7 +36,7 @@ impl Known {
         }));
     }
 
-    /// The holder of a secret, which is refused if nobody holds it.
+    /// Finds the identity that a secret belongs to; a secret of nobody is refused.
     pub(super) fn find(
         &self,
         secret: String,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::components::Components;
 use super::request::fixed;
 use super::response::Given;
-use crate::{HttpBody, HttpParameter, Literal, OperationSpec};
+use crate::{HttpBody, HttpParameter, OperationSpec};
 
 /// How deep references and combined schemas are followed.
 const DEPTH: usize = 16;
@@ -52,7 +52,7 @@ fn restore_all(
         let property = choice(given).unwrap_or_else(|| fixed(value));
         let is_sent =
             |twin: &HttpBody| twin.fixed.iter().any(|other| other.name == entry.name && other.value.is_some());
-        let is_needed = twin.is_none_or(is_sent) && matches!(value, Literal::Bool(_) | Literal::Text(_));
+        let is_needed = twin.is_none_or(is_sent);
         insert(schema, &entry.name, &property, is_needed, components, DEPTH);
     }
 }
