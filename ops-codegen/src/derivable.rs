@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use ops_runtime::spec::Diagnostic;
 
 use crate::derive::{Derive, Trait};
-use crate::select::glob;
 use crate::settings::Faults;
 use crate::types::{Field, Format, Item, ItemId, Shape, Type, Types};
+use ops_runtime::glob::glob;
 
 /// Gives the types that the patterns match their derives.
 pub(crate) fn derive(

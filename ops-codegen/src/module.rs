@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use ops_runtime::binding::{Binding, HttpBody, McpOutput};
+use ops_runtime::glob::glob;
 use ops_runtime::spec::{Api, Diagnostic, OperationSpec};
 use serde_json::{Value, json};
 
 use crate::errors::{ErrorEnum, ErrorEnums, Errors};
 use crate::lower::{Lowering, Nulls, Root, Roots, Site, Source, finish, parse};
 use crate::names::{Scope, screaming, snake_case, upper_camel};
-use crate::select::{glob, matches};
 use crate::settings::{Faults, Serving, Settings};
 use crate::types::{Shape, Type, Types};
 use ops_runtime::spec::pointer;
@@ -156,7 +156,7 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// Where the operation's callers may need to send `null`: in partial changes, and where a pattern asks for it.
 fn nulls(spec: &OperationSpec, patterns: &[String]) -> Nulls {
-    let is_asked = patterns.iter().any(|pattern| matches(pattern, spec));
+    let is_asked = patterns.iter().any(|pattern| spec.matches(pattern));
     match &spec.binding {
         // Only a body can hold it.
         Binding::Http(http) => {

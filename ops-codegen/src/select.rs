@@ -7,9 +7,6 @@ use ops_runtime::spec::{Api, Diagnostic, OperationKind, OperationSpec};
 use crate::Error;
 use ops_runtime::spec::pointer;
 
-/// The methods that a pattern may begin with.
-const METHODS: [&str; 9] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY"];
-
 /// Patterns that select operations, and notes of those that matched.
 ///
 /// An operation is selected if an `include` matches it, or if there is none, and if no `exclude` matches it.
@@ -133,7 +130,7 @@ impl Selection {
 fn matched(patterns: &mut [Pattern], spec: &OperationSpec) -> bool {
     let mut any = false;
     for pattern in patterns {
-        if matches(&pattern.text, spec) {
+        if spec.matches(&pattern.text) {
             pattern.used = true;
             any = true;
         }
@@ -183,49 +180,6 @@ fn told(stream: &OperationSpec, of: &OperationSpec) -> Diagnostic {
     let pointer = format!("/operations/{}", pointer::escaped(&stream.id));
     let message = format!("`{}` is taken along with `{}`: it gives the result as events", stream.id, of.id);
     Diagnostic::note(pointer, message).with_help(format!("exclude `{}` to leave it out", stream.name()))
-}
-
-/// True if a pattern selects an operation.
-pub(crate) fn matches(pattern: &str, spec: &OperationSpec) -> bool {
-    let pattern = pattern.trim();
-    if let Some(tag) = pattern.strip_prefix("tag:") {
-        return spec.tags.iter().any(|have| glob(tag, have));
-    }
-    let by_path = |path: &str| spec.http().is_some_and(|http| glob(path, &http.path));
-    if pattern.starts_with('/') {
-        return by_path(pattern);
-    }
-    if let Some((method, path)) = pattern.split_once(char::is_whitespace) {
-        let method = method.to_uppercase();
-        if method == "*" || METHODS.contains(&method.as_str()) {
-            return spec.http().is_some_and(|http| glob(&method, &http.method)) && by_path(path.trim_start());
-        }
-    }
-    glob(pattern, &spec.id) || glob(pattern, spec.name())
-}
-
-/// True if the text matches the pattern: `*` is any text, `?` any character, any other character itself.
-pub(crate) fn glob(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    let (mut p, mut t) = (0, 0);
-    // The position after the last star, and the end in the text that was tried for it.
-    let mut star: Option<(usize, usize)> = None;
-    while let Some(c) = text.get(t) {
-        match (pattern.get(p), star) {
-            (Some('*'), _) => {
-                p += 1;
-                star = Some((p, t));
-            }
-            (Some(want), _) if want == c || *want == '?' => (p, t) = (p + 1, t + 1),
-            (_, Some((after, end))) => {
-                (p, t) = (after, end + 1);
-                star = Some((after, end + 1));
-            }
-            _ => return false,
-        }
-    }
-    pattern.iter().skip(p).all(|c| *c == '*')
 }
 
 #[cfg(test)]
@@ -315,23 +269,6 @@ mod tests {
             let chosen: Vec<&str> = api.operations.iter().map(OperationSpec::name).collect();
             assert_eq!(chosen, names, "{include:?} without {exclude:?}");
             assert_eq!(diagnostics.len(), 1 + told, "{diagnostics:?}");
-        }
-    }
-
-    #[test]
-    fn globs() {
-        for (pattern, text, is_match) in [
-            ("", "", true),
-            ("*", "", true),
-            ("a*c", "abbc", true),
-            ("a*c", "abcd", false),
-            ("*b*b*", "abcb", true),
-            ("a?c", "aéc", true),
-            ("a", "ab", false),
-            ("ab", "a", false),
-            ("**", "x", true),
-        ] {
-            assert_eq!(glob(pattern, text), is_match, "{pattern} {text}");
         }
     }
 }

@@ -79,6 +79,8 @@ pub mod webhooks;
 pub use model::body::Body;
 pub use model::envelope::ResponseEnvelope;
 pub use model::error::{CallError, DeclaredError, DeclaresErrors, ErrorCode, ErrorResponse};
+#[doc(hidden)]
+pub use model::glob;
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
 #[doc(hidden)]
 pub use model::keywords;
@@ -168,7 +170,7 @@ use names::*;
 
 #[allow(unused_imports, reason = "each combination of features names some of them")]
 mod names {
-    pub(crate) use crate::access::{AccessControl, Identity};
+    pub(crate) use crate::access::{AccessControl, CallPolicy, Decision, Identity};
     pub(crate) use crate::binding::{
         Binding, HttpBinding, HttpBody, HttpField, HttpFixed, HttpParameter, HttpResponse, Literal, McpBinding,
         McpOutput, ParameterLocation, ParameterStyle, SecurityKind, SecurityRequirement, SecurityScheme,

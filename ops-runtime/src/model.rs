@@ -15,6 +15,7 @@ pub(crate) mod error;
 pub mod formats;
 #[cfg(feature = "registry")]
 pub(crate) mod futures;
+pub mod glob;
 pub(crate) mod json;
 #[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
 pub mod keywords;

@@ -8,11 +8,15 @@
 //! assert!(!rules.allows(&Identity::new("bob")));
 //! ```
 
+mod policy;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::model::text::{Text, set};
 use crate::model::texts::TextList;
+
+pub use self::policy::{CallPolicy, Decision};
 
 /// What a caller needs in order to run an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]

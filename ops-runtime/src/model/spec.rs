@@ -15,6 +15,7 @@
 //! ```
 
 mod json;
+mod pattern;
 
 use std::borrow::Cow;
 use std::fmt;
