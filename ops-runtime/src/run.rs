@@ -13,6 +13,8 @@ pub mod mock;
 pub(crate) mod pace;
 pub(crate) mod payload;
 pub(crate) mod pipeline;
+#[cfg(feature = "mcp-server")]
+pub(crate) mod principal;
 pub(crate) mod progress;
 pub(crate) mod registry;
 pub(crate) mod schemas;

@@ -62,7 +62,6 @@ mod listen;
 mod name;
 mod options;
 mod peer;
-mod principal;
 mod result;
 mod schema;
 mod served;
@@ -123,6 +122,7 @@ impl McpServer {
             options: McpServerOptions::default(),
             identity: None,
             filters: Vec::new(),
+            naming: None,
             cache: Cache::default(),
             states: States::random(),
         })
@@ -161,6 +161,13 @@ impl McpServer {
     #[must_use]
     pub fn with_filter(mut self, filter: impl Fn(&OperationSpec) -> bool + Send + Sync + 'static) -> Self {
         self.0.filters.push(Box::new(filter));
+        self
+    }
+
+    /// Sets what tools are called, in place of their ids; what the names hold is made of it as it is of ids.
+    #[must_use]
+    pub fn with_names(mut self, name: impl Fn(&OperationSpec) -> String + Send + Sync + 'static) -> Self {
+        self.0.naming = Some(Box::new(name));
         self
     }
 

@@ -17,7 +17,6 @@ use serde_json::{Map, Value};
 use super::limits::Held;
 use super::options::McpServerOptions;
 use super::peer::McpPeer;
-use super::principal::Principal;
 use super::result::{self, Items};
 use super::shared::Shared;
 use super::tool::{Served, StructuredContent};
@@ -26,6 +25,7 @@ use crate::model::request_id::Number;
 use crate::run::context::deadline_after;
 use crate::run::pace::{Cost, in_turns};
 use crate::run::pipeline::{self, EnvelopeStream, Invocation};
+use crate::run::principal::Principal;
 use crate::run::shown;
 use crate::{CallError, CallOptions, CancelToken, Progress, ProgressStream};
 

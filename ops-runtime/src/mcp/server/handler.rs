@@ -16,10 +16,10 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Subscriptio
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::call;
-use super::principal::Principal;
 use super::served::ServedTools;
 use super::shared::Shared;
 use super::tool::{Served, StructuredContent};
+use crate::run::principal::Principal;
 
 /// What a cursor begins with; the rest is the name of the last tool of the page before.
 const CURSOR: &str = "after:";

@@ -16,10 +16,10 @@ use super::body::{McpBody, plain};
 use super::handler::Connection;
 use super::limits::{Held, Limits, busy};
 use super::options::McpServerOptions;
-use super::principal::Principal;
 use super::sessions::{Refused, Sessions};
 use super::shared::Shared;
 use crate::model::unauthorized::Unauthorized;
+use crate::run::principal::Principal;
 use crate::{BoxFuture, CancelToken, Identity};
 
 const SESSION: &str = "mcp-session-id";

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 use super::name::Names;
+use super::shared::Shared;
 use super::tool::Served;
-use crate::{OperationSpec, Registry};
+use crate::OperationSpec;
 
 /// Which operations are served.
 pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
+
+/// What the tool of an operation is called.
+pub(super) type Naming = Box<dyn Fn(&OperationSpec) -> String + Send + Sync>;
 
 /// All tools, in the order of their names.
 pub(super) struct ServedTools {
@@ -18,13 +22,17 @@ pub(super) struct ServedTools {
 }
 
 impl ServedTools {
-    fn of(registry: &Registry, filters: &[Filter]) -> Self {
+    fn of(server: &Shared) -> Self {
+        let Shared { registry, filters, naming, .. } = server;
         let table = registry.table();
         let mut names = Names::default();
         let served = table
             .iter()
             .filter(|entry| entry.handler.is_some() && filters.iter().all(|filter| filter(&entry.spec)))
-            .map(|entry| Arc::new(Served::new(entry.clone(), names.give(&entry.spec.id))));
+            .map(|entry| {
+                let named = naming.as_ref().map(|name| name(&entry.spec));
+                Arc::new(Served::new(entry.clone(), names.give(named.as_deref().unwrap_or(&entry.spec.id))))
+            });
         let mut tools: Vec<_> = served.collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         Self { version: table.version, tools }
@@ -58,14 +66,14 @@ pub(super) struct Cache(ArcSwapOption<ServedTools>);
 
 impl Cache {
     /// Looks something up among the current tools.
-    pub(super) fn with<T>(&self, registry: &Registry, filters: &[Filter], look: impl Fn(&Arc<ServedTools>) -> T) -> T {
+    pub(super) fn with<T>(&self, server: &Shared, look: impl Fn(&Arc<ServedTools>) -> T) -> T {
         if let Some(served) = &*self.0.load()
-            && served.version == registry.version()
+            && served.version == server.registry.version()
         {
             return look(served);
         }
         // Two threads may both make one; they are alike.
-        let served = Arc::new(ServedTools::of(registry, filters));
+        let served = Arc::new(ServedTools::of(server));
         self.0.store(Some(served.clone()));
         look(&served)
     }

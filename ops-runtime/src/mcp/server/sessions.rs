@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::limits::Held;
 use super::options::McpServerOptions;
-use super::principal::Principal;
+use crate::run::principal::Principal;
 
 /// How long a session must be idle before it may be ended for a new one.
 const SPARE: Duration = Duration::from_secs(1);

@@ -7,9 +7,9 @@ use rmcp::model::{Extensions, Implementation, ServerCapabilities, ServerConfig};
 
 use super::options::McpServerOptions;
 use super::peer::States;
-use super::principal::Principal;
-use super::served::{Cache, Filter, ServedTools};
+use super::served::{Cache, Filter, Naming, ServedTools};
 use super::tool::Served;
+use crate::run::principal::Principal;
 use crate::{Identity, Registry};
 
 /// A registry to be served, with what the server was told.
@@ -18,17 +18,18 @@ pub(super) struct Shared {
     pub(super) options: McpServerOptions,
     pub(super) identity: Option<Arc<Identity>>,
     pub(super) filters: Vec<Filter>,
+    pub(super) naming: Option<Naming>,
     pub(super) cache: Cache,
     pub(super) states: States,
 }
 
 impl Shared {
     pub(super) fn served(&self) -> Arc<ServedTools> {
-        self.cache.with(&self.registry, &self.filters, Arc::clone)
+        self.cache.with(self, Arc::clone)
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<Arc<Served>> {
-        self.cache.with(&self.registry, &self.filters, |served| served.find(name).cloned())
+        self.cache.with(self, |served| served.find(name).cloned())
     }
 
     pub(super) fn info(&self) -> ServerConfig {

@@ -1,13 +1,13 @@
-//! Who calls a tool.
+//! Who calls a server, as far as its transport knows.
 
 use std::sync::Arc;
 
 use crate::run::pipeline::Invocation;
 use crate::{CallOptions, Context, Identity, OperationSpec, Registry};
 
-/// Who calls a tool, as far as the transport knows.
+/// Who calls a server, as far as its transport knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Principal {
+pub(crate) enum Principal {
     /// The owner of the registry, who may call everything.
     Owner,
     /// A caller whose every call is checked; unknown without an identity.
@@ -16,7 +16,7 @@ pub(super) enum Principal {
 
 impl Principal {
     /// True if the caller may call an operation; other operations are not listed.
-    pub(super) fn sees(&self, spec: &OperationSpec) -> bool {
+    pub(crate) fn sees(&self, spec: &OperationSpec) -> bool {
         match self {
             Self::Owner => true,
             Self::Checked(Some(identity)) => spec.access.allows(identity),
@@ -25,17 +25,17 @@ impl Principal {
     }
 
     /// True if both are the same person, even if their rights have changed.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         self.id() == other.id()
     }
 
     /// True if the caller has an identity, which may decide what they see.
-    pub(super) fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.id().is_some()
     }
 
     /// The id of the caller, if it is known.
-    pub(super) fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         match self {
             Self::Checked(Some(identity)) => Some(&identity.id),
             _ => None,
@@ -43,7 +43,7 @@ impl Principal {
     }
 
     /// A call in the caller's name.
-    pub(super) fn invocation(&self, registry: &Registry, options: CallOptions) -> Invocation {
+    pub(crate) fn invocation(&self, registry: &Registry, options: CallOptions) -> Invocation {
         match self {
             Self::Owner => Invocation::with(registry, options),
             Self::Checked(identity) => {
@@ -52,5 +52,27 @@ impl Principal {
                 Invocation { context, policy, checked: true }
             }
         }
+    }
+
+    /// The caller of a handler that passes calls on in the name of its own caller.
+    ///
+    /// Without an identity it is the owner, if the transport says that unknown callers are.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn of(context: &Context, unknown_is_owner: bool) -> Self {
+        match context.extra.as_ref().and_then(|extra| extra.identity.clone()) {
+            None if unknown_is_owner => Self::Owner,
+            identity => Self::Checked(identity),
+        }
+    }
+
+    /// A call that a handler passes on to another registry, checked as its own caller's.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn forward(&self, context: &Context, registry: &Registry, options: CallOptions) -> Invocation {
+        let mut context = context.nested(options);
+        context.registry = registry.clone();
+        if let Some(extra) = &mut context.extra {
+            Arc::make_mut(extra).trusted = false;
+        }
+        Invocation { context, policy: registry.policy(), checked: *self != Self::Owner }
     }
 }
