@@ -82,8 +82,12 @@ impl Working for Remotely<NatsWorker> {
     }
 
     async fn kill(self) {
-        drop(self.proxy);
+        // Nothing of it arrives any more. The connection ends last: a client that is dropped without one keeps trying to
+        // reconnect, in a task of `async-nats`, for as long as its server is gone.
+        self.proxy.stall();
         drop(self.worker);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        drop(self.proxy);
     }
 }
 

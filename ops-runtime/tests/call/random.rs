@@ -5,6 +5,8 @@
 //! ```text
 //! OPS_FAULT_SECONDS=600 OPS_FAULT_SEED=7 cargo test -p ops-runtime --all-features --test call random -- --nocapture
 //! ```
+//!
+//! `OPS_FAULT_ONLY=nats` gives all of the time to one of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,6 +53,11 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 
 /// Runs one transport for its share of the time.
 pub(crate) async fn faults<H: Harness>(share: u64) {
+    let only = std::env::var("OPS_FAULT_ONLY").unwrap_or_default();
+    if !H::NAME.starts_with(&only) {
+        return;
+    }
+    let share = if only.is_empty() { share } else { 1 };
     let time = Duration::from_millis(setting("OPS_FAULT_SECONDS", 30) * 1_000 / share);
     let seed = setting("OPS_FAULT_SEED", 1);
     let harness = Arc::new(H::start().await);
