@@ -55,7 +55,8 @@
 //!
 //! [`HttpConfig::with_credentials`] sets credentials for a security scheme by name, [`HttpConfig::with_auth`] for all
 //! that they fit. Requests carry what the operation asks for, where it asks for it; nothing if it lists anonymous
-//! access first. OAuth 2 tokens are fetched, cached and renewed: see [`ClientCredentials`].
+//! access first. OAuth 2 tokens are fetched, cached and renewed: see [`ClientCredentials`]. The token of a call's own
+//! caller is passed on by [`Auth::pass_on`], or exchanged by [`Auth::exchange`].
 //!
 //! [`HttpConfig::with_credentials_from_env`] reads them from environment variables.
 //!
@@ -143,7 +144,7 @@ use serde_json::json;
 
 #[cfg(any(feature = "jwt", feature = "mcp-auth"))]
 pub(crate) use address::is_safe;
-pub use auth::{Auth, ClientCredentials, Secret, TokenRequest, TokenSource};
+pub use auth::{Auth, ClientCredentials, Secret, TokenExchange, TokenRequest, TokenSource};
 pub use client::HttpClient;
 pub use config::HttpConfig;
 pub use destinations::Destinations;

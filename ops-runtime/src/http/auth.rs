@@ -1,8 +1,10 @@
 //! Credentials, which `Debug` never shows.
 
 mod environment;
+mod exchange;
 mod oauth;
 mod plan;
+mod token;
 
 use std::fmt;
 
@@ -17,6 +19,7 @@ use super::invalid;
 use crate::CallError;
 
 pub(super) use environment::Environment;
+pub use exchange::TokenExchange;
 pub use oauth::{ClientCredentials, TokenRequest, TokenSource};
 pub(super) use plan::{Applied, Credentials, Plan};
 
@@ -91,6 +94,10 @@ pub enum Auth {
     ClientCredentials(ClientCredentials),
     /// `Authorization: Bearer` with a token from a function of yours.
     Token(TokenSource),
+    /// `Authorization: Bearer` with the token by which the call's own caller authenticated.
+    PassOn,
+    /// `Authorization: Bearer` with a token that an OAuth 2 server issues for that of the call's own caller.
+    Exchange(TokenExchange),
 }
 
 impl Auth {
@@ -132,6 +139,32 @@ impl Auth {
         Self::Token(TokenSource::new(source))
     }
 
+    /// The token by which the call's own caller authenticated, passed on as it is.
+    ///
+    /// It is the token of the call's [`Identity`](crate::access::Identity::with_token). It is sent to the client's base URL
+    /// only, which must be set; a redirect to another origin drops it. A call whose caller has no token fails with
+    /// `ACCESS_DENIED`. The service can use the token wherever the caller can: pass it on to services that may, and
+    /// [`exchange`](Self::exchange) it for all others.
+    ///
+    /// ```
+    /// use ops_runtime::http::{Auth, HttpConfig};
+    ///
+    /// let config = HttpConfig::new().with_base_url("https://api.example.com").with_auth(Auth::pass_on());
+    /// ```
+    pub fn pass_on() -> Self {
+        Self::PassOn
+    }
+
+    /// A token that an OAuth 2 server issues for that of the call's own caller (RFC 8693).
+    pub fn exchange(exchange: TokenExchange) -> Self {
+        Self::Exchange(exchange)
+    }
+
+    /// True if the credentials are made of those of the call's caller.
+    fn is_of_caller(&self) -> bool {
+        matches!(self, Self::PassOn | Self::Exchange(_))
+    }
+
     /// The same key in another header; other kinds of credentials stay as they are.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>) -> Self {
@@ -165,7 +198,7 @@ impl Auth {
                     .map_err(|_| invalid("/auth/header", "the API key's header has no valid name"))?;
                 (name, format!("{prefix}{}", key.expose()))
             }
-            Self::ClientCredentials(_) | Self::Token(_) => return Ok(None),
+            Self::ClientCredentials(_) | Self::Token(_) | Self::PassOn | Self::Exchange(_) => return Ok(None),
         };
         Ok(Some((name, sensitive(&value)?)))
     }
@@ -223,7 +256,11 @@ mod tests {
         let client =
             ClientCredentials::new("id", "hush").with_token_url("http://a:hush@h.test").with_parameter("p", "hush");
         let client = Auth::from(client);
-        for auth in [Auth::bearer("hush"), Auth::basic("ann", "hush"), Auth::api_key("hush"), source, client] {
+        let exchange =
+            TokenExchange::new("http://a:hush@h.test/hush").with_client("id", "hush").with_resource("x:hush");
+        let exchange = Auth::exchange(exchange.with_parameter("actor_token", "hush"));
+        for auth in [Auth::bearer("hush"), Auth::basic("ann", "hush"), Auth::api_key("hush"), source, client, exchange]
+        {
             assert!(!format!("{auth:?}").contains("hush"));
         }
     }

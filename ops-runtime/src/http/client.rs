@@ -20,8 +20,8 @@ use super::trace::Trace;
 use crate::model::futures::BoxFuture;
 use crate::run::context::{deadline_after, earlier};
 use crate::{
-    Bodies, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registration, Registry,
-    RegistryError, ResponseEnvelope, SpecRef,
+    Bodies, CallError, Context, Endpoint, Handler, Identity, OperationSpec, Payload, PayloadStream, Registration,
+    Registry, RegistryError, ResponseEnvelope, SpecRef,
 };
 
 /// A client of one service, which runs every operation that is bound to HTTP.
@@ -123,6 +123,8 @@ impl Remote {
         } else {
             plan?
         };
+        let token = context.identity().and_then(Identity::token);
+        let plan = plan.for_caller(token, request.uri(), &settings)?;
         let deadline = earlier(context.deadline(), settings.timeout.and_then(deadline_after));
         let trace = settings.trace_context.then(|| Trace::of(context));
         Ok(Exchange { settings, request, plan, label: Label::of(spec), own: options.headers, trace, deadline })

@@ -12,6 +12,8 @@ mod policy;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use crate::model::text::{Text, set};
 use crate::model::texts::TextList;
@@ -99,6 +101,8 @@ pub struct Identity {
     pub scopes: Vec<String>,
     /// Actions by resource, keyed `type:id`.
     pub resources: BTreeMap<String, Vec<String>>,
+    /// Not part of the JSON: it stays in the process that authenticated the caller.
+    pub(in crate::model) token: Option<CallerToken>,
 }
 
 impl Identity {
@@ -121,9 +125,76 @@ impl Identity {
         self
     }
 
+    /// Keeps the token by which the caller authenticated, for HTTP clients that pass it on or exchange it.
+    ///
+    /// An authenticator says this of a token that it has checked. No client sends it unless its configuration says so.
+    /// The token is not part of the identity's JSON, so it does not reach other processes with a call.
+    ///
+    /// ```
+    /// use ops_runtime::access::Identity;
+    ///
+    /// let ann = Identity::new("ann").with_token("t0k3n");
+    /// assert_eq!(ann.token().map(|token| token.expose()), Some("t0k3n"));
+    /// assert!(!format!("{ann:?}").contains("t0k3n"));
+    /// ```
+    #[must_use]
+    pub fn with_token(mut self, token: impl Into<CallerToken>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// The token by which the caller authenticated, if the authenticator kept it.
+    pub fn token(&self) -> Option<&CallerToken> {
+        self.token.as_ref()
+    }
+
     fn may(&self, kind: &str, action: &str) -> bool {
         self.resources.iter().any(|(resource, actions)| {
             resource.split_once(':').is_some_and(|(k, _)| k == kind) && actions.iter().any(|a| a == action)
         })
+    }
+}
+
+/// The token by which a caller authenticated, which `Debug` never shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CallerToken(Arc<str>);
+
+impl CallerToken {
+    /// The text itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for CallerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CallerToken")
+    }
+}
+
+impl From<String> for CallerToken {
+    fn from(token: String) -> Self {
+        Self(token.into())
+    }
+}
+
+impl From<&str> for CallerToken {
+    fn from(token: &str) -> Self {
+        Self(token.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_no_part_of_the_json() {
+        let ann = Identity::new("ann").with_scope("pets:read").with_token("hush");
+        let json = serde_json::to_string(&ann).unwrap();
+        assert_eq!(json, r#"{"id":"ann","scopes":["pets:read"]}"#);
+        // Nor can a peer name one.
+        let read: Identity = serde_json::from_str(r#"{"id":"ann","scopes":[],"token":"hush"}"#).unwrap();
+        assert_eq!(read, Identity::new("ann"));
     }
 }

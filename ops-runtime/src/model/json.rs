@@ -43,8 +43,10 @@ pub(crate) fn read_text<'de, D: Deserializer<'de>, T>(
 /// - `some`: absent and `null` are `None`
 /// - `some_number`: absent and `null` are `None`, and any number that fits the field's type is accepted
 /// - `any`: absent is `None`; `null` is not
+///
+/// Fields that are listed after `without` are no part of the JSON, and have their default when it is read.
 macro_rules! fields {
-    ($t:ident { $($key:literal => $field:ident: $how:ident,)* }) => {
+    ($t:ident { $($key:literal => $field:ident: $how:ident,)* } $(without $($own:ident),+)?) => {
         impl $crate::record::Record for $t {
             const NAME: &'static str = stringify!($t);
             const FIELDS: &'static [&'static str] = &[$($key),*];
@@ -72,7 +74,10 @@ macro_rules! fields {
                 // Unused if nothing is required.
                 #[allow(unused_variables)]
                 let absent = [$((At::$field as usize, $crate::model::json::fields!(@absent $how $field))),*];
-                Ok(Self { $($field: $crate::model::json::fields!(@take $how $field, m.missing(&absent)),)* })
+                Ok(Self {
+                    $($field: $crate::model::json::fields!(@take $how $field, m.missing(&absent)),)*
+                    $($($own: Default::default(),)+)?
+                })
             }
 
             fn write<M: serde_core::ser::SerializeMap>(&self, m: &mut M) -> Result<(), M::Error> {

@@ -2,6 +2,7 @@
 
 mod auth;
 mod bodies;
+mod callers;
 mod calls;
 #[cfg(feature = "compression")]
 mod compression;

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ops_runtime::Registry;
 use ops_runtime::access::Identity;
+use ops_runtime::binding::{Binding, HttpBinding};
+use ops_runtime::http::{Auth, HttpClient, HttpConfig};
 use ops_runtime::serve::{ApiKeys, BearerTokens, HttpServer, Unauthorized};
+use ops_runtime::spec::{OperationKind, OperationSpec};
 
 use crate::access::{ROUTES, secured};
 use crate::fixture::{Answer, Server, registry, serve};
@@ -173,4 +177,56 @@ async fn several_authenticators_are_tried_in_turn() {
     assert_eq!(me(&server, &["authorization: Bearer three", "x-api-key: wrong"]).await.body, "\"third\"");
     let none = me(&server, &[]).await;
     assert_eq!(none.header("www-authenticate"), Some("Bearer, ApiKey in=\"header\", name=\"x-api-key\""));
+}
+
+/// A registry with an operation of a service that tells which `Authorization` it got.
+async fn passing_on() -> Registry {
+    let app = axum::Router::new().route(
+        "/x",
+        axum::routing::get(|headers: axum::http::HeaderMap| async move {
+            axum::Json(headers.get("authorization").map(|value| value.to_str().unwrap().to_owned()))
+        }),
+    );
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url).with_auth(Auth::pass_on())).unwrap();
+    let mut spec = OperationSpec::new(OperationKind::Query, "up", "x").unwrap();
+    spec.binding = Binding::Http(HttpBinding::new("GET", "/x"));
+    let registry = Registry::new();
+    registry.register_all(client.bind([spec]).unwrap()).unwrap();
+    registry
+}
+
+#[tokio::test]
+async fn the_token_of_a_request_reaches_the_service_behind() {
+    let bearer = BearerTokens::new()
+        .with_token("one", ann())
+        .with_token("two", Identity::new("bob").with_token("another"))
+        .with_lookup(|token| async move { Ok((token == "three").then(|| Identity::new("eve"))) });
+    let keys = ApiKeys::header("X-Key").with_key("k3y", Identity::new("kim"));
+    let server = HttpServer::new(passing_on().await).with_authenticator(bearer).with_authenticator(keys);
+    let server = serve(server).await;
+    let table: [(&[&str], u16, &str); 6] = [
+        (&["authorization: Bearer one"], 200, "\"Bearer one\""),
+        (&["authorization: Bearer two"], 200, "\"Bearer another\""),
+        (&["authorization: Bearer three"], 200, "\"Bearer three\""),
+        (&["authorization: Bearer one", "x-key: k3y"], 200, "\"Bearer one\""),
+        // A key is no token.
+        (&["x-key: k3y"], 403, ""),
+        (&[], 403, ""),
+    ];
+    for (headers, status, body) in table {
+        let answer = server.send("POST /operations/up/x", headers, "").await;
+        assert_eq!(answer.status, status, "{headers:?}: {}", answer.body);
+        if status == 200 {
+            assert_eq!(answer.body, body);
+        } else {
+            assert!(
+                answer.body.contains("\"code\":\"ACCESS_DENIED\"") && !answer.body.contains("k3y"),
+                "{}",
+                answer.body
+            );
+        }
+    }
 }

@@ -4,9 +4,13 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use futures_util::StreamExt;
+use ops_runtime::Registry;
 use ops_runtime::access::Identity;
+use ops_runtime::binding::{Binding, HttpBinding};
+use ops_runtime::http::{Auth, HttpClient, HttpConfig};
 use ops_runtime::mcp::{McpServer, McpService, Unauthorized};
 use ops_runtime::registry::CancelToken;
+use ops_runtime::spec::{OperationKind, OperationSpec};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -246,4 +250,52 @@ async fn requests_are_bounded() {
     let big = json!({ "name": "odd_anything", "arguments": { "x": "x".repeat(2000) } });
     let answer = Ask::new(&service, REVISIONS[1]).send("tools/call", big).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn the_token_of_each_request_reaches_the_service_behind() {
+    let app = Router::new().route(
+        "/x",
+        axum::routing::get(|headers: axum::http::HeaderMap| async move {
+            axum::Json(json!({ "auth": headers["authorization"].to_str().unwrap() }))
+        }),
+    );
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let client = HttpClient::new(HttpConfig::new().with_base_url(url).with_auth(Auth::pass_on())).unwrap();
+    let mut spec = OperationSpec::new(OperationKind::Query, "up", "x").unwrap();
+    spec.binding = Binding::Http(HttpBinding::new("GET", "/x"));
+    let registry = Registry::new();
+    registry.register_all(client.bind([spec]).unwrap()).unwrap();
+    // Each token of a user is another; one has none.
+    let service = McpServer::new(registry).into_service().with_authenticator(|request| {
+        let token =
+            request.headers[header::AUTHORIZATION].to_str().unwrap().strip_prefix("Bearer ").unwrap().to_owned();
+        async move {
+            let ann = Identity::new("ann");
+            Ok(if token == "none" { ann } else { ann.with_token(token) })
+        }
+    });
+    let call = json!({ "name": "up_x", "arguments": {} });
+    for revision in REVISIONS {
+        let ask = |token: &str| Ask::new(&service, revision).with("authorization", &format!("Bearer {token}"));
+        let session = if revision < "2026-07-28" { Some(ask("first").initialize().await) } else { None };
+        let said = async |token: &str| {
+            let mut ask = ask(token);
+            if let Some(session) = &session {
+                ask = ask.with("mcp-session-id", session);
+            }
+            ask.send("tools/call", call.clone()).await.message()["result"].clone()
+        };
+        for token in ["first", "second", "first"] {
+            assert_eq!(
+                said(token).await["content"][0]["text"],
+                format!("{{\"auth\":\"Bearer {token}\"}}"),
+                "{revision}"
+            );
+        }
+        let refused = said("none").await.to_string();
+        assert!(refused.contains("ACCESS_DENIED") && !refused.contains("first"), "{refused}");
+    }
 }

@@ -3,29 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method};
-use serde_json::Value;
 use url::Url;
-use url::form_urlencoded::{Serializer, byte_serialize};
 
-use super::{Secret, sensitive, take_credentials};
+use super::Secret;
+use super::token::{Client, Form, Slot, Token, ask, parse_url, valid, without_user};
 use crate::http::address::{is_http, same_origin};
-use crate::http::invalid;
-use crate::http::response::{Collected, collect};
-use crate::http::send::request;
 use crate::http::settings::Settings;
 use crate::{BoxFuture, CallError};
-
-/// How long before its expiry a token counts as expired, so that it is still valid when the server checks it.
-const LEEWAY: Duration = Duration::from_secs(30);
-
-/// How many bytes the response of a token endpoint may have.
-const MAX_ANSWER: usize = 256 * 1024;
 
 /// Client credentials of OAuth 2, and where they are exchanged for tokens.
 ///
@@ -45,19 +30,20 @@ const MAX_ANSWER: usize = 256 * 1024;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientCredentials {
-    id: String,
-    secret: Secret,
+    client: Client,
     token_url: Option<String>,
     scopes: Option<Vec<String>>,
     parameters: Vec<(String, String)>,
-    in_body: bool,
     trusts_document: bool,
 }
 
 impl fmt::Debug for ClientCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The URL and the parameters may hold secrets, too.
-        f.debug_struct("ClientCredentials").field("id", &self.id).field("scopes", &self.scopes).finish_non_exhaustive()
+        f.debug_struct("ClientCredentials")
+            .field("id", &self.client.id)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
     }
 }
 
@@ -65,12 +51,10 @@ impl ClientCredentials {
     /// The id and the secret of a client, sent to the token endpoint as basic authentication.
     pub fn new(id: impl Into<String>, secret: impl Into<Secret>) -> Self {
         Self {
-            id: id.into(),
-            secret: secret.into(),
+            client: Client { id: id.into(), secret: secret.into(), in_body: false },
             token_url: None,
             scopes: None,
             parameters: Vec::new(),
-            in_body: false,
             trusts_document: false,
         }
     }
@@ -106,12 +90,12 @@ impl ClientCredentials {
     /// Sends id and secret in the body of the request for a token, for servers without basic authentication.
     #[must_use]
     pub fn with_secret_in_body(mut self) -> Self {
-        self.in_body = true;
+        self.client.in_body = true;
         self
     }
 
     pub(super) fn check(&self) -> Result<(), CallError> {
-        self.token_url.as_deref().map_or(Ok(()), |url| parse(url).map(|_| ()))
+        self.token_url.as_deref().map_or(Ok(()), |url| parse_url(url).map(|_| ()))
     }
 
     /// True if the token endpoint is known without a document.
@@ -123,7 +107,7 @@ impl ClientCredentials {
     /// Where the secret may be sent.
     fn url(&self, settings: &Settings, of_document: Option<&str>) -> Result<Url, CallError> {
         if let Some(url) = &self.token_url {
-            return parse(url);
+            return parse_url(url);
         }
         let base = settings.base_url.as_ref();
         let url = of_document.and_then(|url| match base {
@@ -146,31 +130,9 @@ impl ClientCredentials {
     }
 }
 
-fn parse(url: &str) -> Result<Url, CallError> {
-    Url::parse(url)
-        .ok()
-        .filter(is_http)
-        .map(without_user)
-        .ok_or_else(|| invalid("/auth/tokenUrl", "the token URL is no http or https URL"))
-}
-
-/// Removes user and password: the client authenticates with its own credentials.
-fn without_user(mut url: Url) -> Url {
-    let _ = take_credentials(&mut url);
-    url
-}
-
 /// The tokens that a client has, by token URL and scopes.
 #[derive(Default)]
 pub(super) struct Tokens(Mutex<BTreeMap<(String, String), Slot>>);
-
-/// The holder of the lock fetches the token; the others wait for it.
-type Slot = Arc<tokio::sync::Mutex<Option<Token>>>;
-
-struct Token {
-    value: Secret,
-    expires: Option<Instant>,
-}
 
 impl Tokens {
     /// A token that is valid as far as is known; `rejected` is the token that the server rejected.
@@ -188,82 +150,30 @@ impl Tokens {
             let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             slots.entry((url.to_string(), scopes.clone())).or_default().clone()
         };
-        let mut slot = slot.lock().await;
-        if let Some(token) = &*slot
-            && token.expires.is_none_or(|expires| expires > Instant::now())
-            && rejected.is_none_or(|rejected| *rejected != token.value)
-        {
-            return Ok(token.value.clone());
-        }
-        *slot = None;
-        let token = ask(credentials, settings, &url, &scopes).await?;
-        Ok(slot.insert(token).value.clone())
+        valid(&slot, rejected, fetch(credentials, settings, &url, &scopes)).await
     }
 }
 
-/// The request for a token: its headers and its form.
-fn question(credentials: &ClientCredentials, scopes: &str) -> Result<(HeaderMap, String), CallError> {
-    let mut form = Serializer::new(String::new());
-    form.append_pair("grant_type", "client_credentials");
-    if !scopes.is_empty() {
-        form.append_pair("scope", scopes);
-    }
-    for (name, value) in &credentials.parameters {
-        form.append_pair(name, value);
-    }
-    let mut headers = HeaderMap::new();
-    if credentials.in_body {
-        form.append_pair("client_id", &credentials.id).append_pair("client_secret", credentials.secret.expose());
-    } else {
-        // Both are escaped before they are joined (RFC 6749, section 2.3.1).
-        let escape = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-        let pair = format!("{}:{}", escape(&credentials.id), escape(credentials.secret.expose()));
-        headers.insert(AUTHORIZATION, sensitive(&format!("Basic {}", STANDARD.encode(pair)))?);
-    }
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-    Ok((headers, form.finish()))
-}
-
-async fn ask(
+async fn fetch(
     credentials: &ClientCredentials,
     settings: &Settings,
     url: &Url,
     scopes: &str,
 ) -> Result<Token, CallError> {
-    let (headers, form) = question(credentials, scopes)?;
-    let body = bytes::Bytes::from(form).into();
-    let started = Instant::now();
-    let request = request(Method::POST, url, headers, body)?;
-    // Straight to the engine: a redirect must not carry the secret anywhere.
-    let response = settings.engine.send(request).await.map_err(|failed| failed.error)?;
-    let (parts, body) = response.into_parts();
-    let answer: Value = match collect(body, MAX_ANSWER).await {
-        Collected::Whole(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
-        Collected::Cut(_) => Value::Null,
-        Collected::Broken(error) => return Err(error),
-    };
-    let text = |name: &str| answer.get(name).and_then(Value::as_str);
-    if !parts.status.is_success() {
-        // The codes of the standard are harmless; a description may hold anything.
-        let code = text("error").filter(|code| code.len() < 64 && code.bytes().all(|b| b.is_ascii_graphic()));
-        let reason = code.map_or_else(String::new, |code| format!(": {code}"));
-        return Err(CallError::execution(format!(
-            "the token endpoint answered HTTP {}{reason}",
-            parts.status.as_u16()
-        )));
+    let mut form: Form = vec![("grant_type", "client_credentials")];
+    if !scopes.is_empty() {
+        form.push(("scope", scopes));
     }
-    let bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
-    let value = text("access_token")
+    form.extend(credentials.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let answer = ask(settings, url, Some(&credentials.client), form).await?;
+    let answer =
+        answer.map_err(|refusal| CallError::execution(format!("the token endpoint answered {}", refusal.words())))?;
+    let bearer = answer.text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
+    let value = answer
+        .text("access_token")
         .filter(|token| bearer && !token.is_empty())
         .ok_or_else(|| CallError::execution("the token endpoint did not answer with a bearer token"))?;
-    let lifetime = answer.get("expires_in").and_then(|seconds| {
-        // Some servers send a number as text.
-        seconds.as_f64().or_else(|| seconds.as_str()?.parse().ok())
-    });
-    let lifetime = lifetime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let expires = lifetime.and_then(|time| started.checked_add(time.saturating_sub(LEEWAY.min(time / 4))));
-    Ok(Token { value: Secret::from(value), expires })
+    Ok(Token { value: Secret::from(value), expires: answer.expires() })
 }
 
 /// What a [`TokenSource`] is asked for.

@@ -5,18 +5,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::{AUTHORIZATION, COOKIE};
-use http::{HeaderName, HeaderValue, Request};
+use http::{HeaderName, HeaderValue, Request, Uri};
 use percent_encoding::utf8_percent_encode;
 use url::Url;
 
+use super::exchange::Exchanged;
 use super::oauth::Tokens;
 use super::{Auth, Environment, Secret, TokenRequest, sensitive};
+use crate::access::CallerToken;
+use crate::http::address::same_origin;
 use crate::http::settings::Settings;
 use crate::http::style::COMPONENT;
 use crate::http::{invalid, pointer};
 use crate::model::binding::is_reserved_header;
 use crate::model::nearest::{closest, either, nearest};
-use crate::{CallError, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
+use crate::{CallError, ErrorCode, HttpBinding, ParameterLocation, SecurityKind, SecurityRequirement, SecurityScheme};
 
 /// All credentials of a client.
 #[derive(Default)]
@@ -39,6 +42,7 @@ struct Named {
 struct Source {
     auth: Auth,
     tokens: Tokens,
+    exchanged: Exchanged,
 }
 
 /// How many names a message proposes.
@@ -47,10 +51,12 @@ const PROPOSED: usize = 3;
 impl Source {
     fn new(auth: Auth) -> Result<Arc<Self>, CallError> {
         auth.to_header()?;
-        if let Auth::ClientCredentials(credentials) = &auth {
-            credentials.check()?;
+        match &auth {
+            Auth::ClientCredentials(credentials) => credentials.check()?,
+            Auth::Exchange(exchange) => exchange.check()?,
+            _ => {}
         }
-        Ok(Arc::new(Self { auth, tokens: Tokens::default() }))
+        Ok(Arc::new(Self { auth, tokens: Tokens::default(), exchanged: Exchanged::default() }))
     }
 
     /// True if these credentials, which were not set for a scheme by name, fit it.
@@ -77,7 +83,7 @@ fn is_key(auth: &Auth) -> bool {
 }
 
 fn is_token(auth: &Auth) -> bool {
-    matches!(auth, Auth::Bearer(_) | Auth::ClientCredentials(_) | Auth::Token(_))
+    matches!(auth, Auth::Bearer(_) | Auth::ClientCredentials(_) | Auth::Token(_)) || auth.is_of_caller()
 }
 
 impl Credentials {
@@ -136,14 +142,14 @@ impl Credentials {
     /// If nothing would be sent, but there are credentials for a scheme that no operation names, and that is called much
     /// like one that this operation names: it is misspelt.
     pub(in crate::http) fn plan(&self, operation: &str, binding: &HttpBinding) -> Result<Plan, CallError> {
-        let own = || Plan { steps: self.default.iter().map(Step::own).collect() };
+        let own = || Plan::of(self.default.iter().map(Step::own).collect());
         if binding.security.is_empty() {
             return Ok(own());
         }
         let names: Vec<&str> = self.schemes(binding).collect();
         let satisfied = binding.security.iter().find_map(|requirement| self.satisfy(requirement));
         if let Some(steps) = satisfied {
-            return Ok(Plan { steps: steps.into_iter().collect::<Result<_, _>>()? });
+            return Ok(Plan::of(steps.into_iter().collect::<Result<_, _>>()?));
         }
         if self.default.is_none() {
             for unknown in self.unknown() {
@@ -177,9 +183,10 @@ impl Credentials {
     pub(in crate::http) fn of_documents(&self) -> Plan {
         let usable = |source: &&Arc<Source>| match &source.auth {
             Auth::ClientCredentials(credentials) => credentials.knows_url(),
-            _ => true,
+            // No caller asks for the document.
+            auth => !auth.is_of_caller(),
         };
-        Plan { steps: self.default.iter().filter(usable).map(Step::own).collect() }
+        Plan::of(self.default.iter().filter(usable).map(Step::own).collect())
     }
 
     fn satisfy(&self, requirement: &SecurityRequirement) -> Option<Vec<Result<Step, CallError>>> {
@@ -226,6 +233,8 @@ impl Credentials {
 #[derive(Default)]
 pub(in crate::http) struct Plan {
     steps: Vec<Step>,
+    /// The token of the call's caller, if a step needs it.
+    caller: Option<CallerToken>,
 }
 
 struct Step {
@@ -268,8 +277,18 @@ impl Step {
         Ok(step)
     }
 
-    async fn token(&self, settings: &Settings, rejected: Option<&Secret>) -> Result<Option<Secret>, CallError> {
+    async fn token(
+        &self,
+        settings: &Settings,
+        caller: Option<&CallerToken>,
+        rejected: Option<&Secret>,
+    ) -> Result<Option<Secret>, CallError> {
         Ok(Some(match &self.source.auth {
+            Auth::PassOn => Secret::from(caller.ok_or_else(no_token)?.expose()),
+            Auth::Exchange(exchange) => {
+                let (exchanged, subject) = (&self.source.exchanged, caller.ok_or_else(no_token)?);
+                exchanged.get(exchange, subject, settings, &self.scopes, rejected).await?
+            }
             Auth::Bearer(token) => token.clone(),
             Auth::ClientCredentials(credentials) => {
                 let (tokens, url) = (&self.source.tokens, self.token_url.as_deref());
@@ -282,6 +301,12 @@ impl Step {
             _ => return Ok(None),
         }))
     }
+}
+
+/// A call needs its caller's token, and has none.
+fn no_token() -> CallError {
+    let message = "the service is called with the token of the caller, who has none: authenticate with a bearer token";
+    CallError::new(ErrorCode::AccessDenied, message)
 }
 
 /// The header in which a document wants a key; headers that frame the message are refused.
@@ -301,6 +326,34 @@ pub(in crate::http) struct Applied {
 }
 
 impl Plan {
+    fn of(steps: Vec<Step>) -> Self {
+        Self { steps, caller: None }
+    }
+
+    /// The plan of a call to that URL by a caller with this token.
+    ///
+    /// # Errors
+    /// If a token of the caller is needed: an `ACCESS_DENIED` if there is none, an `EXECUTION_ERROR` if the URL is not on
+    /// the origin of the base URL. A document must not decide where the tokens of callers go.
+    pub(in crate::http) fn for_caller(
+        mut self,
+        token: Option<&CallerToken>,
+        url: &Uri,
+        settings: &Settings,
+    ) -> Result<Self, CallError> {
+        if !self.steps.iter().any(|step| step.source.auth.is_of_caller()) {
+            return Ok(self);
+        }
+        let url = Url::parse(&url.to_string()).ok();
+        if !url.zip(settings.base_url.as_ref()).is_some_and(|(url, base)| same_origin(&url, base)) {
+            let message = "the token of a caller is sent to the client's base URL only: set it with \
+                           `HttpConfig::with_base_url`";
+            return Err(CallError::execution(message));
+        }
+        self.caller = Some(token.ok_or_else(no_token)?.clone());
+        Ok(self)
+    }
+
     /// The plan of a call that brings an `Authorization` of its own: no token is fetched in vain.
     pub(in crate::http) fn without_authorization(mut self) -> Self {
         self.steps.retain(|step| match (&step.place, &step.source.auth) {
@@ -314,7 +367,9 @@ impl Plan {
 
     /// True if rejected credentials can be replaced by new ones.
     pub(in crate::http) fn is_renewable(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step.source.auth, Auth::ClientCredentials(_) | Auth::Token(_)))
+        self.steps
+            .iter()
+            .any(|step| matches!(step.source.auth, Auth::ClientCredentials(_) | Auth::Token(_) | Auth::Exchange(_)))
     }
 
     /// Fetches the tokens that are needed; `rejected` are the credentials that the server has just rejected.
@@ -326,7 +381,7 @@ impl Plan {
         let mut applied = Applied::default();
         for (index, step) in self.steps.iter().enumerate() {
             let refused = rejected.and_then(|applied| applied.tokens.get(index)?.as_ref());
-            let token = step.token(settings, refused).await?;
+            let token = step.token(settings, self.caller.as_ref(), refused).await?;
             let (name, value) = match (&step.source.auth, &token) {
                 (Auth::ApiKey { prefix, key, .. }, _) if !matches!(step.place, Place::Own) => {
                     (AUTHORIZATION, format!("{prefix}{}", key.expose()))

@@ -83,4 +83,4 @@ fields!(Identity {
     "id" => id: required,
     "scopes" => scopes: required,
     "resources" => resources: filled,
-});
+} without token);

@@ -14,7 +14,7 @@ use crate::{BoxFuture, Identity};
 /// Authenticates by bearer tokens that are known in advance, or that a lookup knows.
 ///
 /// The token is in the header `Authorization: Bearer TOKEN`. A token that is not known is refused with 401. A request
-/// with another scheme in this header has no credentials.
+/// with another scheme in this header has no credentials. The identity keeps the token: see [`Identity::with_token`].
 ///
 /// ```
 /// use ops_runtime::Registry;
@@ -73,7 +73,10 @@ impl BearerTokens {
 impl Authenticator for BearerTokens {
     fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
         match token(request) {
-            Ok(Some(token)) => self.known.find(token.to_owned(), invalid_token(None)),
+            Ok(Some(token)) => {
+                let (found, token) = (self.known.find(token.to_owned(), invalid_token(None)), token.to_owned());
+                Box::pin(async move { Ok(found.await?.map(|holder| keeping(holder, token))) })
+            }
             Ok(None) => Box::pin(async { Ok(None) }),
             Err(refused) => Box::pin(async { Err(refused) }),
         }
@@ -105,6 +108,11 @@ pub(super) fn token(request: &Parts) -> Result<Option<&str>, Unauthorized> {
         "" => Err(invalid_token(None)),
         token => Ok(Some(token)),
     }
+}
+
+/// The holder of a token, with that token unless whoever found the holder gave another.
+pub(super) fn keeping(holder: Identity, token: String) -> Identity {
+    if holder.token().is_some() { holder } else { holder.with_token(token) }
 }
 
 /// The refusal of a token (RFC 6750, section 3.1), with what is wrong with it where its holder may know.

@@ -19,7 +19,7 @@ use self::key::{Key, KeySet};
 use self::remote::{Origin, Remote};
 use self::token::Token;
 use super::super::identity::Authenticator;
-use super::bearer::{invalid_token, token};
+use super::bearer::{invalid_token, keeping, token};
 use crate::model::unauthorized::Unauthorized;
 use crate::{BoxFuture, CallError, Identity, SecurityKind, SecurityScheme};
 
@@ -33,7 +33,7 @@ pub use self::key::JwtAlgorithm;
 /// that must be understood (`crit`), or of a type other than `JWT` and `at+jwt`, is refused.
 ///
 /// The identity has `sub` as its id, and as scopes those in `scope`, `scp` and `permissions`.
-/// [`with_identity`](Self::with_identity) makes another of the claims.
+/// [`with_identity`](Self::with_identity) makes another of the claims. It keeps the token: see [`Identity::with_token`].
 ///
 #[cfg_attr(
     feature = "http",
@@ -220,7 +220,9 @@ impl Authenticator for JwtAuthenticator {
             }
             let claims = token.claims().ok_or_else(|| invalid_token(None))?;
             rules.check(&claims).map_err(|fault| invalid_token(Some(fault)))?;
-            rules.identify(&claims).map(Some).ok_or_else(|| invalid_token(Some("the token does not say whose it is")))
+            let holder = rules.identify(&claims);
+            let holder = holder.ok_or_else(|| invalid_token(Some("the token does not say whose it is")))?;
+            Ok(Some(keeping(holder, text)))
         })
     }
 
