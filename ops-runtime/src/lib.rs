@@ -49,6 +49,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `http-server`: serving a registry over HTTP; `jwt`: tokens that are JWTs for it;
 //!   `http-server-compression`: compressed responses of it
 //! - `mcp`, `mcp-http`, `mcp-auth`: the MCP client, for servers that are child processes, at a URL, and with OAuth
+//! - `typescript`: operations as TypeScript, for models and for people
 //! - `discover`: `Registry::discover`
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
@@ -73,6 +74,8 @@ pub mod record;
 mod run;
 #[cfg(feature = "http-server")]
 pub mod serve;
+#[cfg(feature = "typescript")]
+pub mod typescript;
 #[cfg(feature = "webhooks")]
 pub mod webhooks;
 
@@ -81,7 +84,7 @@ pub use model::envelope::ResponseEnvelope;
 pub use model::error::{CallError, DeclaredError, DeclaresErrors, ErrorCode, ErrorResponse};
 #[doc(hidden)]
 pub use model::glob;
-#[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
+#[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi", feature = "typescript"))]
 #[doc(hidden)]
 pub use model::keywords;
 #[cfg(any(feature = "openapi", feature = "registry"))]

@@ -17,7 +17,7 @@ pub mod formats;
 pub(crate) mod futures;
 pub mod glob;
 pub(crate) mod json;
-#[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi"))]
+#[cfg(any(feature = "registry", feature = "mcp-schema", feature = "openapi", feature = "typescript"))]
 pub mod keywords;
 #[cfg(any(feature = "http", feature = "openapi", feature = "registry"))]
 pub(crate) mod media;

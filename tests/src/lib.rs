@@ -5,5 +5,6 @@ pub mod measure;
 pub mod requests;
 pub mod sample;
 pub mod serve;
+pub mod typescript;
 pub mod varied;
 pub mod wire;

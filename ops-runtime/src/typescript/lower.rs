@@ -1,0 +1,291 @@
+//! Schemas to types.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::doc;
+use super::scope::{Scope, Side};
+use super::text;
+use super::tree::{Doc, Object, Property, Type};
+use crate::pointer;
+
+/// What is nested deeper is `unknown`.
+const DEPTH: usize = 100;
+
+/// So many references are followed to find a property.
+const HOPS: usize = 16;
+
+/// A tuple of more items is a list.
+const MAX_TUPLE: usize = 64;
+
+/// Makes types from the schemas of one table.
+pub(super) struct Lower<'s, 'a> {
+    scope: &'s mut Scope<'a>,
+    table: usize,
+    side: Side,
+    depth: usize,
+}
+
+type Node = Map<String, Value>;
+
+impl<'s, 'a> Lower<'s, 'a> {
+    pub(super) fn new(scope: &'s mut Scope<'a>, table: usize, side: Side) -> Self {
+        Self { scope, table, side, depth: 0 }
+    }
+
+    /// The type of the values that a schema accepts, or a wider one.
+    pub(super) fn schema(&mut self, schema: &Value) -> Type {
+        if self.depth >= DEPTH {
+            return Type::Unknown;
+        }
+        self.depth += 1;
+        let type_ = match schema {
+            Value::Object(node) => self.node(node),
+            Value::Bool(false) => Type::Never,
+            _ => Type::Unknown,
+        };
+        self.depth -= 1;
+        type_
+    }
+
+    fn node(&mut self, node: &Node) -> Type {
+        let mut parts = Vec::new();
+        if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
+            parts.push(self.reference(reference));
+        }
+        match values(node) {
+            Some(values) => parts.push(values),
+            None => parts.push(self.kinds(node)),
+        }
+        for part in list(node, "allOf") {
+            parts.push(self.schema(part));
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if node.get(keyword).is_some_and(Value::is_array) {
+                let variants: Vec<Type> = list(node, keyword).map(|variant| self.variant(variant, node)).collect();
+                parts.push(Type::union(variants));
+            }
+        }
+        let type_ = Type::intersection(parts);
+        if node.get("nullable") == Some(&Value::Bool(true)) { Type::union([type_, Type::Null]) } else { type_ }
+    }
+
+    fn reference(&mut self, reference: &str) -> Type {
+        if let Some(number) = self.scope.named(self.table, reference, self.side) {
+            return Type::Named(number);
+        }
+        // A reference into a definition; one that leads back to itself ends at the greatest depth.
+        match self.scope.target(self.table, reference) {
+            Some(held) => {
+                self.depth += 8;
+                let type_ = self.schema(held.value());
+                self.depth -= 8;
+                type_
+            }
+            None => Type::Unknown,
+        }
+    }
+
+    /// A variant of a union, with the value of the discriminator that stands for it.
+    fn variant(&mut self, variant: &Value, node: &Node) -> Type {
+        let type_ = self.schema(variant);
+        let tag = || {
+            let discriminator = node.get("discriminator")?;
+            let tag = discriminator.get("propertyName")?.as_str()?;
+            let target = variant.get("$ref")?.as_str()?;
+            let mapping = discriminator.get("mapping")?.as_object()?;
+            let mapped = |to: &Value| to == target || to.as_str().map(pointer::reference).as_deref() == Some(target);
+            let keys: Vec<&String> = mapping.iter().filter(|(_, to)| mapped(to)).map(|(key, _)| key).collect();
+            (!keys.is_empty()).then_some((tag, keys))
+        };
+        let Some((tag, keys)) = tag() else { return type_ };
+        // The tag is told only if it is any text: a value that the variant itself names is no other.
+        let is_text = self.property(variant, tag, 0).is_some_and(|(_, found)| found == Type::String);
+        if !is_text {
+            return type_;
+        }
+        let literals = keys.into_iter().map(|key| Type::Literal(text::literal(key)));
+        let tag = Property {
+            name: tag.to_owned(),
+            is_optional: true,
+            type_: Type::union(literals),
+            doc: Doc::default(),
+        };
+        Type::intersection([type_, Type::Object(Object { properties: vec![tag], others: None })])
+    }
+
+    /// The type of a property, wherever a schema describes it, and whether the schema requires it there.
+    fn property(&mut self, schema: &Value, name: &str, hops: usize) -> Option<(bool, Type)> {
+        if hops > HOPS {
+            return None;
+        }
+        if let Some(property) = schema.get("properties").and_then(|all| all.get(name)) {
+            let is_required = list(schema.as_object()?, "required").any(|required| required == name);
+            return Some((is_required, self.schema(property)));
+        }
+        if let Some(target) = schema.get("$ref").and_then(Value::as_str)
+            && let Some(held) = self.scope.target(self.table, target)
+            && let Some(found) = self.property(held.value(), name, hops + 1)
+        {
+            return Some(found);
+        }
+        list(schema.as_object()?, "allOf").take(HOPS).find_map(|part| self.property(part, name, hops + 4))
+    }
+
+    /// The types that `type` names, or those that the keywords are for.
+    fn kinds(&mut self, node: &Node) -> Type {
+        let named: Vec<&str> = match node.get("type") {
+            Some(Value::String(kind)) => vec![kind],
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        if named.is_empty() {
+            let has = |keywords: &[&str]| keywords.iter().any(|keyword| node.contains_key(*keyword));
+            return if has(&["properties", "required", "additionalProperties", "patternProperties"]) {
+                self.object(node)
+            } else if has(&["items", "prefixItems"]) {
+                self.array(node)
+            } else {
+                Type::Unknown
+            };
+        }
+        let kinds: Vec<Type> = named.into_iter().map(|kind| self.kind(kind, node)).collect();
+        Type::union(kinds)
+    }
+
+    fn kind(&mut self, kind: &str, node: &Node) -> Type {
+        match kind {
+            "object" => self.object(node),
+            "array" => self.array(node),
+            "string" => Type::String,
+            "number" | "integer" => Type::Number,
+            "boolean" => Type::Boolean,
+            "null" => Type::Null,
+            _ => Type::Unknown,
+        }
+    }
+
+    fn object(&mut self, node: &Node) -> Type {
+        let required: HashSet<&str> = list(node, "required").filter_map(Value::as_str).collect();
+        let described = node.get("properties").and_then(Value::as_object);
+        let mut properties = Vec::new();
+        for (name, schema) in described.into_iter().flatten() {
+            if self.is_omitted(schema) {
+                continue;
+            }
+            properties.push(Property {
+                name: name.clone(),
+                is_optional: !required.contains(name.as_str()),
+                type_: self.schema(schema),
+                doc: doc::of(schema),
+            });
+        }
+        let patterns = node.get("patternProperties").and_then(Value::as_object);
+        let patterns: Vec<&Value> = patterns.into_iter().flat_map(|patterns| patterns.values()).collect();
+        let additional = node.get("additionalProperties");
+        let others = match additional {
+            Some(Value::Bool(false)) | None if patterns.is_empty() => None,
+            Some(Value::Bool(false)) | None => {
+                let types: Vec<Type> = patterns.into_iter().map(|schema| self.schema(schema)).collect();
+                Some(Type::union(types))
+            }
+            Some(schema) => {
+                let types: Vec<Type> =
+                    patterns.into_iter().chain([schema]).map(|schema| self.schema(schema)).collect();
+                Some(Type::union(types))
+            }
+        };
+        // What is required and not described: it is described elsewhere, or has the type of all others.
+        let mut seen = HashSet::new();
+        for name in list(node, "required").filter_map(Value::as_str) {
+            if described.is_some_and(|all| all.contains_key(name)) || !seen.insert(name) {
+                continue;
+            }
+            let aside = node.get("$ref").map(|reference| serde_json::json!({ "$ref": reference }));
+            let aside = aside.iter().chain(list(node, "allOf").take(HOPS));
+            let found = aside.cloned().collect::<Vec<_>>().iter().find_map(|part| self.property(part, name, 1));
+            let type_ = found.map(|(_, type_)| type_).or_else(|| others.clone()).unwrap_or(Type::Unknown);
+            properties.push(Property { name: name.to_owned(), is_optional: false, type_, doc: Doc::default() });
+        }
+        if properties.is_empty() && others.is_none() {
+            return match (additional, described) {
+                // Nothing is allowed; or all that is described is for the other side.
+                (Some(_), _) => {
+                    Type::Object(Object { properties, others: Some(Box::new(Type::Never)) })
+                }
+                _ => Type::bare_object(),
+            };
+        }
+        Type::Object(Object { properties, others: others.map(Box::new) })
+    }
+
+    /// True if a property is not for this side: it says so, or what it refers to does.
+    fn is_omitted(&self, property: &Value) -> bool {
+        if self.side.omits(property) {
+            return true;
+        }
+        let target = property.get("$ref").and_then(Value::as_str);
+        target.and_then(|target| self.scope.target(self.table, target)).is_some_and(|held| self.side.omits(held.value()))
+    }
+
+    fn array(&mut self, node: &Node) -> Type {
+        let (tuple, rest) = match (node.get("prefixItems"), node.get("items")) {
+            (Some(Value::Array(items)), rest) => (items.as_slice(), rest),
+            // As drafts before 2020-12 write tuples.
+            (None, Some(Value::Array(items))) => (items.as_slice(), node.get("additionalItems")),
+            (_, rest) => (&[][..], rest),
+        };
+        let rest = rest.map_or(Type::Unknown, |rest| self.schema(rest));
+        if tuple.is_empty() {
+            return Type::Array(Box::new(rest));
+        }
+        let items: Vec<Type> = tuple.iter().take(MAX_TUPLE + 1).map(|item| self.schema(item)).collect();
+        if items.len() > MAX_TUPLE {
+            return Type::Array(Box::new(Type::Unknown));
+        }
+        let least = node.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+        let least = usize::try_from(least).unwrap_or(usize::MAX).min(items.len());
+        let rest = (rest != Type::Never).then(|| Box::new(rest));
+        Type::Tuple(items, least, rest)
+    }
+}
+
+/// The type of the values that a schema lists; `None` if it lists none.
+fn values(node: &Node) -> Option<Type> {
+    if let Some(value) = node.get("const") {
+        return Some(literal(value));
+    }
+    let all = node.get("enum")?.as_array()?;
+    let fits = |value: &&Value| is_of(value, node.get("type"));
+    let fitting: Vec<Type> = all.iter().filter(fits).map(literal).collect();
+    // Of values that are all of another type, the type is the mistake.
+    Some(Type::union(if fitting.is_empty() { all.iter().map(literal).collect() } else { fitting }))
+}
+
+fn literal(value: &Value) -> Type {
+    match value {
+        Value::Null => Type::Null,
+        // A number beyond those of JavaScript is written as the nearest.
+        Value::Number(number) if number.as_f64().is_none_or(|number| !number.is_finite()) => Type::Number,
+        value => Type::Literal(text::constant(value)),
+    }
+}
+
+/// True if a value is of a type, or of one of several; of none, any is.
+fn is_of(value: &Value, kind: Option<&Value>) -> bool {
+    let is_one = |kind: &Value| match (kind.as_str().unwrap_or_default(), value) {
+        ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("null", Value::Null) => true,
+        ("number" | "integer", Value::Number(_)) | ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
+        _ => false,
+    };
+    match kind {
+        Some(kind @ Value::String(_)) => is_one(kind),
+        Some(Value::Array(kinds)) => kinds.iter().any(is_one),
+        _ => true,
+    }
+}
+
+fn list<'n>(node: &'n Node, keyword: &str) -> impl Iterator<Item = &'n Value> + use<'n> {
+    node.get(keyword).and_then(Value::as_array).into_iter().flatten()
+}
