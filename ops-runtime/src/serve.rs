@@ -16,7 +16,8 @@
 //! `GET /healthz` says that the server is there; `GET /metrics`, with [`HttpServer::with_metrics`], what it has counted.
 //!
 //! `GET /openapi.json` and `GET /openapi.yaml` are the document of all operations (OpenAPI 3.1, or 3.2 if
-//! an operation needs it). It needs no credentials. [`HttpServer::without_document`] turns it off. `HttpServer::with_docs` (feature `docs-page`) adds `GET /docs`, a page
+//! an operation needs it). It needs no credentials, and has an `ETag`: a client that has it as it is gets 304.
+//! [`HttpServer::without_document`] turns it off. `HttpServer::with_docs` (feature `docs-page`) adds `GET /docs`, a page
 //! that shows it to people.
 //!
 //! # Responses
@@ -109,21 +110,26 @@
 mod accept;
 mod answer;
 mod auth;
+mod call;
 #[cfg(feature = "http-server-compression")]
 mod compress;
 #[cfg(feature = "docs-page")]
 mod docs;
 mod document;
 mod identity;
+mod incoming;
+mod input;
 mod limits;
 mod metrics;
 mod options;
 mod pattern;
+mod place;
 mod problem;
 mod read;
 mod routes;
 mod service;
 mod stream;
+mod tag;
 mod upload;
 
 use std::fmt;
@@ -139,13 +145,14 @@ use tower_service::Service as _;
 
 use self::auth::Several;
 use self::document::About;
+use self::incoming::Shared;
 use self::limits::Limits;
 use self::metrics::Metrics;
 use self::routes::{Cache, Filter};
-use self::service::{Service, Shared};
+use self::service::Service;
 use crate::run::door::Door;
 use crate::run::listen;
-use crate::{AccessControl, CancelToken, OperationSpec, Registry};
+use crate::{AccessControl, BoxFuture, CancelToken, OperationSpec, Registry};
 
 pub use self::auth::{ApiKeys, BearerTokens};
 #[cfg(feature = "jwt")]
@@ -363,6 +370,12 @@ impl HttpServer {
     /// # }
     /// ```
     pub fn into_router(self) -> Router {
+        let (shared, layers) = self.into_parts();
+        layers.around(shared)
+    }
+
+    /// The server, and what is around it.
+    fn into_parts(self) -> (Arc<Shared>, Layers) {
         #[cfg(feature = "http-server-compression")]
         let compresses = self.compresses;
         let Self { registry, options, filters, authenticators, hosts, origins, metrics, cancel, about, .. } = self;
@@ -379,13 +392,12 @@ impl HttpServer {
         let cancel = cancel.0;
         let cache = Cache::default();
         let shared = Shared { registry, options, filters, authenticator, door, limits, metrics, cancel, cache, about };
-        let router = Router::new().fallback_service(Service(Arc::new(shared)));
-        #[cfg(feature = "http-server-compression")]
-        let router = if compresses { router.layer(compress::layer()) } else { router };
-        match cors {
-            Some(cors) => router.layer(cors),
-            None => router,
-        }
+        let layers = Layers {
+            cors,
+            #[cfg(feature = "http-server-compression")]
+            compresses,
+        };
+        (Arc::new(shared), layers)
     }
 
     /// Listens at an address, such as `127.0.0.1:8080`, and serves as [`serve_listener`](Self::serve_listener) does.
@@ -413,12 +425,49 @@ impl HttpServer {
             shutdown_timeout: self.options.shutdown_timeout,
         };
         let cancel = self.cancel.0.clone();
-        let router = self.into_router();
+        let (shared, layers) = self.into_parts();
+        // A router without layers would only cost time.
+        let router = (!layers.is_nothing()).then(|| layers.around(shared.clone()));
         listen::serve(listener, limits, cancel, move |request: Request<_>| {
-            let mut router = router.clone();
-            async move { router.call(request.map(Body::new)).await.unwrap_or_else(|never| match never {}) }
+            let (shared, router) = (shared.clone(), router.clone());
+            let request = request.map(Body::new);
+            // In a box, for a future of this size would be moved about.
+            let answered: BoxFuture<'static, _> = match router {
+                Some(mut router) => {
+                    Box::pin(async move { router.call(request).await.unwrap_or_else(|never| match never {}) })
+                }
+                None => Box::pin(async move { shared.respond(request).await }),
+            };
+            answered
         })
         .await
+    }
+}
+
+/// What is around the server's own answers.
+struct Layers {
+    cors: Option<CorsLayer>,
+    #[cfg(feature = "http-server-compression")]
+    compresses: bool,
+}
+
+impl Layers {
+    fn is_nothing(&self) -> bool {
+        #[cfg(feature = "http-server-compression")]
+        if self.compresses {
+            return false;
+        }
+        self.cors.is_none()
+    }
+
+    fn around(self, shared: Arc<Shared>) -> Router {
+        let router = Router::new().fallback_service(Service(shared));
+        #[cfg(feature = "http-server-compression")]
+        let router = if self.compresses { router.layer(compress::layer()) } else { router };
+        match self.cors {
+            Some(cors) => router.layer(cors),
+            None => router,
+        }
     }
 }
 

@@ -63,7 +63,7 @@ impl Schema {
     #[cfg(feature = "registry")]
     #[cfg_attr(not(any(feature = "http-server", feature = "mcp-server")), allow(dead_code))]
     pub(crate) fn is_made(&self) -> bool {
-        matches!(self.0, Repr::Make(_))
+        matches!(self.0, Repr::Make(_) | Repr::Type(_))
     }
 
     /// The schema of a Rust type, from a function that gives it with the type's name as its title.

@@ -4,7 +4,8 @@
 //! happens. If more do, each of those does its work in turns: one for each processor at a time, but for one that is left
 //! to those that ask for little, and each after everything else that the runtime has to do. So a peer that asks for little
 //! is served as if the others were not there, and those get as much as there is. A new peer waits with them until it is
-//! known what it asks for; if new peers ask for much together, they wait for each other.
+//! known what it asks for; if new peers ask for much together, they wait for each other. Pieces of work that are short are
+//! done one after the other before the runtime looks for anything else: to look costs as much as a short piece.
 
 #![allow(dead_code, reason = "each server uses its part")]
 
@@ -34,6 +35,9 @@ const KEEP: Duration = Duration::from_millis(5);
 /// New peers ask for much if they take one part in so many of a processor together.
 const NEW_MUCH: u32 = 5;
 
+/// For how long work is done in turns before everything else comes first.
+const SHORT: Duration = Duration::from_micros(250);
+
 /// For how long a peer that asked for much counts among those that do; and for how long one that asked for little.
 const LATELY: Duration = Duration::from_millis(100);
 
@@ -43,6 +47,8 @@ pub(crate) struct Pace {
     /// A turn for each processor but one. The last processor's turn is given while no peer asks for little.
     turns: Arc<Semaphore>,
     last_turn: Arc<Semaphore>,
+    /// What was done in turns since everything else came first, in nanoseconds.
+    done: AtomicU64,
     busy: Mutex<Busy>,
     /// When a peer asked for little, and when there were too many that ask for much, in milliseconds since the beginning.
     little: AtomicU64,
@@ -71,6 +77,7 @@ impl Pace {
             processors,
             turns: Arc::new(Semaphore::new((processors - 1).max(1))),
             last_turn: Arc::new(Semaphore::new(usize::from(processors > 1))),
+            done: AtomicU64::new(0),
             busy: Mutex::new(Busy { peers: HashMap::new(), swept: now, next: 0 }),
             little: AtomicU64::new(0),
             crowded: AtomicU64::new(0),
@@ -104,6 +111,17 @@ impl Pace {
     fn is_late(&self, time: &AtomicU64) -> bool {
         let time = time.load(Ordering::Relaxed);
         time > 0 && u128::from(self.now().saturating_sub(time)) <= LATELY.as_millis()
+    }
+
+    /// A turn that nobody else has.
+    fn free(&self) -> Option<OwnedSemaphorePermit> {
+        let last = self.last_turn.clone().try_acquire_owned().ok().filter(|_| !self.is_late(&self.little));
+        last.or_else(|| self.turns.clone().try_acquire_owned().ok())
+    }
+
+    /// True if so much was done in turns that everything else comes first.
+    fn is_done(&self) -> bool {
+        Duration::from_nanos(self.done.load(Ordering::Relaxed)) >= SHORT
     }
 
     /// Counts what a new peer took. Many may come, take little and go, and together ask for much.
@@ -211,7 +229,7 @@ impl Cost {
     }
 
     /// A turn of the peer, if it has to wait for one.
-    fn turn(&self, is_reader: bool) -> Option<BoxFuture<'static, Turn>> {
+    fn turn(&self, is_reader: bool) -> Option<Next> {
         if self.is_kept.load(Ordering::Relaxed) {
             return None;
         }
@@ -220,20 +238,28 @@ impl Cost {
             NEW if self.pace.is_late(&self.pace.crowded) => {}
             _ => return None,
         }
+        if !self.pace.is_done()
+            && let Ok(own) = self.turn.clone().try_lock_owned()
+            && let Some(all) = self.pace.free()
+        {
+            return Some(Next::Now(Turn { waited: Duration::ZERO, _all: Some(all), _own: Some(own) }));
+        }
         let (own, pace) = (self.turn.clone(), self.pace.clone());
-        Some(Box::pin(async move {
+        Some(Next::Later(Box::pin(async move {
             let began = Instant::now();
             let own = own.lock_owned();
             let own = if is_reader { tokio::time::timeout(LATELY, own).await.ok() } else { Some(own.await) };
-            let last = pace.last_turn.clone();
-            let all = match last.try_acquire_owned() {
-                Ok(last) if !pace.is_late(&pace.little) => Ok(last),
-                _ => pace.turns.clone().acquire_owned().await,
+            let all = match pace.free() {
+                Some(free) => Some(free),
+                None => pace.turns.clone().acquire_owned().await.ok(),
             };
-            // Whatever else is ready comes first, and what has come over the network meanwhile.
-            tokio::task::yield_now().await;
-            Turn { waited: began.elapsed(), _all: all.ok(), _own: own }
-        }))
+            if pace.is_done() {
+                pace.done.store(0, Ordering::Relaxed);
+                // Whatever else is ready comes first, and what has come over the network meanwhile.
+                tokio::task::yield_now().await;
+            }
+            Turn { waited: began.elapsed(), _all: all, _own: own }
+        })))
     }
 }
 
@@ -255,6 +281,12 @@ struct Turn {
     waited: Duration,
     _all: Option<OwnedSemaphorePermit>,
     _own: Option<OwnedMutexGuard<()>>,
+}
+
+/// A turn at once, or after others.
+enum Next {
+    Now(Turn),
+    Later(BoxFuture<'static, Turn>),
 }
 
 /// A turn that is kept while a request is in work.
@@ -297,7 +329,11 @@ impl Turns {
             self.kept = None;
         }
         if self.waiting.is_none() && self.kept.is_none() {
-            self.waiting = cost.turn(self.is_reader);
+            match cost.turn(self.is_reader) {
+                Some(Next::Now(given)) => turn = Some(given),
+                Some(Next::Later(waiting)) => self.waiting = Some(waiting),
+                None => {}
+            }
         }
         if let Some(waiting) = &mut self.waiting {
             let given = ready!(Pin::new(waiting).poll(task));
@@ -307,7 +343,11 @@ impl Turns {
         }
         let began = Instant::now();
         let polled = work(task);
-        cost.add(began.elapsed());
+        let took = began.elapsed();
+        cost.add(took);
+        if turn.is_some() || self.kept.is_some() {
+            cost.pace.done.fetch_add(nanoseconds(took), Ordering::Relaxed);
+        }
         if polled.is_ready() || cost.in_work.load(Ordering::Relaxed) == 0 {
             self.kept = None;
         } else if let Some(turn) = turn {
@@ -362,6 +402,32 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
+    async fn short_work_is_done_at_once() {
+        let pace = Pace::of(2);
+        let costs = [0; 4].map(|_| Cost::new(&pace));
+        for cost in costs.iter().chain(&costs) {
+            cost.add(MS * 10);
+        }
+        // What is ready meanwhile waits until the work in turns has taken its time.
+        let others = Arc::new(AtomicUsize::new(0));
+        let counted = others.clone();
+        tokio::spawn(async move {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        let mut turns = Turns::default();
+        let mut piece = async |cost: &Arc<Cost>, time: Duration| {
+            let work = |_: &mut Task<'_>| {
+                std::thread::sleep(time);
+                Poll::Ready(others.load(Ordering::Relaxed))
+            };
+            poll_fn(|task| turns.poll(cost, task, work)).await
+        };
+        assert_eq!(piece(&costs[0], SHORT / 2).await, 0);
+        assert_eq!(piece(&costs[1], SHORT).await, 0);
+        assert_eq!(piece(&costs[2], SHORT).await, 1);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
     async fn a_turn_is_given_to_one_of_a_peer_at_a_time() {
         let pace = Pace::of(3);
         let costs = [0; 5].map(|_| Cost::new(&pace));
@@ -372,11 +438,17 @@ mod tests {
             cost.add(MS * 10);
         }
         little.add(MS / 10);
-        let turn = |cost: &Cost| tokio::time::timeout(MS * 20, cost.turn(false).unwrap());
+        let wait = |next: Option<Next>| async {
+            match next.unwrap() {
+                Next::Now(turn) => turn,
+                Next::Later(waiting) => waiting.await,
+            }
+        };
+        let turn = |cost: &Cost| tokio::time::timeout(MS * 20, wait(cost.turn(false)));
         let first = turn(&costs[0]).await.unwrap();
         assert!(turn(&costs[0]).await.is_err());
         // But for what reads the peer, after a while.
-        drop(tokio::time::timeout(LATELY * 4, costs[0].turn(true).unwrap()).await.unwrap());
+        drop(tokio::time::timeout(LATELY * 4, wait(costs[0].turn(true))).await.unwrap());
         little.add(MS / 10);
         let second = turn(&costs[1]).await.unwrap();
         // The last processor is for those that ask for little, as one did lately.

@@ -244,7 +244,9 @@ pub(super) fn empty(status: StatusCode) -> Response<Body> {
 pub(super) fn respond(status: StatusCode, content_type: &str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
-    if let Ok(value) = HeaderValue::from_str(content_type) {
+    let value =
+        if content_type == JSON { Ok(HeaderValue::from_static(JSON)) } else { HeaderValue::from_str(content_type) };
+    if let Ok(value) = value {
         response.headers_mut().insert(CONTENT_TYPE, value);
     }
     response

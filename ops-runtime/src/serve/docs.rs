@@ -4,14 +4,14 @@
 //! responses to what its reader sends. Names and descriptions are texts to it, never markup, and the policy of its content
 //! lets it load and reach nothing but this server.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 use axum::body::Body;
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH, LOCATION, REFERRER_POLICY};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFERRER_POLICY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::answer::{empty, respond};
+use super::tag;
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -59,11 +59,7 @@ static FILES: &[File] = files! {
 };
 
 /// What tells the files of one build from those of another.
-static TAG: LazyLock<String> = LazyLock::new(|| {
-    let mut hasher = DefaultHasher::new();
-    FILES.iter().for_each(|file| file.text.hash(&mut hasher));
-    format!("\"{:016x}\"", hasher.finish())
-});
+static TAG: LazyLock<String> = LazyLock::new(|| tag::of(FILES.iter().map(|file| file.text.as_bytes())));
 
 /// What a path of the page leads to.
 pub(super) enum Page {
@@ -88,24 +84,13 @@ impl Page {
             response.headers_mut().insert(LOCATION, HeaderValue::from_static("../docs"));
             return response;
         };
-        let mut response = match is_known(headers) {
-            true => empty(StatusCode::NOT_MODIFIED),
-            false => respond(StatusCode::OK, file.content_type, file.text),
-        };
+        let mut response = tag::respond(headers, &TAG, || respond(StatusCode::OK, file.content_type, file.text));
         let fixed = [(CONTENT_SECURITY_POLICY, POLICY), (CACHE_CONTROL, "no-cache"), (REFERRER_POLICY, "no-referrer")];
         for (name, value) in fixed {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
-        response.headers_mut().extend(HeaderValue::from_str(&TAG).ok().map(|tag| (ETAG, tag)));
         response
     }
-}
-
-/// True if the client has this build's files (RFC 9110, section 13.1.2).
-fn is_known(headers: &HeaderMap) -> bool {
-    let texts = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let mut tags = texts.flat_map(|text| text.split(',')).map(str::trim);
-    tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == *TAG)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use self::response::{FAILURE, Given, IMPLIED};
 use self::security::Security;
 use crate::run::registry::Entry;
 use crate::serve::problem::PROBLEM;
+use crate::serve::tag;
 use crate::{HttpBinding, OperationKind, OperationSpec, SecurityScheme};
 
 /// Characters of a name that are escaped in a path.
@@ -42,8 +43,22 @@ pub(super) struct About {
 #[derive(Default)]
 pub(super) struct Texts {
     pub(super) url: String,
-    json: OnceLock<Bytes>,
-    yaml: OnceLock<Bytes>,
+    json: OnceLock<Tagged>,
+    yaml: OnceLock<Tagged>,
+}
+
+/// A text with its entity tag.
+#[derive(Clone)]
+pub(super) struct Tagged {
+    pub(super) text: Bytes,
+    pub(super) tag: Arc<str>,
+}
+
+impl Tagged {
+    fn new(text: String) -> Self {
+        let tag = tag::of([text.as_bytes()]).into();
+        Self { text: text.into(), tag }
+    }
 }
 
 impl Texts {
@@ -51,14 +66,15 @@ impl Texts {
         Self { url, ..Self::default() }
     }
 
-    pub(super) fn text(&self, written: Written, make: impl FnOnce() -> Value) -> Bytes {
-        match written {
-            Written::Json => self.json.get_or_init(|| make().to_string().into()).clone(),
+    pub(super) fn text(&self, written: Written, make: impl FnOnce() -> Value) -> Tagged {
+        let text = match written {
+            Written::Json => self.json.get_or_init(|| Tagged::new(make().to_string())),
             // A tree of JSON is always a document in YAML.
             Written::Yaml => {
-                self.yaml.get_or_init(|| serde_saphyr::to_string(&make()).unwrap_or_default().into()).clone()
+                self.yaml.get_or_init(|| Tagged::new(serde_saphyr::to_string(&make()).unwrap_or_default()))
             }
-        }
+        };
+        text.clone()
     }
 }
 

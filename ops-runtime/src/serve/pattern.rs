@@ -65,15 +65,16 @@ impl Pattern {
         (Reverse(literal), self.key.clone())
     }
 
-    /// The text of each parameter, still escaped, if the text matches. No text is empty.
-    pub(super) fn texts(&self, text: &str) -> Option<Vec<String>> {
-        let text = canonical(text);
+    /// Adds the text of each parameter, still escaped, if a [canonical] text matches. No text is empty.
+    pub(super) fn texts<'t>(&self, text: &Cow<'t, str>, texts: &mut Vec<Cow<'t, str>>) -> bool {
         let Some(regex) = &self.regex else {
-            return (!text.is_empty()).then(|| vec![text.into_owned()]);
+            let matches = !text.is_empty();
+            texts.extend(matches.then(|| text.clone()));
+            return matches;
         };
-        let found = regex.captures(&text)?;
-        let texts = found.iter().skip(1).map(|part| part.map_or("", |part| part.as_str()).to_owned());
-        Some(texts.collect())
+        let Some(found) = regex.captures(text) else { return false };
+        texts.extend(found.iter().skip(1).map(|part| part.map_or("", |part| part.as_str()).to_owned().into()));
+        true
     }
 }
 
@@ -132,12 +133,11 @@ mod tests {
         ];
         for (template, text, expected) in table {
             let pattern = Pattern::new(&pieces(template).collect::<Vec<_>>()).unwrap();
-            let found = pattern.texts(text);
-            assert_eq!(
-                found.as_deref().map(|t| t.iter().map(String::as_str).collect::<Vec<_>>()),
-                expected.map(<[&str]>::to_vec),
-                "{template} {text}"
-            );
+            let mut texts = Vec::new();
+            let found = pattern
+                .texts(&canonical(text), &mut texts)
+                .then_some(texts.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+            assert_eq!(found.as_deref(), expected, "{template} {text}");
         }
     }
 

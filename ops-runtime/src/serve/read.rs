@@ -5,6 +5,7 @@
 //! (`shape`).
 
 mod body;
+mod flat;
 mod form;
 mod multipart;
 mod shape;
@@ -21,10 +22,11 @@ use memchr::{memchr, memmem};
 use serde_json::{Map, Value};
 
 use self::body::Unread;
+use self::flat::Plan;
 use self::shape::Shape;
 use self::style::Read;
 use self::text::{Pairs, put};
-use super::pattern::Pattern;
+use super::pattern::{Pattern, canonical};
 use crate::model::binding::is_reserved_header;
 use crate::model::binding::template::parameter;
 use crate::model::media::essence;
@@ -50,10 +52,13 @@ pub(super) enum Refused {
 pub(super) struct Shapes {
     input: Shape,
     bodies: Vec<Shape>,
+    /// How the parameters are read as text, if they can be.
+    plan: Option<Plan>,
 }
 
 impl Shapes {
-    pub(super) fn new(spec: &OperationSpec, binding: &HttpBinding) -> Self {
+    /// The shapes of an operation whose path has parameters of these names.
+    pub(super) fn new(spec: &OperationSpec, binding: &HttpBinding, names: &[String]) -> Self {
         let input = Shape::of_input(spec);
         let rest = |body: &HttpBody| {
             let input = spec.input.to_value().ok()?;
@@ -64,7 +69,8 @@ impl Shapes {
             false => input.property(&body.property),
         };
         let bodies = binding.bodies.iter().map(of_body).collect();
-        Self { input, bodies }
+        let plan = Plan::of(binding, &input, names);
+        Self { input, bodies, plan }
     }
 
     fn of(&self, parameter: &HttpParameter) -> Shape {
@@ -76,8 +82,9 @@ impl Shapes {
 pub(super) struct Request<'a> {
     pub(super) binding: &'a HttpBinding,
     pub(super) shapes: &'a Shapes,
-    /// The texts in the path by the names of their parameters.
-    pub(super) path: &'a [(String, String)],
+    /// The names of the parameters in the path, and their texts.
+    pub(super) names: &'a [String],
+    pub(super) path: &'a [Cow<'a, str>],
     /// The pairs of the query that the template itself has.
     pub(super) query: &'a [Pattern],
     pub(super) parts: &'a Parts,
@@ -130,38 +137,51 @@ pub(super) async fn input(request: &Request<'_>, content: Content) -> Result<Map
 /// The longest body that is read as text, for it is searched for the names of parameters.
 const MAX_TEXT: usize = 64 << 10;
 
-/// The input as JSON text, if its body is the text of the rest, so that a type can be read from it at once.
+/// The input as JSON text, so that a type can be read from it at once: the parameters if they are scalars, and a body that is
+/// the rest of the input.
 ///
-/// `None` if the body is anything else, or if a parameter can't be read. Parameters come before the members of the body. The
+/// `None` if a part of the request is anything else, or can't be read. Parameters come before the members of the body. The
 /// body's text is not parsed here: if it is no object, reading the whole text fails.
 pub(super) fn text(request: &Request<'_>, body: &Bytes) -> Option<Bytes> {
-    let is_plain = |body: &HttpBody| body.is_rest() && body.fixed.is_empty();
-    let [described] = request.binding.bodies.as_ref() else { return None };
-    let came = request.parts.headers.get(CONTENT_TYPE)?;
-    let is_json = came == "application/json" && described.content_type == "application/json";
-    if !is_json || body.len() > MAX_TEXT || !is_plain(described) || request.binding.content_type.is_some() {
+    let Request { binding, shapes, names, path, query, parts } = *request;
+    let rest = match binding.bodies.as_ref() {
+        [] if body.is_empty() => None,
+        [described] => Some(rest(described, parts, body)?),
+        _ => return None,
+    };
+    if binding.content_type.is_some() || !query.is_empty() {
         return None;
     }
-    let rest = body.strip_prefix(b"{")?;
-    if request.binding.parameters.is_empty() && request.path.is_empty() {
+    if rest.is_some() && binding.parameters.is_empty() && names.is_empty() {
         return Some(body.clone());
     }
-    let reading = Reading::of(request);
-    let mut names = request.binding.parameters.iter().map(|parameter| parameter.property.as_bytes());
-    // A name that is escaped may be one of them, too.
-    let may_repeat = memchr(b'\\', rest).is_some() || names.any(|name| memmem::find(rest, name).is_some());
-    let is_empty = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
-    if may_repeat || is_empty || !reading.faults.is_empty() || !reading.others.is_empty() {
-        return None;
+    let plan = shapes.plan.as_ref()?;
+    if let Some(rest) = rest {
+        // A name that is escaped may be one of them, too.
+        let has = |name: &str| memmem::find(rest, name.as_bytes()).is_some();
+        let is_empty = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
+        if memchr(b'\\', rest).is_some() || plan.names().any(has) || is_empty {
+            return None;
+        }
     }
-    if reading.members.is_empty() {
-        return Some(body.clone());
+    let mut text = plan.write(path, parts)?;
+    match rest {
+        None => text.push(b'}'),
+        Some(_) if text.len() == 1 => return Some(body.clone()),
+        Some(rest) => {
+            text.push(b',');
+            text.extend_from_slice(rest);
+        }
     }
-    let mut text = serde_json::to_vec(&reading.members).ok()?;
-    text.pop();
-    text.push(b',');
-    text.extend_from_slice(rest);
     Some(text.into())
+}
+
+/// What stands behind the first brace of a body that is the rest of the input as JSON.
+fn rest<'b>(described: &HttpBody, parts: &Parts, body: &'b [u8]) -> Option<&'b [u8]> {
+    let came = parts.headers.get(CONTENT_TYPE)?;
+    let is_json = came == "application/json" && described.content_type == "application/json";
+    let is_plain = described.is_rest() && described.fixed.is_empty() && body.len() <= MAX_TEXT;
+    body.strip_prefix(b"{").filter(|_| is_json && is_plain)
 }
 
 /// The content type of a body as a caller of the client would name it: as it is described, or as it came for a range.
@@ -220,7 +240,7 @@ impl Reading {
     }
 
     fn path(&mut self, request: &Request<'_>) {
-        for (name, text) in request.path {
+        for (name, text) in request.names.iter().zip(request.path) {
             let parameter = parameter(request.binding, name, false);
             let read = style::path(&parameter, &request.shapes.of(&parameter), text);
             self.put(&parameter, read.map(Some));
@@ -234,11 +254,10 @@ impl Reading {
         if raw.is_empty() && !binding.parameters.iter().any(|parameter| parameter.fixed.is_some()) {
             return;
         }
-        let template = |pair: &str| request.query.iter().find_map(|pattern| pattern.texts(pair).map(|t| (pattern, t)));
         let mut rest = Vec::new();
         let mut placed: Vec<String> = Vec::new();
         for pair in raw.split('&').filter(|_| !request.query.is_empty()) {
-            let Some((pattern, texts)) = template(pair) else {
+            let Some((pattern, texts)) = in_template(request.query, pair) else {
                 rest.push(pair);
                 continue;
             };
@@ -316,6 +335,13 @@ impl Reading {
             Err(error) => self.faults.push(Fault { pointer: String::new(), message: format!("a cookie {error}") }),
         }
     }
+}
+
+/// The pair of a template that a pair of a query is, with the texts of its parameters.
+fn in_template<'r, 'p>(template: &'r [Pattern], pair: &'p str) -> Option<(&'r Pattern, Vec<Cow<'p, str>>)> {
+    let (pair, mut texts) = (canonical(pair), Vec::new());
+    let found = template.iter().find(|pattern| pattern.texts(&pair, &mut texts))?;
+    Some((found, texts))
 }
 
 /// True if a value that was read is one that the operation sets; types do not count, for no schema has it.

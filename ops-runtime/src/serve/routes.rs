@@ -1,5 +1,6 @@
 //! The routes of a registry: a tree of path segments, made again when the registry changes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -21,7 +22,7 @@ pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
 pub(super) struct Route {
     pub(super) entry: Arc<Entry>,
     /// The names of the parameters in the path, in their order.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// Pairs of the query that the template has: those that every request has, and those with parameters.
     fixed: Vec<String>,
     pub(super) query: Vec<Pattern>,
@@ -37,7 +38,7 @@ impl Route {
     }
 
     pub(super) fn shapes(&self, binding: &HttpBinding) -> &Shapes {
-        self.shapes.get_or_init(|| Shapes::new(&self.entry.spec, binding))
+        self.shapes.get_or_init(|| Shapes::new(&self.entry.spec, binding, &self.names))
     }
 
     pub(super) fn is_stream(&self) -> bool {
@@ -49,16 +50,16 @@ impl Route {
     }
 }
 
-/// A route that a request may be meant for, with the texts in its path by the names of their parameters.
-pub(super) struct Match {
+/// A route that a request may be meant for, with the texts of the parameters in its path.
+pub(super) struct Match<'p> {
     pub(super) route: Arc<Route>,
-    pub(super) path: Vec<(String, String)>,
+    pub(super) path: Vec<Cow<'p, str>>,
 }
 
 /// What a request's method and path lead to.
-pub(super) enum Found {
+pub(super) enum Found<'p> {
     /// The operations at the most specific path; several are told apart by what else the request says.
-    Matches(Vec<Match>),
+    Matches(Vec<Match<'p>>),
     /// The methods of the operations at the path, which has none for this one.
     Methods(Vec<String>),
     /// Nothing is at the path.
@@ -77,15 +78,15 @@ pub(super) struct Routes {
 }
 
 /// A route whose path a request has, with the texts in it, and the place among all where those of its node begin.
-struct Place {
+struct Place<'r, 'p> {
     node: usize,
-    route: Arc<Route>,
-    texts: Vec<String>,
+    route: &'r Arc<Route>,
+    texts: Vec<Cow<'p, str>>,
 }
 
 #[derive(Default)]
 struct Node {
-    literals: HashMap<String, Self>,
+    literals: BTreeMap<String, Self>,
     /// The most specific first.
     patterns: BTreeMap<Rank, (Pattern, Self)>,
     routes: Vec<Arc<Route>>,
@@ -159,13 +160,13 @@ impl Routes {
     }
 
     /// The operations for a method, a path and a query.
-    pub(super) fn find(&self, method: &str, path: &str, query: &str) -> Found {
-        let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
-        if segments.iter().any(|segment| is_dots(segment)) {
+    pub(super) fn find<'p>(&self, method: &str, path: &'p str, query: &str) -> Found<'p> {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        if path.split('/').any(is_dots) {
             return Found::Nothing;
         }
         let mut all = Vec::new();
-        self.root.find(&segments, &mut Vec::new(), &mut all);
+        self.root.find(Some(path), &mut Vec::new(), &mut all);
         if all.iter().any(|place| !place.route.fixed.is_empty()) {
             let pairs: Vec<_> = query.split('&').map(canonical).collect();
             all.retain(|Place { route, .. }| route.fixed.iter().all(|fixed| pairs.iter().any(|pair| pair == fixed)));
@@ -186,8 +187,7 @@ impl Routes {
         // Who may not call what a path means may not call what a less specific one means instead.
         let first = all.first().map(|place| place.node);
         all.retain(|place| Some(place.node) == first);
-        let matched =
-            |Place { route, texts, .. }: Place| Match { path: route.names.iter().cloned().zip(texts).collect(), route };
+        let matched = |Place { route, texts, .. }: Place<'_, 'p>| Match { route: route.clone(), path: texts };
         Found::Matches(all.into_iter().map(matched).collect())
     }
 }
@@ -217,20 +217,29 @@ fn segments<'a>(path: &[Piece<'a>]) -> Vec<Vec<Piece<'a>>> {
 }
 
 impl Node {
-    fn find(&self, segments: &[&str], texts: &mut Vec<String>, found: &mut Vec<Place>) {
-        let Some((segment, rest)) = segments.split_first() else {
+    /// Finds the routes of a path, of which these segments are left.
+    fn find<'r, 'p>(
+        &'r self,
+        segments: Option<&'p str>,
+        texts: &mut Vec<Cow<'p, str>>,
+        found: &mut Vec<Place<'r, 'p>>,
+    ) {
+        let Some(segments) = segments else {
             let node = found.len();
-            found.extend(self.routes.iter().map(|route| Place { node, route: route.clone(), texts: texts.clone() }));
+            found.extend(self.routes.iter().map(|route| Place { node, route, texts: texts.clone() }));
             return;
         };
-        if let Some(node) = self.literals.get(canonical(segment).as_ref()) {
+        let (segment, rest) =
+            segments.split_once('/').map_or((segments, None), |(segment, rest)| (segment, Some(rest)));
+        let segment = canonical(segment);
+        if let Some(node) = self.literals.get(segment.as_ref()) {
             node.find(rest, texts, found);
         }
         for (pattern, node) in self.patterns.values() {
-            let Some(own) = pattern.texts(segment) else { continue };
             let length = texts.len();
-            texts.extend(own);
-            node.find(rest, texts, found);
+            if pattern.texts(&segment, texts) {
+                node.find(rest, texts, found);
+            }
             texts.truncate(length);
         }
     }
@@ -277,8 +286,10 @@ mod tests {
             Found::Nothing => "nothing".to_owned(),
             Found::Methods(methods) => methods.join(","),
             Found::Matches(all) => {
-                let texts =
-                    |found: &Match| found.path.iter().map(|(name, text)| format!(" {name}={text}")).collect::<String>();
+                let texts = |found: &Match<'_>| {
+                    let texts = found.route.names.iter().zip(&found.path);
+                    texts.map(|(name, text)| format!(" {name}={text}")).collect::<String>()
+                };
                 let all = all.iter().map(|found| format!("{}{}", found.route.entry.spec.name(), texts(found)));
                 all.collect::<Vec<_>>().join("; ")
             }

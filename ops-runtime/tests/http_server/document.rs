@@ -144,6 +144,46 @@ async fn it_follows_the_registry_and_its_prefix() {
     serving.abort();
 }
 
+#[tokio::test]
+async fn a_client_that_has_it_gets_no_copy() {
+    let server = serve(HttpServer::new(fixture::registry())).await;
+    for (path, kind) in [("/openapi.json", "application/json"), ("/openapi.yaml", "application/yaml")] {
+        let all = server.get(path).await;
+        let tag = all.header("etag").unwrap().to_owned();
+        // The same bytes have the same tag, in each process.
+        let digest = ring::digest::digest(&ring::digest::SHA256, all.body.as_bytes());
+        let digest: String = digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(tag, format!("\"{digest}\""));
+        let length = all.body.len().to_string();
+        let head = server.send(&format!("HEAD {path}"), &[], "").await;
+        assert_eq!((head.status, head.header("content-length"), head.body.as_str()), (200, Some(length.as_str()), ""));
+        assert_eq!((head.header("etag"), head.header("content-type")), (Some(tag.as_str()), Some(kind)));
+        let table = [
+            (format!("if-none-match: {tag}"), 304),
+            (format!("if-none-match: W/{tag}"), 304),
+            ("if-none-match: *".to_owned(), 304),
+            (format!("if-none-match: \"a\", {tag}"), 304),
+            (format!("if-none-match: \"a\"\r\nif-none-match: {tag}"), 304),
+            ("if-none-match: \"a\"".to_owned(), 200),
+            (format!("if-none-match: {digest}"), 200),
+            (format!("if-match: {tag}"), 200),
+        ];
+        for (line, status) in table {
+            for method in ["GET", "HEAD"] {
+                let answer = server.send(&format!("{method} {path}"), &[&line], "").await;
+                assert_eq!((answer.status, answer.header("etag")), (status, Some(tag.as_str())), "{method} {line}");
+                let is_whole = method == "GET" && status == 200;
+                assert_eq!(answer.body, if is_whole { all.body.as_str() } else { "" }, "{method} {line}");
+            }
+        }
+    }
+    // Other operations are another document.
+    let other = Registry::new();
+    other.register(ShowPet).unwrap();
+    let other = serve(HttpServer::new(other)).await;
+    assert_ne!(other.get("/openapi.json").await.header("etag"), server.get("/openapi.json").await.header("etag"));
+}
+
 /// A pet, and those that it is with.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 struct Pet {

@@ -2,6 +2,7 @@
 
 use futures_util::{Stream, StreamExt};
 use ops_runtime::adapter::Registration;
+use ops_runtime::registry::OutputPolicy;
 use ops_runtime::serve::HttpServer;
 use ops_runtime::spec::OperationKind;
 use ops_runtime::{Body, Call, CallError, HttpClient, HttpConfig, Operation, Registry, operation};
@@ -331,6 +332,141 @@ async fn bodies_are_read_alike_from_text() {
             );
         }
     }
+}
+
+#[operation(namespace = "shop", http = "GET /things/{id}")]
+async fn find(
+    id: u64,
+    text: Option<String>,
+    whole: Option<i64>,
+    number: Option<f64>,
+    truth: Option<bool>,
+    #[input(header = "X-Note")] note: Option<String>,
+) -> Given {
+    json!([id, text, whole, number, truth, note])
+}
+
+#[operation(namespace = "shop", http = "POST /things/{id}")]
+async fn store(
+    id: u64,
+    #[input(query = "truth")] truth: Option<bool>,
+    #[input(query = "n")] number: Option<f64>,
+    name: String,
+) -> Given {
+    json!([id, truth, number, name])
+}
+
+/// Parameters that go from text to text can say no more than those that are read as values: a strict registry does that.
+#[tokio::test]
+async fn parameters_are_read_alike_from_text() {
+    let of = async |policy| {
+        let registry = Registry::builder().with_policy(policy).build();
+        registry.register(Find).unwrap();
+        registry.register(Store).unwrap();
+        serve(HttpServer::new(registry)).await
+    };
+    let (server, strict) = (of(OutputPolicy::Repair).await, of(OutputPolicy::Strict).await);
+    let all = json!([7, null, null, null, null, null]);
+    let with = |at: usize, value: Value| {
+        let mut all = all.clone();
+        all[at] = value;
+        (200, all)
+    };
+    let refused = (422, Value::Null);
+    let table = [
+        ("GET /things/7", with(0, json!(7))),
+        ("GET /things/%37", with(0, json!(7))),
+        ("GET /things/7?", with(0, json!(7))),
+        ("GET /things/07", refused.clone()),
+        ("GET /things/-1", refused.clone()),
+        ("GET /things/7.0", refused.clone()),
+        ("GET /things/7,8", refused.clone()),
+        ("GET /things/%FF", refused.clone()),
+        ("GET /things/7?text=a%20b+c%2Bd", with(1, json!("a b c+d"))),
+        ("GET /things/7?text=%22%5C%0A%00%C3%BC", with(1, json!("\"\\\n\0ü"))),
+        ("GET /things/7?text=7", with(1, json!("7"))),
+        ("GET /things/7?text=null", with(1, json!("null"))),
+        ("GET /things/7?text=a,b=c", with(1, json!("a,b=c"))),
+        ("GET /things/7?text=%22,%22whole%22:%221", with(1, json!("\",\"whole\":\"1"))),
+        ("GET /things/7?te%78t=a", with(1, json!("a"))),
+        ("GET /things/7?&&text=a&", with(1, json!("a"))),
+        ("GET /things/7?text=", with(1, json!(""))),
+        ("GET /things/7?text", with(1, json!(""))),
+        ("GET /things/7?text=a&other=%FF&text%20=b", with(1, json!("a"))),
+        ("GET /things/7?text=a&text=b", refused.clone()),
+        ("GET /things/7?text=%FF", refused.clone()),
+        ("GET /things/7?text=a&%FF=b", refused.clone()),
+        ("GET /things/7?whole=0", with(2, json!(0))),
+        ("GET /things/7?whole=-5", with(2, json!(-5))),
+        ("GET /things/7?whole=9223372036854775807", with(2, json!(i64::MAX))),
+        ("GET /things/7?whole=9223372036854775808", refused.clone()),
+        ("GET /things/7?whole=999999999999999999", with(2, json!(999_999_999_999_999_999_i64))),
+        ("GET /things/7?whole=+1", refused.clone()),
+        ("GET /things/7?whole=%2B1", refused.clone()),
+        ("GET /things/7?whole=007", refused.clone()),
+        ("GET /things/7?whole=", refused.clone()),
+        ("GET /things/7?whole=-", refused.clone()),
+        ("GET /things/7?whole=1,%22text%22:2", refused.clone()),
+        ("GET /things/7?whole=a&truth=b", refused.clone()),
+        ("GET /things/7?number=5", with(3, json!(5.0))),
+        ("GET /things/7?number=-0", with(3, json!(-0.0))),
+        ("GET /things/7?number=2.2250738585072014e-308", with(3, json!(2.2250738585072014e-308))),
+        ("GET /things/7?number=12345678901234567890", with(3, json!(12_345_678_901_234_567_890.0))),
+        ("GET /things/7?truth=true", with(4, json!(true))),
+        ("GET /things/7?truth=false&unknown=1", with(4, json!(false))),
+        ("GET /things/7?truth=True", refused.clone()),
+        ("POST /things/7?truth=false&n=1", (200, json!([7, false, 1.0, "a"]))),
+        ("POST /things/7?n=0.5", (200, json!([7, null, 0.5, "a"]))),
+        ("POST /things/7?truth=1", refused.clone()),
+    ];
+    for (line, (status, expected)) in table {
+        let (body, headers): (_, &[&str]) = match line.starts_with("POST") {
+            true => (r#"{"name":"a"}"#, &["content-type: application/json"]),
+            false => ("", &[]),
+        };
+        let (one, other) = (server.send(line, headers, body).await, strict.send(line, headers, body).await);
+        assert_eq!((one.status, other.status), (status, status), "{line}: {one:?} {other:?}");
+        if status == 200 {
+            assert_eq!((one.json(), other.json()), (expected.clone(), expected), "{line}");
+        } else {
+            assert_eq!(one.problem()["violations"], other.problem()["violations"], "{line}");
+            assert_ne!(one.problem()["violations"], json!([]), "{line}");
+        }
+    }
+    for (headers, note) in [
+        (vec!["x-note: a \"b\", c"], json!("a \"b\", c")),
+        (vec!["x-note: a", "X-Note: b"], json!("a,b")),
+        (vec!["x-note:"], json!("")),
+        (vec!["x-note: ü"], json!("ü")),
+    ] {
+        for server in [&server, &strict] {
+            let answer = server.send("GET /things/7", &headers, "").await;
+            assert_eq!((answer.status, &answer.json()[5]), (200, &note), "{headers:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_content_type_without_content_is_no_body() {
+    let (_, server, _) = both().await;
+    for kind in ["application/json", "text/plain; charset=utf-8", "", "multipart/form-data"] {
+        let kind = format!("content-type: {kind}");
+        let empty = format!("{kind}\r\ncontent-length: 0");
+        for headers in [kind.as_str(), empty.as_str()] {
+            let answer = server.send("GET /pets/1", &[headers], "").await;
+            assert_eq!((answer.status, answer.json()), (200, json!([1, [], [], null, "en", null, null])), "{headers}");
+            assert_eq!(server.send("DELETE /pets/1", &[headers], "").await.status, 204, "{headers}");
+            assert_eq!(server.send("HEAD /pets/1", &[headers], "").await.status, 200, "{headers}");
+        }
+        // Content is refused as before, and so is a wrong type where a body is described.
+        let answer = server.send("GET /pets/1", &[&kind], "{}").await;
+        assert_eq!(
+            (answer.status, &answer.problem()["detail"]),
+            (415, &json!("the operation takes no body")),
+            "{kind}"
+        );
+    }
+    assert_eq!(server.send("POST /names", &["content-type: text/plain"], "").await.status, 415);
 }
 
 #[test]

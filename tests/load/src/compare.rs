@@ -20,7 +20,7 @@ macro_rules! post {
     };
 }
 
-const REQUESTS: [(&str, &str); 3] = [
+pub(crate) const REQUESTS: [(&str, &str); 3] = [
     ("POST, JSON", post!("/orders")),
     ("POST, path and JSON", post!("/shops/7/orders")),
     ("GET, path and query", "GET /things/7?tag=a%20b&limit=5 HTTP/1.1\r\nhost: localhost\r\n\r\n"),
@@ -61,11 +61,12 @@ fn share(one: &[f64], other: &[f64]) -> f64 {
     median(&one.iter().zip(other).map(|(one, other)| one / other).collect::<Vec<_>>())
 }
 
-pub(crate) fn run() {
+/// Compares those whose names begin with a text.
+pub(crate) fn run(first: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let peers = [Peer::start("ours"), Peer::start("axum")];
     println!("ours over axum's: requests/s | p50 | p99 | server CPU");
-    for (name, request) in REQUESTS {
+    for (name, request) in REQUESTS.into_iter().filter(|(name, _)| name.starts_with(first)) {
         runtime.block_on(same(&peers, request));
         for connections in [1, 64] {
             let mut sums = [Sum::default(), Sum::default()];

@@ -1,5 +1,6 @@
 //! The HTTP server under load: `compare` measures it beside a handler written by hand with axum, which does the same work
-//! without validation; `idle` says what clients cost that wait for events. `tests/bench/serve` runs both.
+//! without validation; `idle` says what clients cost that wait for events; `memory` prints what the server takes while requests
+//! come. `tests/bench/serve` runs them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,6 +12,7 @@
 mod client;
 mod compare;
 mod idle;
+mod memory;
 mod server;
 
 use std::io::{BufRead, BufReader};
@@ -22,9 +24,12 @@ fn main() {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["serve", kind] => server::run(kind),
-        ["compare"] => compare::run(),
+        ["compare"] => compare::run(""),
+        ["compare", first] => compare::run(first),
         ["idle"] => idle::run(),
-        _ => eprintln!("usage: ops-tests-load compare|idle"),
+        ["memory"] => memory::run(300),
+        ["memory", seconds] => memory::run(seconds.parse().unwrap()),
+        _ => eprintln!("usage: ops-tests-load compare [REQUEST]|idle|memory [SECONDS]"),
     }
 }
 

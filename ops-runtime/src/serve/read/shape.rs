@@ -38,6 +38,11 @@ impl Types {
         Self(self.0 | other.0)
     }
 
+    /// All but the other's.
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// True if they have a type in common.
     pub(crate) const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0

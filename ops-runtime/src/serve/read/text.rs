@@ -1,5 +1,7 @@
 //! Texts in a request: how they are escaped, and what they are called if they can't be read.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode;
 use serde_json::{Map, Value, json};
 
@@ -20,18 +22,26 @@ impl Escaping {
     /// # Errors
     /// If it is not UTF-8.
     pub(crate) fn undo(self, text: &str) -> Result<String, &'static str> {
+        self.plain(text).map(Cow::into_owned)
+    }
+
+    /// As [`undo`](Self::undo), without a copy of a text that has no escapes.
+    ///
+    /// # Errors
+    /// If it is not UTF-8.
+    pub(crate) fn plain(self, text: &str) -> Result<Cow<'_, str>, &'static str> {
         if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
-            return Ok(text.to_owned());
+            return Ok(text.into());
         }
         let bytes = match self {
-            Self::None => return Ok(text.to_owned()),
+            Self::None => return Ok(text.into()),
             Self::Percent => percent_decode(text.as_bytes()).collect(),
             Self::Form => {
                 let spaced: Vec<u8> = text.bytes().map(|byte| if byte == b'+' { b' ' } else { byte }).collect();
                 percent_decode(&spaced).collect::<Vec<u8>>()
             }
         };
-        String::from_utf8(bytes).map_err(|_| "is not UTF-8")
+        String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "is not UTF-8")
     }
 }
 

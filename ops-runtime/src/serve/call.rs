@@ -1,0 +1,203 @@
+//! The call of an operation in the sender's name, and what becomes of its result or its failure.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::{HeaderMap, Response, StatusCode};
+use serde_json::{Map, Value};
+use tracing::Instrument;
+
+use super::accept::ENVELOPE;
+use super::answer;
+use super::incoming::Incoming;
+use super::problem::{PROBLEM, Problem, is_of_input};
+use super::routes::Route;
+use super::stream::{Framing, Streaming, last_event};
+use crate::model::media::{Form, form};
+use crate::model::request_id::RequestId;
+use crate::model::trace_parent::{TRACEPARENT, TRACESTATE, TraceParent};
+use crate::run::context::deadline_after;
+use crate::run::pipeline::{self, Invocation};
+use crate::run::registry::Entry;
+use crate::run::shown;
+use crate::{Bodies, CallError, CallOptions, Context, ErrorCode, HttpBinding, Identity, OperationKind, Payload};
+
+/// The key in a call's metadata of the id of the event that a client has seen last.
+const LAST_EVENT_ID: &str = "lastEventId";
+
+/// The header in which a client says what it would like (RFC 7240), and the key in a call's metadata.
+const PREFER: &str = "prefer";
+
+impl Incoming<'_> {
+    /// Runs an operation, and makes the response.
+    pub(super) async fn run(
+        &self,
+        entry: &Arc<Entry>,
+        route: Option<&Route>,
+        identity: Option<Arc<Identity>>,
+        input: Payload,
+        bodies: Bodies,
+    ) -> Result<Response<Body>, Problem> {
+        let bound = route.and_then(|route| Some((route.binding()?, &route.variants)));
+        let binding = bound.map(|(binding, _)| binding);
+        let span = tracing::debug_span!(
+            "serve",
+            "otel.kind" = "server",
+            operation = entry.spec.id.as_ref(),
+            request_id = %RequestId::of(self.number),
+        );
+        self.meter.operation(&entry.spec.id);
+        let is_stream = entry.spec.kind == OperationKind::Subscription;
+        let work = async {
+            if is_stream {
+                let input = input_value(input)?;
+                return Box::pin(self.stream(entry, binding, identity, input)).await;
+            }
+            let mut invocation = self.invocation(identity, is_stream);
+            let gives_bytes = route.is_some_and(|route| route.gives_bytes) && !self.accept.names(ENVELOPE);
+            invocation.context = invocation.context.with_bodies(bodies.with_output(gives_bytes));
+            let mut envelope = match pipeline::answer_text(invocation, entry, input).await {
+                Ok(envelope) => envelope,
+                Err(error) => return self.failure(entry, binding, error),
+            };
+            match std::mem::replace(&mut envelope.data, Payload::Value(Value::Null)) {
+                Payload::Body(body) => {
+                    let permit = self.server.limits.stream()?;
+                    Box::pin(answer::bytes(binding, &envelope.meta, body, permit)).await
+                }
+                data => {
+                    envelope.data = data;
+                    answer::response(&entry.spec, bound, &self.accept, envelope)
+                }
+            }
+        };
+        work.instrument(span).await
+    }
+
+    async fn stream(
+        &self,
+        entry: &Arc<Entry>,
+        binding: Option<&HttpBinding>,
+        identity: Option<Arc<Identity>>,
+        input: Value,
+    ) -> Result<Response<Body>, Problem> {
+        let permit = self.server.limits.stream()?;
+        let options = &self.server.options;
+        let opening = pipeline::stream(self.invocation(identity, true), &entry.spec.id, input);
+        let opened = match options.timeout {
+            Some(timeout) => tokio::time::timeout(timeout, opening)
+                .await
+                .unwrap_or_else(|_| Err(CallError::new(ErrorCode::Timeout, "the subscription did not begin in time"))),
+            None => opening.await,
+        };
+        let items = match opened {
+            Ok(items) => items,
+            Err(error) => return self.failure(entry, binding, error),
+        };
+        let streaming = Streaming {
+            framing: Framing::of(binding, &self.accept),
+            spec: entry.spec.clone(),
+            request: RequestId::of(self.number),
+            expose: options.expose_errors,
+            keep_alive: options.keep_alive,
+            last_event: last_event(&self.parts.headers),
+            cancel: self.server.cancel.clone(),
+            _permit: permit,
+        };
+        Ok(streaming.response(items))
+    }
+
+    /// A call in the sender's name.
+    fn invocation(&self, identity: Option<Arc<Identity>>, is_stream: bool) -> Invocation {
+        let registry = &self.server.registry;
+        let metadata = metadata(&self.parts.headers, is_stream);
+        let deadline = self.server.options.timeout.filter(|_| !is_stream).and_then(deadline_after);
+        let options = CallOptions { deadline, metadata, ..CallOptions::default() };
+        let mut context = Context::new(registry.clone(), options, identity);
+        context.request = self.number;
+        Invocation { context, policy: registry.policy(), checked: true }
+    }
+
+    /// The response for a call that failed.
+    ///
+    /// What the operation describes for a status is its body, as it is; all else is a problem.
+    fn failure(
+        &self,
+        entry: &Entry,
+        binding: Option<&HttpBinding>,
+        error: CallError,
+    ) -> Result<Response<Body>, Problem> {
+        let request = RequestId::of(self.number);
+        if *error.code() == ErrorCode::ValidationError && !is_of_input(&error, &entry.spec) {
+            // What was wrong with a result is for who runs the operation.
+            tracing::error!(operation = entry.spec.id.as_ref(), %request, %error, "a result does not match its schema");
+            return Err(Problem::of_error(&error, &entry.spec));
+        }
+        let error = shown::public(error, &entry.spec, &request, self.server.options.expose_errors);
+        let status =
+            error.details().get("statusCode").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
+        let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+        if let (Some(status), Some(body), Some(binding)) = (status, error.details().get("body"), binding) {
+            let code = status.as_u16();
+            let Some(described) = binding.response(code, PROBLEM) else {
+                return Ok(answer::respond(status, "application/json", body.to_string()));
+            };
+            return Ok(match (described.content_type.as_deref(), body) {
+                (None, _) => answer::empty(status),
+                (Some(kind), Value::String(text)) if form(kind) == Form::Text => {
+                    answer::respond(status, kind, text.clone())
+                }
+                (Some(kind), body) if form(kind) == Form::Json => answer::respond(status, kind, body.to_string()),
+                (_, body) => answer::respond(status, "application/json", body.to_string()),
+            });
+        }
+        Err(Problem::of_error(&error, &entry.spec))
+    }
+}
+
+/// What the headers of a request tell the handler. Most requests have few headers, so that each is looked at once.
+fn metadata(headers: &HeaderMap, is_stream: bool) -> Map<String, Value> {
+    let (mut parents, mut states, mut preferences) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, value) in headers {
+        match name.as_str() {
+            TRACEPARENT => parents.push(value.to_str().ok()),
+            TRACESTATE => states.push(value.to_str().ok()),
+            PREFER => preferences.push(value.to_str().ok()),
+            _ => {}
+        }
+    }
+    // A header of which a part is no text says nothing.
+    let joined = |texts: Vec<Option<&str>>, separator: &str| {
+        let texts: Option<Vec<_>> = texts.into_iter().collect();
+        texts.map(|texts| texts.join(separator)).filter(|text| !text.is_empty())
+    };
+    let mut metadata = Map::new();
+    if let &[Some(parent)] = parents.as_slice()
+        && TraceParent::parse(parent).is_some()
+    {
+        metadata.insert(TRACEPARENT.to_owned(), parent.into());
+        // What tracing systems have added to the trace goes with it.
+        metadata.extend(joined(states, ",").map(|state| (TRACESTATE.to_owned(), state.into())));
+    }
+    metadata.extend(joined(preferences, ", ").map(|text| (PREFER.to_owned(), text.into())));
+    if let Some(id) = is_stream.then(|| last_event(headers)).flatten() {
+        metadata.insert(LAST_EVENT_ID.to_owned(), id.into());
+    }
+    metadata
+}
+
+/// The input of a subscription, which is opened with a value.
+fn input_value(input: Payload) -> Result<Value, Problem> {
+    match input {
+        Payload::Json(text) => serde_json::from_slice(&text).map_err(|error| not_json(&error)),
+        Payload::Raw(text) => serde_json::from_str(text.get()).map_err(|error| not_json(&error)),
+        Payload::Value(value) => Ok(value),
+        Payload::Body(_) => Ok(Value::Null),
+    }
+}
+
+/// The problem of a text that should be JSON.
+pub(super) fn not_json(error: &dyn fmt::Display) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, format!("the input is not JSON: {error}"))
+}

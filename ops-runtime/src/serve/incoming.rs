@@ -1,0 +1,90 @@
+//! A request on its way through the server, and who sends it.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::header::CONTENT_ENCODING;
+use http::request::Parts;
+use tokio_util::sync::CancellationToken;
+
+use super::accept::Accept;
+use super::auth;
+use super::document::About;
+use super::identity::{self, Authenticator, Lack};
+use super::limits::Limits;
+use super::metrics::{Meter, Metrics};
+use super::options::HttpServerOptions;
+use super::problem::Problem;
+use super::routes::{Cache, Filter};
+use crate::model::request_id::Number;
+use crate::model::unauthorized::Unauthorized;
+use crate::run::door::Door;
+use crate::run::registry::Entry;
+use crate::{HttpBinding, Identity, ParameterLocation, Registry};
+
+/// What all requests of a server share.
+pub(super) struct Shared {
+    pub(super) registry: Registry,
+    pub(super) options: HttpServerOptions,
+    pub(super) filters: Vec<Filter>,
+    pub(super) authenticator: Option<Arc<dyn Authenticator>>,
+    pub(super) door: Option<Door>,
+    pub(super) limits: Limits,
+    pub(super) metrics: Option<Arc<Metrics>>,
+    pub(super) cancel: CancellationToken,
+    pub(super) cache: Cache,
+    /// What the document says of the server; `None` if it is not given.
+    pub(super) about: Option<About>,
+}
+
+impl Shared {
+    /// Asks for credentials as the authenticator understands them.
+    fn challenge(&self) -> Unauthorized {
+        self.authenticator.as_ref().map_or_else(Unauthorized::bearer, |own| auth::challenge(&own.schemes()))
+    }
+}
+
+/// A request on its way through the server.
+pub(super) struct Incoming<'a> {
+    pub(super) server: &'a Shared,
+    pub(super) parts: &'a Parts,
+    pub(super) number: Number,
+    pub(super) accept: Accept,
+    pub(super) meter: &'a Meter,
+}
+
+impl Incoming<'_> {
+    /// Refuses a body that is coded, unless the operation describes the header and its handler decodes it.
+    pub(super) fn plain(&self, binding: Option<&HttpBinding>) -> Result<(), Problem> {
+        let mut encodings = self.parts.headers.get_all(CONTENT_ENCODING).iter();
+        let mut parameters = binding.into_iter().flat_map(|binding| binding.parameters.iter());
+        let is_plain = encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+        let name = CONTENT_ENCODING.as_str();
+        if is_plain
+            || parameters.any(|own| own.location == ParameterLocation::Header && own.name.eq_ignore_ascii_case(name))
+        {
+            return Ok(());
+        }
+        Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "compressed bodies are not taken"))
+    }
+
+    /// Who sends the request.
+    pub(super) async fn identify(&self) -> Result<Option<Arc<Identity>>, Problem> {
+        let Some(authenticator) = &self.server.authenticator else { return Ok(None) };
+        let identity = authenticator.authenticate(self.parts).await.map_err(Problem::unauthorized)?;
+        Ok(identity.map(Arc::new))
+    }
+
+    /// Refuses a caller who may not run the operation, before anything is read for it.
+    pub(super) fn admit(&self, entry: &Entry, identity: Option<&Identity>) -> Result<(), Problem> {
+        self.meter.operation(&entry.spec.id);
+        identity::check(&entry.spec, identity).map_err(|lack| self.lacking(lack))
+    }
+
+    pub(super) fn lacking(&self, lack: Lack) -> Problem {
+        match lack {
+            Lack::Identity => Problem::unauthorized(self.server.challenge()),
+            Lack::Rights => Problem::forbidden(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Where a request leads: to an operation, or to what the server itself gives.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::OriginalUri;
+use http::{Method, Response, StatusCode};
+
+use super::answer;
+#[cfg(feature = "docs-page")]
+use super::docs::Page;
+#[cfg(feature = "docs-page")]
+use super::document::About;
+use super::document::{self, Tagged, Written};
+use super::incoming::Incoming;
+use super::metrics::Metrics;
+use super::problem::Problem;
+use super::read;
+use super::routes::{Found, Match, Routes};
+use super::tag;
+use crate::run::registry::Entry;
+use crate::{CallError, ErrorCode, OperationKind, SecurityKind, SecurityScheme};
+
+/// Where a request leads.
+pub(super) enum Place<'p> {
+    /// To operations at the path of their bindings.
+    Bound(Vec<Match<'p>>),
+    /// To an operation by its id.
+    ById(Arc<Entry>),
+    /// To the word that the server is there.
+    Health,
+    /// To the document of the operations.
+    Document(Written),
+    /// To the page that shows it.
+    #[cfg(feature = "docs-page")]
+    Docs(Page),
+    /// To what the server has counted.
+    Metrics(Arc<Metrics>),
+}
+
+impl<'p> Incoming<'p> {
+    /// Where the request leads.
+    pub(super) fn place(&self, routes: &Routes) -> Result<Place<'p>, Problem> {
+        let (method, uri) = (&self.parts.method, &self.parts.uri);
+        let methods = match routes.find(method.as_str(), uri.path(), uri.query().unwrap_or_default()) {
+            Found::Matches(matches) => return Ok(Place::Bound(matches)),
+            Found::Methods(methods) => methods,
+            Found::Nothing => Vec::new(),
+        };
+        let is_read = method == Method::GET || method == Method::HEAD;
+        if uri.path() == "/healthz" && is_read {
+            return Ok(Place::Health);
+        }
+        if let (true, Some(written), Some(_)) = (is_read, Written::at(uri.path()), &self.server.about) {
+            return Ok(Place::Document(written));
+        }
+        #[cfg(feature = "docs-page")]
+        if let (true, Some(About { has_page: true, .. }), Some(page)) =
+            (is_read, &self.server.about, Page::at(uri.path()))
+        {
+            return Ok(Place::Docs(page));
+        }
+        if let Some(metrics) = self.server.metrics.as_ref().filter(|_| uri.path() == "/metrics" && is_read) {
+            return Ok(Place::Metrics(metrics.clone()));
+        }
+        if let Some(id) = by_id(uri.path()) {
+            let Some(entry) = routes.entry(&id) else {
+                let error = CallError::new(ErrorCode::OperationNotFound, "there is no such operation");
+                return Err(Problem::of_error(&error, &crate::OperationSpec::query("")));
+            };
+            let may_be_read = entry.spec.kind != OperationKind::Mutation;
+            if method == Method::POST || (is_read && may_be_read) {
+                return Ok(Place::ById(entry.clone()));
+            }
+            let methods = if may_be_read { &["GET", "POST"][..] } else { &["POST"] };
+            return Err(Problem::methods(&methods.iter().map(|&method| method.to_owned()).collect::<Vec<_>>()));
+        }
+        if methods.is_empty() {
+            return Err(Problem::new(StatusCode::NOT_FOUND, "there is no operation at that path"));
+        }
+        Err(Problem::methods(&methods))
+    }
+
+    /// The document of all operations.
+    pub(super) fn document(&self, routes: &Routes, written: Written) -> Response<Body> {
+        // Where this router is nested, the operations are below the same prefix.
+        let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |original| &original.0);
+        let url = original.path().strip_suffix(self.parts.uri.path()).filter(|url| !url.is_empty()).unwrap_or("/");
+        let about = self.server.about.clone().unwrap_or_default();
+        let schemes = || match &self.server.authenticator {
+            Some(authenticator) => authenticator.schemes(),
+            None => vec![SecurityScheme::new("bearer", SecurityKind::Bearer)],
+        };
+        let make = || document::document(&routes.entries, &about, schemes(), url);
+        let Tagged { text, tag } = routes.document(url).text(written, make);
+        let all = || answer::respond(StatusCode::OK, written.content_type(), text);
+        tag::respond(&self.parts.headers, &tag, all)
+    }
+}
+
+/// The id in the path of a call by id: `/operations/{namespace}/{name}`.
+fn by_id(path: &str) -> Option<String> {
+    let (namespace, name) = path.strip_prefix("/operations/")?.split_once('/')?;
+    if namespace.is_empty() || name.is_empty() || name.contains('/') {
+        return None;
+    }
+    Some(format!("{}.{}", read::unescaped(namespace)?, read::unescaped(name)?))
+}

@@ -1,0 +1,26 @@
+//! Entity tags (RFC 9110, section 8.8.3): what tells a client that it has a text already.
+
+use axum::body::Body;
+use http::header::{ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use sha2::{Digest, Sha256};
+
+use super::answer::empty;
+
+/// The strong tag of a text that has these parts: half of the digest of its bytes, in hexadecimal digits.
+pub(super) fn of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> String {
+    let mut hasher = Sha256::new();
+    parts.into_iter().for_each(|part| hasher.update(part));
+    let digits: String = hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{digits}\"")
+}
+
+/// The response for what has a tag: without a body if the client names the tag (section 13.1.2).
+pub(super) fn respond(headers: &HeaderMap, tag: &str, all: impl FnOnce() -> Response<Body>) -> Response<Body> {
+    let texts = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let mut known = texts.flat_map(|text| text.split(',')).map(str::trim);
+    let is_known = known.any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag);
+    let mut response = if is_known { empty(StatusCode::NOT_MODIFIED) } else { all() };
+    response.headers_mut().extend(HeaderValue::from_str(tag).ok().map(|tag| (ETAG, tag)));
+    response
+}
