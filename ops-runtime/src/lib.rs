@@ -50,6 +50,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //!   `http-server-compression`: compressed responses of it
 //! - `mcp`, `mcp-http`, `mcp-auth`: the MCP client, for servers that are child processes, at a URL, and with OAuth
 //! - `typescript`: operations as TypeScript, for models and for people
+//! - `program`: running JavaScript programs of models in a sandbox
 //! - `discover`: `Registry::discover`
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
@@ -68,6 +69,8 @@ mod model;
 pub mod normalise;
 #[doc(hidden)]
 pub mod pointer;
+#[cfg(feature = "program")]
+pub mod program;
 #[doc(hidden)]
 pub mod record;
 #[cfg(feature = "registry")]

@@ -1,0 +1,65 @@
+//! Running JavaScript programs that nobody trusts, such as those that models write.
+//!
+//! A program is the body of an async function. It has `ops.namespace.operation(input)` for each operation that it is
+//! given, `input`, `console`, and `search` and `describe` if the host has them; and nothing else: no network, no files, no
+//! modules, no timers, and a clock that stands still between results of calls. It runs in an engine of its own, in memory
+//! of its own, under [`Limits`].
+//!
+//! ```
+//! # #[cfg(feature = "macros")] mod example {
+//! use ops_runtime::program::{CallerHost, Functions, Outcome, Policy, Program, Sandbox};
+//! use ops_runtime::{Registry, operation};
+//! use serde_json::json;
+//!
+//! /// The price of a pet.
+//! #[operation(namespace = "shop", kind = query)]
+//! async fn price(pet: String) -> i64 {
+//!     if pet == "Rex" { 20 } else { 5 }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = Registry::new();
+//! registry.register(Price)?;
+//! let specs = registry.list();
+//! let host = CallerHost::new(registry, specs.iter().map(|spec| &**spec), &Policy::new());
+//!
+//! let functions: Functions = [("shop", "price", "shop.price")].into_iter().collect();
+//! let source = "
+//!     const prices = await Promise.all(input.map(pet => ops.shop.price({ pet })));
+//!     return prices.reduce((sum, price) => sum + price, 0);
+//! ";
+//! let program = Program::new(source, functions).with_input(json!(["Rex", "Tom"]));
+//! let report = Sandbox::default().run(&program, &host).await;
+//! assert!(matches!(report.outcome, Outcome::Done(sum) if sum == 25));
+//! # Ok(()) }
+//! # }
+//! # #[cfg(feature = "macros")] example::main().unwrap();
+//! ```
+//!
+//! # Asking
+//!
+//! A [`Host`] decides for each call whether it is made, refused, or made after a yes: [`Policy`] does so by patterns and
+//! kinds. A program stops where it asks ([`Outcome::Waiting`]), after the calls that are in flight have ended. With the
+//! answers in its [`Journal`], [`Sandbox::resume`] runs it again from its start. Calls that are in the journal are not made
+//! again. With a [`JournalStore`], this holds across processes as well: [`Sandbox::run_kept`].
+
+mod engine;
+mod functions;
+mod guest;
+mod host;
+mod journal;
+mod limits;
+mod outcome;
+mod policy;
+mod run;
+mod sandbox;
+mod store;
+
+pub use self::functions::Functions;
+pub use self::host::{CallerHost, Describe, Host, Search};
+pub use self::journal::{InvalidJournal, Journal, UnknownAsk};
+pub use self::limits::Limits;
+pub use self::outcome::{Ask, Failure, Log, Outcome, Reason, Report, Waiting};
+pub use self::policy::{Decision, Policy};
+pub use self::sandbox::{Program, Sandbox};
+pub use self::store::{FolderStore, JournalStore, MemoryStore};

@@ -1,0 +1,166 @@
+// What a program finds: `ops`, `search`, `describe`, `input`, `console`. The last value of this script takes the host's messages.
+//
+// Nothing here guards the host: the sandbox does. A program that breaks what stands here breaks only itself.
+(() => {
+  const { host, evaluate } = globalThis;
+  const HAS = 1, KEYS = 2, CALL = 3, LOG = 4, DONE = 5, FAILED = 6;
+  const { parse, stringify } = JSON;
+  const { defineProperty, deleteProperty, ownKeys } = Reflect;
+  const { freeze, create } = Object;
+  const say = (kind, value) => host(kind, stringify(value));
+
+  // A text for people of any value; nothing that is thrown on the way gets out.
+  const shown = (value) => {
+    try {
+      if (typeof value === 'string') return value;
+      if (value instanceof Error) return `${value.stack ? `${value}\n${value.stack}` : value}`;
+      if (typeof value === 'function') return `[function ${value.name}]`;
+      if (typeof value === 'object' && value !== null) return json(value, 'the value', true) ?? String(value);
+      return typeof value === 'bigint' ? `${value}n` : String(value);
+    } catch (error) {
+      return '[a value that cannot be shown]';
+    }
+  };
+
+  // The JSON of a value. What has none is an error that says what and where.
+  const json = (value, name, lenient) => {
+    const around = [];
+    const none = (kind, key, help) => {
+      if (lenient) return `[${kind}]`;
+      const path = around.map((one) => one.key).concat([key]).filter((part) => part !== '').join('.');
+      throw new TypeError(`${name} has ${kind}${path ? ` at \`${path}\`` : ''}, which has no JSON: ${help}`);
+    };
+    const text = stringify(value, function (key, member) {
+      while (around.length && around[around.length - 1].value !== this) around.pop();
+      switch (typeof member) {
+        // Half of a surrogate pair is no text in JSON.
+        case 'string': return member.toWellFormed();
+        case 'function': return none('a function', key, 'call it, or leave it out');
+        case 'symbol': return none('a symbol', key, 'use a string');
+        case 'bigint': return lenient ? `${member}n` : none('a BigInt', key, 'use Number(..) or String(..)');
+        case 'object':
+          if (member === null) return member;
+          if (around.some((one) => one.value === member)) return none('a cycle', key, 'leave it out');
+          if (member instanceof Map) return none('a Map', key, 'use Object.fromEntries(..)');
+          if (member instanceof Set) return none('a Set', key, 'use Array.from(..)');
+          if (member instanceof Promise) return none('a promise', key, 'put `await` before it');
+          around.push({ key, value: member });
+      }
+      return member;
+    });
+    return text ?? 'null';
+  };
+
+  // The lines of a stack that are the program's.
+  const lines = (stack) => String(stack).split('\n').filter((line) => line.includes('program.js')).join('\n');
+
+  const failure = (error) => {
+    const told = { name: 'Error', message: '', stack: '' };
+    try {
+      if (error instanceof Error) {
+        told.name = String(error.name).slice(0, 200);
+        told.message = String(error.message).slice(0, 4000);
+        told.stack = lines(error.stack).slice(0, 4000);
+        if (typeof error.code === 'string') told.code = error.code.slice(0, 200);
+      } else {
+        told.message = `the program threw ${shown(error).slice(0, 4000)}`;
+      }
+    } catch (_) {
+      told.message = 'the program threw a value that cannot be shown';
+    }
+    return told;
+  };
+
+  const waiting = new Map();
+  let calls = 0;
+
+  const call = (namespace, name, value) => {
+    const text = json(value === undefined ? {} : value, 'the input');
+    const { stack } = new Error();
+    return new Promise((resolve, reject) => {
+      const number = calls++;
+      waiting.set(number, { resolve, reject, stack });
+      host(CALL, stringify([number, namespace, name]) + text);
+    });
+  };
+
+  const answer = ({ number, value, error }) => {
+    const { resolve, reject, stack } = waiting.get(number);
+    waiting.delete(number);
+    if (error === undefined) return resolve(value);
+    const thrown = new Error(error.message);
+    thrown.name = 'CallError';
+    thrown.code = error.code;
+    thrown.details = error.details;
+    defineProperty(thrown, 'stack', { value: lines(stack), writable: true, configurable: true });
+    reject(thrown);
+  };
+
+  // Names are looked up when they are used, so that thousands of operations cost nothing.
+  const table = (path, member) => {
+    const known = create(null);
+    const found = (key) => {
+      if (typeof key !== 'string') return undefined;
+      if (key in known) return known[key];
+      // What promises and JSON ask of every value.
+      if (key === 'then' || key === 'toJSON') { if (parse(say(HAS, [...path, key])) !== true) return undefined; }
+      const answer = parse(say(HAS, [...path, key]));
+      if (answer !== true) throw new TypeError(answer);
+      return (known[key] = member(key));
+    };
+    return new Proxy(freeze(create(null)), {
+      get: (_, key) => found(key),
+      has: (_, key) => typeof key === 'string' && parse(say(HAS, [...path, key])) === true,
+      ownKeys: () => [],
+      set: () => { throw new TypeError(`\`${['ops', ...path].join('.')}\` cannot be changed`); },
+    });
+  };
+
+  const log = (level) => (...values) => { host(LOG, `${level} ${values.map(shown).join(' ').slice(0, 10000).toWellFormed()}`); };
+  const console = freeze({ log: log('log'), info: log('info'), warn: log('warn'), error: log('error'), debug: log('log') });
+  const put = (name, value) => defineProperty(globalThis, name, { value, writable: false, configurable: false, enumerable: true });
+
+  const run = ({ source, input, seed, search, describe }) => {
+    // xorshift128, so that a replay draws the same numbers.
+    let [a, b, c, d] = seed;
+    Math.random = () => {
+      const t = a ^ (a << 11);
+      [a, b, c] = [b, c, d];
+      d = (d ^ (d >>> 19) ^ t ^ (t >>> 8)) >>> 0;
+      return d / 4294967296;
+    };
+    put('ops', table([], (namespace) => table([namespace], (name) => {
+      const operation = (input) => {
+        try { return call(namespace, name, input); } catch (error) { return Promise.reject(error); }
+      };
+      return freeze(defineProperty(operation, 'name', { value: name }) && operation);
+    })));
+    put('input', input);
+    put('console', console);
+    if (search) put('search', freeze((words, limit) => call('', 'search', { words: String(words), limit })));
+    if (describe) put('describe', freeze((id, detail) => call('', 'describe', { id: typeof id === 'string' ? id : shown(id), detail })));
+    const failed = (error) => say(FAILED, failure(error));
+    try {
+      // A line of its own, so that the columns are the program's.
+      const main = evaluate(`(async () => {\n${source}\n})`, 'program.js');
+      if (typeof main !== 'function') throw new SyntaxError('the program has a `}` too many');
+      main().then((value) => { host(DONE, json(value, 'the result')); }).then(undefined, failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+
+  // No text becomes code, nothing is shared between threads, and nothing tells when memory is freed.
+  const none = freeze(function () { throw new TypeError('text cannot be made into code here'); });
+  for (const sample of [function () {}, async () => {}, function* () {}, async function* () {}]) {
+    defineProperty(Object.getPrototypeOf(sample), 'constructor', { value: none, writable: false, configurable: false });
+  }
+  for (const name of ['eval', 'Function', 'host', 'evaluate', 'Atomics', 'SharedArrayBuffer', 'WeakRef', 'FinalizationRegistry', 'performance', 'gc', 'navigator']) {
+    deleteProperty(globalThis, name);
+  }
+
+  return (text) => {
+    const message = parse(text);
+    if (message.run) run(message.run); else answer(message.answer);
+  };
+})();

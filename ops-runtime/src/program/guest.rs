@@ -1,0 +1,254 @@
+//! What the host keeps for one program, and how it hears the script in the sandbox.
+//!
+//! All that comes from the sandbox is hostile: it is checked here, whatever `bootstrap.js` does.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+use serde_json::json;
+use wasmi::ResourceLimiter;
+use wasmi_core::LimiterError;
+
+use crate::program::functions::Functions;
+use crate::program::limits::Limits;
+use crate::program::outcome::{Failure, Log, Reason};
+
+/// What the script tells.
+pub(super) enum Message {
+    /// It calls an operation.
+    Call { number: usize, target: Target, input: Value },
+    /// The program returned a value.
+    Done(Value),
+    /// The program threw.
+    Failed(Failure),
+}
+
+/// What a program calls.
+pub(super) enum Target {
+    Operation(String),
+    Search,
+    Describe,
+}
+
+/// What the host keeps for one program.
+pub(super) struct Guest {
+    pub(super) memory: Meter,
+    pub(super) outbox: Vec<Message>,
+    pub(super) logs: Vec<Log>,
+    pub(super) logs_left_out: usize,
+    pub(super) calls: usize,
+    /// The clock of the program, in milliseconds since 1970.
+    pub(super) now: u64,
+    /// Why the host ended the program.
+    pub(super) ended: Option<Failure>,
+    pub(super) reply: Vec<u8>,
+    functions: Arc<Functions>,
+    known: HashMap<String, Value>,
+    limits: Arc<Limits>,
+    log_bytes: usize,
+    traffic: usize,
+}
+
+impl Guest {
+    pub(super) fn new(functions: Arc<Functions>, limits: Arc<Limits>, total: Arc<AtomicUsize>, now: u64) -> Self {
+        Self {
+            memory: Meter { held: 0, own: limits.memory, total: limits.total_memory, all: total, refused: false },
+            outbox: Vec::new(),
+            logs: Vec::new(),
+            logs_left_out: 0,
+            calls: 0,
+            now,
+            ended: None,
+            reply: Vec::new(),
+            functions,
+            known: HashMap::new(),
+            limits,
+            log_bytes: 0,
+            traffic: 0,
+        }
+    }
+
+    /// Hears a text of the script. An error ends the program.
+    pub(super) fn hear(&mut self, kind: u32, text: &str) -> Result<(), Failure> {
+        self.reply = match kind {
+            1 => self.has(text).to_string().into_bytes(),
+            3 => {
+                self.call(text)?;
+                Vec::new()
+            }
+            4 => {
+                self.log(text);
+                Vec::new()
+            }
+            5 => {
+                let value = self.returned(text)?;
+                self.outbox.push(Message::Done(value));
+                Vec::new()
+            }
+            6 => {
+                self.outbox.push(Message::Failed(Failure::thrown(&read(text)?)));
+                Vec::new()
+            }
+            _ => return Err(unexpected()),
+        };
+        Ok(())
+    }
+
+    /// Counts bytes of an input or a result.
+    pub(super) fn count(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.traffic = self.traffic.saturating_add(bytes);
+        if self.traffic <= self.limits.traffic {
+            return Ok(());
+        }
+        let most = self.limits.traffic;
+        let reached = format!("sent and got more than {most} bytes: call for less, such as pages or single fields");
+        Err(Failure::limit(Reason::Traffic, reached, "with_traffic"))
+    }
+
+    /// True if there is such a namespace or operation, else a text that says what there is.
+    fn has(&mut self, path: &str) -> Value {
+        if let Some(known) = self.known.get(path) {
+            return known.clone();
+        }
+        let names: Vec<String> = serde_json::from_str(path).unwrap_or_default();
+        let found = match names.as_slice() {
+            [namespace] => self.functions.check(namespace),
+            [namespace, name] => self.functions.find(namespace, name).map(drop),
+            _ => Err("there is no such name".to_owned()),
+        };
+        let answer = found.map_or_else(Value::from, |()| Value::Bool(true));
+        // Looking for the nearest name costs a pass over all.
+        if self.known.len() < 256 {
+            self.known.insert(path.to_owned(), answer.clone());
+        }
+        answer
+    }
+
+    /// `[number, namespace, name]` and behind it the input, both as JSON.
+    fn call(&mut self, text: &str) -> Result<(), Failure> {
+        if self.calls >= self.limits.calls {
+            let reached = format!("made more than {} calls", self.limits.calls);
+            return Err(Failure::limit(Reason::Calls, reached, "with_calls"));
+        }
+        self.count(text.len())?;
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let head = values.next().and_then(Result::ok).ok_or_else(unexpected)?;
+        let input = match values.next() {
+            Some(Ok(input)) => input,
+            Some(Err(error)) => return Err(too_deep("the input of a call", &error)),
+            None => return Err(unexpected()),
+        };
+        let head = head.as_array().map(Vec::as_slice);
+        let Some([number, namespace, name]) = head else { return Err(unexpected()) };
+        let (Some(number), Some(namespace), Some(name)) = (number.as_u64(), namespace.as_str(), name.as_str()) else {
+            return Err(unexpected());
+        };
+        if number != self.calls as u64 {
+            return Err(unexpected());
+        }
+        let target = match (namespace, name) {
+            ("", "search") => Target::Search,
+            ("", "describe") => Target::Describe,
+            _ => match self.functions.find(namespace, name) {
+                Ok(id) => Target::Operation(id.to_owned()),
+                Err(_) => return Err(unexpected()),
+            },
+        };
+        self.outbox.push(Message::Call { number: self.calls, target, input });
+        self.calls += 1;
+        Ok(())
+    }
+
+    fn log(&mut self, text: &str) {
+        let (level, text) = text.split_once(' ').unwrap_or(("log", text));
+        // A line without text takes memory, too.
+        let bytes = text.len() + 32;
+        if self.logs_left_out > 0 || self.log_bytes + bytes > self.limits.logs {
+            self.logs_left_out += 1;
+            return;
+        }
+        self.log_bytes += bytes;
+        self.logs.push(Log { level: level.chars().take(8).collect(), text: text.to_owned() });
+    }
+
+    fn returned(&self, text: &str) -> Result<Value, Failure> {
+        if text.len() > self.limits.output {
+            let (bytes, most) = (text.len(), self.limits.output);
+            let reached =
+                format!("returned {bytes} bytes of JSON, more than {most}: return less, such as a part or a sum");
+            return Err(Failure::limit(Reason::Output, reached, "with_output"));
+        }
+        serde_json::from_str(text).map_err(|error| too_deep("the result", &error))
+    }
+}
+
+/// The message that starts a program.
+pub(super) fn start(source: &str, input: &Value, seed: &[u32; 4], search: bool, describe: bool) -> String {
+    let run = json!({ "source": source, "input": input, "seed": seed, "search": search, "describe": describe });
+    json!({ "run": run }).to_string()
+}
+
+fn read(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|_| unexpected())
+}
+
+fn too_deep(what: &str, error: &serde_json::Error) -> Failure {
+    Failure::new(Reason::Depth, format!("{what} cannot be read: {error}: make it flatter if it nests deep"))
+}
+
+fn unexpected() -> Failure {
+    Failure::new(Reason::Engine, "the engine said something unexpected")
+}
+
+/// Counts the memory of a program, and of all programs of its sandbox.
+pub(super) struct Meter {
+    held: usize,
+    own: usize,
+    total: usize,
+    all: Arc<AtomicUsize>,
+    /// True if more was asked for than there may be.
+    pub(super) refused: bool,
+}
+
+impl Meter {
+    fn take(&mut self, desired: usize) -> bool {
+        let more = desired.saturating_sub(self.held);
+        let fits = |used: usize| used.checked_add(more).filter(|sum| *sum <= self.total);
+        let taken = desired <= self.own && self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        if taken {
+            self.held += more;
+        }
+        self.refused |= !taken;
+        taken
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.held, Ordering::Relaxed);
+    }
+}
+
+impl ResourceLimiter for Meter {
+    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> Result<bool, LimiterError> {
+        Ok(self.take(desired))
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> Result<bool, LimiterError> {
+        Ok(desired <= 100_000)
+    }
+
+    fn instances(&self) -> usize {
+        1
+    }
+
+    fn tables(&self) -> usize {
+        1
+    }
+
+    fn memories(&self) -> usize {
+        1
+    }
+}

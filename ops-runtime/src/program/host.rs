@@ -1,0 +1,93 @@
+//! What programs call.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::program::policy::{Decision, Policy};
+use crate::{BoxFuture, CallError, Caller, OperationKind, OperationSpec};
+
+/// What a program calls, and what it may call.
+pub trait Host: Send + Sync {
+    /// Calls an operation.
+    fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>>;
+
+    /// Decides whether the operation runs with this input.
+    fn decide(&self, id: &str, input: &Value) -> Decision;
+
+    /// True if the operation changes nothing, so that it may be called again when its result was lost.
+    fn is_query(&self, id: &str) -> bool;
+
+    /// Answers `search(words, limit)`; `None` if programs have no such function, which is the default.
+    fn search(&self) -> Option<&dyn Search> {
+        None
+    }
+
+    /// Answers `describe(id, detail)`; `None` if programs have no such function, which is the default.
+    fn describe(&self) -> Option<&dyn Describe> {
+        None
+    }
+}
+
+/// Finds operations for programs.
+pub trait Search: Send + Sync {
+    /// The operations that the words may mean, as JSON; at most `limit`, if that is given.
+    fn search<'a>(&'a self, words: &'a str, limit: Option<usize>) -> BoxFuture<'a, Result<Value, CallError>>;
+}
+
+/// Describes operations to programs.
+pub trait Describe: Send + Sync {
+    /// A description of the operation, as JSON. The detail is the program's second argument.
+    fn describe<'a>(&'a self, id: &'a str, detail: &'a Value) -> BoxFuture<'a, Result<Value, CallError>>;
+}
+
+/// A host over a registry, a scoped registry, or another caller.
+///
+/// Programs get the data of results. Subscriptions are refused, since their results have no end.
+///
+/// ```
+/// # use ops_runtime::{Registry, access::Identity};
+/// use ops_runtime::program::{CallerHost, Policy};
+///
+/// # let registry = Registry::new();
+/// let specs = registry.list();
+/// let ann = registry.scoped(Identity::new("ann"));
+/// let host = CallerHost::new(ann, specs.iter().map(|spec| &**spec), &Policy::new());
+/// ```
+#[derive(Debug)]
+pub struct CallerHost<C> {
+    caller: C,
+    operations: HashMap<String, (Decision, OperationKind)>,
+}
+
+impl<C: Caller> CallerHost<C> {
+    /// A host that calls these operations, as far as the policy lets it.
+    pub fn new<'a>(caller: C, specs: impl IntoIterator<Item = &'a OperationSpec>, policy: &Policy) -> Self {
+        let operations = specs.into_iter().map(|spec| (spec.id.clone().into_owned(), (policy.decide(spec), spec.kind)));
+        Self { caller, operations: operations.collect() }
+    }
+}
+
+impl<C: Caller> Host for CallerHost<C> {
+    fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        Box::pin(async move {
+            if let Some((_, OperationKind::Subscription)) = self.operations.get(id) {
+                let message = "programs cannot read subscriptions: their results have no end";
+                return Err(CallError::execution(message));
+            }
+            let envelope = self.caller.call(id, input).await?;
+            if envelope.meta.as_mcp().is_some_and(|meta| meta.is_error) {
+                return Err(CallError::new("TOOL_ERROR", "the tool says that it failed").with_details(envelope.data));
+            }
+            Ok(envelope.data)
+        })
+    }
+
+    fn decide(&self, id: &str, _: &Value) -> Decision {
+        self.operations.get(id).map_or(Decision::Deny, |(decision, _)| *decision)
+    }
+
+    fn is_query(&self, id: &str) -> bool {
+        matches!(self.operations.get(id), Some((_, OperationKind::Query)))
+    }
+}

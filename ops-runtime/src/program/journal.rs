@@ -1,0 +1,221 @@
+//! What happened in a run of a program, so that it can go on where it was.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::CallError;
+use crate::model::random;
+use crate::program::outcome::Ask;
+
+/// The version of the JSON of journals.
+const VERSION: u32 = 1;
+
+/// What happened in a run of a program: each call, and its result.
+///
+/// A program goes on where it was by running again from its start: calls that are in the journal are not made again, but
+/// get the results that they had, in the same order, at the same times and with the same random numbers.
+///
+/// Its JSON holds what was sent to operations and what they answered: keep it as safe as those.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Journal {
+    version: u32,
+    /// The hash of the source and the input.
+    program: String,
+    pub(super) seed: [u32; 4],
+    /// Milliseconds since 1970.
+    pub(super) started: u64,
+    pub(super) calls: Vec<Entry>,
+}
+
+/// A call that a program made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) input: Value,
+    pub(super) state: State,
+    /// What the program was told, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) answer: Option<Answer>,
+    /// Its place among the answers that the program was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) order: Option<usize>,
+    /// When the program was told, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<u64>,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum State {
+    /// It may start.
+    Allowed,
+    /// It waits for a yes or a no.
+    Asked,
+    /// The answer was no.
+    Declined,
+    /// It is refused by policy.
+    Denied,
+    /// It was started. Without an answer, nobody knows whether it was carried out.
+    Started,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Answer {
+    Value(Value),
+    Error {
+        code: String,
+        message: String,
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        details: Value,
+    },
+}
+
+impl From<Result<Value, CallError>> for Answer {
+    fn from(result: Result<Value, CallError>) -> Self {
+        match result {
+            Ok(value) => Self::Value(value),
+            Err(error) => Self::Error {
+                code: error.code().as_str().to_owned(),
+                message: error.message().to_owned(),
+                details: error.details().clone(),
+            },
+        }
+    }
+}
+
+impl Journal {
+    /// An empty journal for the program.
+    pub(super) fn new(program: String, started: u64) -> Self {
+        let words: [u8; 16] = random::bytes();
+        let mut seed = [1; 4];
+        for (word, bytes) in seed.iter_mut().zip(words.chunks_exact(4)) {
+            *word = bytes.iter().fold(0, |word, byte| (word << 8) | u32::from(*byte));
+        }
+        // The generator needs a bit that is set.
+        if let Some(last) = seed.last_mut() {
+            *last |= 1;
+        }
+        Self { version: VERSION, program, seed, started, calls: Vec::new() }
+    }
+
+    /// True if the journal is of this program.
+    pub(super) fn is_of(&self, program: &str) -> bool {
+        self.program == program
+    }
+
+    /// Reads a journal.
+    ///
+    /// # Errors
+    /// If the text is no journal, or one of another version.
+    pub fn from_json(text: &str) -> Result<Self, InvalidJournal> {
+        let journal: Self = serde_json::from_str(text).map_err(|error| InvalidJournal(error.to_string()))?;
+        if journal.version != VERSION {
+            return Err(InvalidJournal(format!("its version is {}, not {VERSION}", journal.version)));
+        }
+        Ok(journal)
+    }
+
+    /// The journal as JSON.
+    ///
+    /// # Errors
+    /// If it has no JSON, which does not happen for journals of runs.
+    pub fn to_json(&self) -> Result<String, InvalidJournal> {
+        serde_json::to_string(self).map_err(|error| InvalidJournal(error.to_string()))
+    }
+
+    /// The calls that wait for a yes or a no.
+    pub fn asks(&self) -> Vec<Ask> {
+        let asked = self.calls.iter().enumerate().filter(|(_, entry)| entry.state == State::Asked);
+        asked.map(|(at, entry)| Ask { key: self.key(at), id: entry.id.clone(), input: entry.input.clone() }).collect()
+    }
+
+    /// Says yes to the call with this key.
+    ///
+    /// # Errors
+    /// If no call with this key waits.
+    pub fn approve(&mut self, key: &str) -> Result<(), UnknownAsk> {
+        self.decide(key, State::Allowed)
+    }
+
+    /// Says no to the call with this key: it fails with `ACCESS_DENIED`, and the program may go on.
+    ///
+    /// # Errors
+    /// If no call with this key waits.
+    pub fn decline(&mut self, key: &str) -> Result<(), UnknownAsk> {
+        self.decide(key, State::Declined)
+    }
+
+    fn decide(&mut self, key: &str, state: State) -> Result<(), UnknownAsk> {
+        let at = (0..self.calls.len()).find(|at| self.key(*at) == key);
+        let entry = at.and_then(|at| self.calls.get_mut(at)).filter(|entry| entry.state == State::Asked);
+        entry.ok_or(UnknownAsk)?.state = state;
+        Ok(())
+    }
+
+    /// The key of a call: a hash of the run, the place, the operation and the input.
+    fn key(&self, at: usize) -> String {
+        let Some(entry) = self.calls.get(at) else { return String::new() };
+        let bound = serde_json::json!([self.program, self.seed, self.started, at, entry.id, entry.input]);
+        hash(&[bound.to_string().as_bytes()]).chars().take(32).collect()
+    }
+
+    /// The calls with answers, in the order of those; `None` if the orders are not 0, 1, 2 and so on.
+    pub(super) fn answered(&self) -> Option<Vec<usize>> {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for (at, entry) in self.calls.iter().enumerate() {
+            match (entry.order, entry.answer.is_some()) {
+                (Some(order), true) => found.push((order, at)),
+                (None, _) => {}
+                (Some(_), false) => return None,
+            }
+        }
+        found.sort_unstable();
+        found
+            .iter()
+            .enumerate()
+            .all(|(wanted, (order, _))| wanted == *order)
+            .then(|| found.into_iter().map(|(_, at)| at).collect())
+    }
+}
+
+/// The hash of texts, in hexadecimal digits.
+pub(super) fn hash(texts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for text in texts {
+        // With its length, so that no two lists of texts are one.
+        hasher.update((text.len() as u64).to_le_bytes());
+        hasher.update(text);
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The error of a text that is no journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidJournal(String);
+
+impl std::fmt::Display for InvalidJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the journal cannot be read: {}", self.0)
+    }
+}
+
+impl std::error::Error for InvalidJournal {}
+
+/// The error of an answer to a question that nobody asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnknownAsk;
+
+impl std::fmt::Display for UnknownAsk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("no call with this key waits for an answer: it may have been answered already")
+    }
+}
+
+impl std::error::Error for UnknownAsk {}

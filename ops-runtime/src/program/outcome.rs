@@ -1,0 +1,205 @@
+//! How a program ended.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::program::journal::Journal;
+
+/// How a program ended, and what it did until then.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it wrote to the console; from its start, if it was resumed.
+    pub logs: Vec<Log>,
+    /// How many calls it made, `search` and `describe` included; from its start, if it was resumed.
+    pub calls: usize,
+    /// What somebody who relies on the outcome should know, such as lines of the console that were left out.
+    pub warnings: Vec<String>,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It returned a value. `null` if it returned nothing.
+    Done(Value),
+    /// It waits for answers to questions. With them in the journal, it goes on.
+    Waiting(Waiting),
+    /// It failed, or it reached a limit.
+    Failed(Failure),
+}
+
+/// What a program waits for.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Waiting {
+    /// The calls that ask, in the order in which the program made them.
+    pub asks: Vec<Ask>,
+    /// All that happened until now. Answers are put into it.
+    pub journal: Journal,
+}
+
+/// A call that waits for a yes or a no.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Ask {
+    /// Names this call of this run: an answer to it is one to this operation with this input, and to no other.
+    pub key: String,
+    /// The id of the operation.
+    pub id: String,
+    /// Its input.
+    pub input: Value,
+}
+
+/// A line that a program wrote to the console.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Log {
+    /// `log`, `info`, `warn` or `error`.
+    pub level: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Why a program failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It threw an error.
+    Thrown,
+    /// It is no JavaScript.
+    Syntax,
+    /// It waits for a promise that nothing settles.
+    Stuck,
+    /// It reached [`Limits::time`](super::Limits::time).
+    Time,
+    /// It reached [`Limits::cpu`](super::Limits::cpu).
+    Cpu,
+    /// It reached [`Limits::memory`](super::Limits::memory) or [`Limits::total_memory`](super::Limits::total_memory).
+    Memory,
+    /// Its calls of functions, or its values, nest too deep.
+    Depth,
+    /// It reached [`Limits::calls`](super::Limits::calls).
+    Calls,
+    /// It reached [`Limits::traffic`](super::Limits::traffic).
+    Traffic,
+    /// It reached [`Limits::output`](super::Limits::output).
+    Output,
+    /// It reached [`Limits::source`](super::Limits::source).
+    Source,
+    /// Its journal is one of another program, or the program behaves differently than the journal says.
+    Differs,
+    /// The journal could not be read or kept.
+    Journal,
+    /// The engine failed.
+    Engine,
+}
+
+/// Why a program failed, and where.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The reason.
+    pub reason: Reason,
+    /// What is wrong, and what to do.
+    pub message: String,
+    /// The `code` of the error that was thrown, such as `VALIDATION_ERROR`.
+    pub code: Option<String>,
+    /// The line of the program, from 1.
+    pub line: Option<u32>,
+    /// The column of the line, from 1.
+    pub column: Option<u32>,
+    /// The functions of the program that were active, a line each. It is empty for limits.
+    pub stack: String,
+}
+
+impl Failure {
+    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), code: None, line: None, column: None, stack: String::new() }
+    }
+
+    /// The failure of a limit: what was reached, and the method that sets it.
+    pub(super) fn limit(reason: Reason, reached: impl fmt::Display, method: &str) -> Self {
+        Self::new(reason, format!("the program {reached} (`Limits::{method}`)"))
+    }
+
+    pub(super) fn out_of_memory() -> Self {
+        let reached = "needs more memory than it may have: keep less at a time";
+        Self::limit(Reason::Memory, reached, "with_memory` or `with_total_memory")
+    }
+
+    /// What the script in the sandbox tells of what was thrown.
+    pub(super) fn thrown(told: &Value) -> Self {
+        let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (name, message) = (text("name"), text("message"));
+        let reason = match (name, message) {
+            ("InternalError", "out of memory") => Reason::Memory,
+            ("SyntaxError", _) => Reason::Syntax,
+            _ => Reason::Thrown,
+        };
+        let stack: Vec<String> = text("stack").lines().map(own_line).collect();
+        let place = stack.first().and_then(|line| place(line));
+        let message = if reason == Reason::Memory {
+            Self::out_of_memory().message
+        } else if name.is_empty() || name == "Error" || name == "CallError" {
+            message.to_owned()
+        } else {
+            format!("{name}: {message}")
+        };
+        Self {
+            reason,
+            message,
+            code: told.get("code").and_then(Value::as_str).map(str::to_owned),
+            line: place.map(|(line, _)| line),
+            column: place.map(|(_, column)| column),
+            stack: stack.join("\n"),
+        }
+    }
+}
+
+impl Failure {
+    /// The same, where what is missing at the end of a source is missing in its last line.
+    pub(super) fn in_lines(mut self, lines: usize) -> Self {
+        let last = u32::try_from(lines).unwrap_or(u32::MAX).max(1);
+        if self.line.is_some_and(|line| line > last) {
+            (self.line, self.column) = (Some(last), None);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(code) = self.code.as_deref().filter(|code| !code.is_empty()) {
+            write!(f, " [{code}]")?;
+        }
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => write!(f, ", at line {line}, column {column}"),
+            (Some(line), None) => write!(f, ", at line {line}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The line of a stack, with the line that the program itself has: the engine counts one before it.
+fn own_line(line: &str) -> String {
+    let line = line.trim();
+    let Some((before, after)) = line.split_once("program.js:") else { return line.to_owned() };
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = after.split_at(digits);
+    let number: u32 = number.parse().unwrap_or(1);
+    format!("{before}program.js:{}{rest}", number.saturating_sub(1).max(1))
+}
+
+/// The line and the column in a line of a stack.
+fn place(line: &str) -> Option<(u32, u32)> {
+    let (_, after) = line.split_once("program.js:")?;
+    let mut numbers = after.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().unwrap_or(1)))
+}

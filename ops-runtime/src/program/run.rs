@@ -1,0 +1,431 @@
+//! One run of a program: its turns, its calls, and the journal of both.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use tokio::time::timeout_at;
+
+use crate::program::engine::Instance;
+use crate::program::guest::{self, Guest, Message, Target};
+use crate::program::host::Host;
+use crate::program::journal::{Answer, Entry, Journal, State};
+use crate::program::outcome::{Failure, Outcome, Reason, Report, Waiting};
+use crate::program::policy::Decision;
+use crate::program::sandbox::{Program, Sandbox, TURN, now};
+use crate::program::store::JournalStore;
+use crate::{BoxFuture, CallError};
+
+/// The ids of `search` and `describe` in journals: no operation has an id without a dot.
+const SEARCH: &str = "search";
+const DESCRIBE: &str = "describe";
+
+pub(super) struct Run<'a> {
+    sandbox: &'a Sandbox,
+    program: &'a Program,
+    host: &'a dyn Host,
+    store: Option<(&'a dyn JournalStore, &'a str)>,
+    journal: Journal,
+    /// The calls whose answers the journal has, in the order of those, as far as the program was not told.
+    replay: VecDeque<usize>,
+    /// How many answers the program was told.
+    told: usize,
+    /// How many calls the program made.
+    made: usize,
+    /// Calls that may start.
+    queue: VecDeque<usize>,
+    /// Answers that need no call.
+    ready: VecDeque<(usize, Answer)>,
+    in_flight: FuturesUnordered<BoxFuture<'a, (usize, Answer)>>,
+    returned: Option<Value>,
+    instance: Option<Box<Instance>>,
+    cpu: Duration,
+    deadline: Instant,
+    started: bool,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        sandbox: &'a Sandbox,
+        program: &'a Program,
+        host: &'a dyn Host,
+        journal: Journal,
+        store: Option<(&'a dyn JournalStore, &'a str)>,
+    ) -> Self {
+        Self {
+            deadline: Instant::now() + sandbox.limits.time,
+            sandbox,
+            program,
+            host,
+            store,
+            journal,
+            replay: VecDeque::new(),
+            told: 0,
+            made: 0,
+            queue: VecDeque::new(),
+            ready: VecDeque::new(),
+            in_flight: FuturesUnordered::new(),
+            returned: None,
+            instance: None,
+            cpu: Duration::ZERO,
+            started: false,
+        }
+    }
+
+    pub(super) async fn run(mut self) -> Report {
+        let result = self.drive().await;
+        let mut warnings = Vec::new();
+        if result.is_err() {
+            self.settle_started(&mut warnings).await;
+        }
+        let mut report = Report { outcome: Outcome::Done(Value::Null), logs: Vec::new(), calls: self.made, warnings };
+        if let Some(instance) = &mut self.instance {
+            let guest = instance.guest();
+            report.logs = std::mem::take(&mut guest.logs);
+            if guest.logs_left_out > 0 {
+                let (left_out, most) = (guest.logs_left_out, self.sandbox.limits.logs);
+                report.warnings.push(format!("{left_out} lines of the console were left out: it holds {most} bytes"));
+            }
+        }
+        report.outcome = match result {
+            Ok(Some(value)) => Outcome::Done(value),
+            Ok(None) => Outcome::Waiting(Waiting { asks: self.journal.asks(), journal: self.journal }),
+            Err(failure) => Outcome::Failed(failure),
+        };
+        report
+    }
+
+    /// Runs the program to its end: the value that it returned, `None` if it waits.
+    async fn drive(&mut self) -> Result<Option<Value>, Failure> {
+        let limits = &self.sandbox.limits;
+        if self.program.source.len() > limits.source {
+            let (bytes, most) = (self.program.source.len(), limits.source);
+            return Err(Failure::limit(Reason::Source, format!("has {bytes} bytes, more than {most}"), "with_source"));
+        }
+        let broken = || Failure::new(Reason::Journal, "the journal cannot be read: its answers have no order");
+        self.replay = self.journal.answered().ok_or_else(broken)?.into();
+        let programs = self.sandbox.programs.clone();
+        let _permit = self.within(programs.acquire_owned()).await?;
+        self.start().await?;
+        loop {
+            self.turns().await?;
+            if let Some(at) = self.replay.pop_front() {
+                let answer = self.journal.calls.get(at).and_then(|entry| Some((entry.answer.clone()?, entry.at)));
+                let Some((answer, time)) = answer.filter(|_| at < self.made) else { return Err(self.differs(at)) };
+                self.tell(at, &answer, time.unwrap_or(self.journal.started))?;
+                continue;
+            }
+            if self.made < self.journal.calls.len() {
+                return Err(self.differs(self.made));
+            }
+            self.start_queued().await?;
+            if let Some((at, answer)) = self.next().await? {
+                self.answer(at, answer).await?;
+                continue;
+            }
+            if self.waits() {
+                self.save().await?;
+                return Ok(None);
+            }
+            return match self.returned.take() {
+                Some(value) => {
+                    self.save().await?;
+                    Ok(Some(value))
+                }
+                None => Err(Failure::new(
+                    Reason::Stuck,
+                    "the program waits for a promise that nothing settles: await only calls, and promises that are made of them",
+                )),
+            };
+        }
+    }
+
+    async fn start(&mut self) -> Result<(), Failure> {
+        let message = guest::start(
+            &self.program.source,
+            &self.program.input,
+            &self.journal.seed,
+            self.host.search().is_some(),
+            self.host.describe().is_some(),
+        );
+        let (functions, limits) = (self.program.functions.clone(), self.sandbox.limits.clone());
+        let guest = Guest::new(functions, limits, self.sandbox.memory.clone(), self.journal.started);
+        let made = self.turn(move || {
+            let instance = Instance::new(guest);
+            (instance, message)
+        });
+        let (instance, message) = made.await?;
+        let mut instance = instance?;
+        instance.give(&message)?;
+        self.instance = Some(instance);
+        self.started = true;
+        Ok(())
+    }
+
+    /// Lets the program run until it has nothing more to do, and hears what it says.
+    async fn turns(&mut self) -> Result<(), Failure> {
+        loop {
+            let Some(mut instance) = self.instance.take() else { return Err(gone()) };
+            let ran = self.turn(move || {
+                let start = Instant::now();
+                let ran = instance.advance(TURN);
+                (instance, ran, start.elapsed())
+            });
+            let (instance, ran, elapsed) = ran.await?;
+            self.instance = Some(instance);
+            self.cpu += elapsed;
+            self.hear()?;
+            match ran {
+                Ok(true) => return Ok(()),
+                Ok(false) if self.cpu > self.sandbox.limits.cpu => {
+                    let reached =
+                        format!("computed for more than {:?}: leave loops, and handle less", self.sandbox.limits.cpu);
+                    return Err(Failure::limit(Reason::Cpu, reached, "with_cpu"));
+                }
+                Ok(false) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Does some work of the program when it is its turn.
+    async fn turn<T: Send + 'static>(&mut self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+        let turns = self.sandbox.turns.clone();
+        let turn = self.within(turns.acquire_owned()).await?;
+        let work = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(turn);
+            done
+        });
+        work.await.map_err(|_| gone())
+    }
+
+    fn hear(&mut self) -> Result<(), Failure> {
+        let Some(instance) = &mut self.instance else { return Err(gone()) };
+        for message in std::mem::take(&mut instance.guest().outbox) {
+            match message {
+                Message::Call { number, target, input } => self.made(number, target, input)?,
+                Message::Done(value) => self.returned = Some(value),
+                Message::Failed(failure) => return Err(failure.in_lines(self.program.source.lines().count())),
+            }
+        }
+        Ok(())
+    }
+
+    /// The program made a call.
+    fn made(&mut self, at: usize, target: Target, input: Value) -> Result<(), Failure> {
+        let (id, is_operation) = match target {
+            Target::Operation(id) => (id, true),
+            Target::Search => (SEARCH.to_owned(), false),
+            Target::Describe => (DESCRIBE.to_owned(), false),
+        };
+        self.made = at + 1;
+        let Some(entry) = self.journal.calls.get(at) else {
+            let decision = if is_operation { self.host.decide(&id, &input) } else { Decision::Allow };
+            let state = match decision {
+                Decision::Allow => State::Allowed,
+                Decision::Ask => State::Asked,
+                Decision::Deny => State::Denied,
+            };
+            self.journal.calls.push(Entry { id, input, state, answer: None, order: None, at: None });
+            self.sort(at, state);
+            return Ok(());
+        };
+        if entry.id != id || entry.input != input {
+            return Err(self.differs(at));
+        }
+        if entry.answer.is_some() {
+            return Ok(());
+        }
+        let (state, repeats) = (entry.state, !is_operation || self.host.is_query(&id));
+        if state == State::Started && !repeats {
+            let message = "the process ended while this call was under way: nobody knows whether it was carried out. Find out before it is made again";
+            self.ready.push_back((at, error("OUTCOME_UNKNOWN", message)));
+        } else {
+            self.sort(at, state);
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self, at: usize, state: State) {
+        match state {
+            State::Asked => {}
+            State::Allowed | State::Started => self.queue.push_back(at),
+            State::Declined => {
+                self.ready
+                    .push_back((at, error("ACCESS_DENIED", "the call was declined: somebody was asked and said no")));
+            }
+            State::Denied => self.ready.push_back((at, error("ACCESS_DENIED", "programs may not call this operation"))),
+        }
+    }
+
+    /// Starts calls that may start, as many as may be in flight.
+    async fn start_queued(&mut self) -> Result<(), Failure> {
+        while self.in_flight.len() < self.sandbox.limits.calls_in_flight.max(1) {
+            let Some(at) = self.queue.pop_front() else { break };
+            let Some(entry) = self.journal.calls.get_mut(at) else { return Err(gone()) };
+            entry.state = State::Started;
+            let (id, input, host) = (entry.id.clone(), entry.input.clone(), self.host);
+            if !is_query(host, &id) {
+                self.save().await?;
+            }
+            self.in_flight.push(Box::pin(async move { (at, Answer::from(call(host, &id, input).await)) }));
+        }
+        Ok(())
+    }
+
+    /// The next answer; `None` if no call is in flight.
+    async fn next(&mut self) -> Result<Option<(usize, Answer)>, Failure> {
+        if let Some(ready) = self.ready.pop_front() {
+            return Ok(Some(ready));
+        }
+        match timeout_at(self.deadline.into(), self.in_flight.next()).await {
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(self.out_of_time()),
+        }
+    }
+
+    /// Records an answer, and tells the program.
+    async fn answer(&mut self, at: usize, answer: Answer) -> Result<(), Failure> {
+        let time = now().max(self.journal.started);
+        self.record(at, &answer, time);
+        if self
+            .journal
+            .calls
+            .get(at)
+            .is_some_and(|entry| entry.state == State::Started && !is_query(self.host, &entry.id))
+        {
+            self.save().await?;
+        }
+        self.tell(at, &answer, time)
+    }
+
+    fn record(&mut self, at: usize, answer: &Answer, time: u64) {
+        if let Some(entry) = self.journal.calls.get_mut(at) {
+            entry.answer = Some(answer.clone());
+            entry.order = Some(self.told);
+            entry.at = Some(time);
+            self.told += 1;
+        }
+    }
+
+    fn tell(&mut self, at: usize, answer: &Answer, time: u64) -> Result<(), Failure> {
+        let message = match answer {
+            Answer::Value(value) => json!({ "answer": { "number": at, "value": value } }),
+            Answer::Error { code, message, details } => {
+                json!({ "answer": { "number": at, "error": { "code": code, "message": message, "details": details } } })
+            }
+        };
+        let message = message.to_string();
+        self.told =
+            self.told.max(self.journal.calls.get(at).and_then(|entry| entry.order).map_or(0, |order| order + 1));
+        let Some(instance) = &mut self.instance else { return Err(gone()) };
+        let guest = instance.guest();
+        guest.now = guest.now.max(time);
+        guest.count(message.len())?;
+        instance.give(&message)
+    }
+
+    /// After a failure: lets the calls end that have been started, so that the journal knows what they came to.
+    async fn settle_started(&mut self, warnings: &mut Vec<String>) {
+        while let Ok(Some((at, answer))) = timeout_at(self.deadline.into(), self.in_flight.next()).await {
+            let time = now().max(self.journal.started);
+            self.record(at, &answer, time);
+        }
+        let host = self.host;
+        for entry in self.journal.calls.iter().take(self.made) {
+            if entry.state == State::Started && entry.answer.is_none() && !is_query(host, &entry.id) {
+                warnings.push(format!(
+                    "`{}` was under way when the program ended: nobody knows whether it was carried out",
+                    entry.id
+                ));
+            }
+        }
+        if self.started && self.store.is_some() && self.save().await.is_err() {
+            warnings.push("the journal could not be kept".to_owned());
+        }
+    }
+
+    fn waits(&self) -> bool {
+        self.journal.calls.iter().any(|entry| entry.state == State::Asked)
+    }
+
+    async fn save(&self) -> Result<(), Failure> {
+        let Some((store, name)) = self.store else { return Ok(()) };
+        let saved = store.save(name, &self.journal).await;
+        saved.map_err(|error| Failure::new(Reason::Journal, format!("the journal cannot be kept: {error}")))
+    }
+
+    async fn within<T, E>(&self, permit: impl Future<Output = Result<T, E>>) -> Result<T, Failure> {
+        match timeout_at(self.deadline.into(), permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) => Err(gone()),
+            Err(_) => Err(self.out_of_time()),
+        }
+    }
+
+    fn out_of_time(&self) -> Failure {
+        let under_way: Vec<&str> = self
+            .journal
+            .calls
+            .iter()
+            .take(self.made)
+            .filter(|entry| entry.state == State::Started && entry.answer.is_none())
+            .map(|entry| entry.id.as_str())
+            .take(5)
+            .collect();
+        let waited = if under_way.is_empty() {
+            String::new()
+        } else {
+            format!(", while it waited for {}", under_way.join(", "))
+        };
+        let reached = format!("took more than {:?}{waited}", self.sandbox.limits.time);
+        Failure::limit(Reason::Time, reached, "with_time")
+    }
+
+    fn differs(&self, at: usize) -> Failure {
+        let wanted = self.journal.calls.get(at).map_or("no call", |entry| entry.id.as_str());
+        let message = format!(
+            "the program behaves differently than its journal says: call {} was `{wanted}`, with another input or in another order. Run it from its start, without the journal",
+            at + 1
+        );
+        Failure::new(Reason::Differs, message)
+    }
+}
+
+fn is_query(host: &dyn Host, id: &str) -> bool {
+    id == SEARCH || id == DESCRIBE || host.is_query(id)
+}
+
+async fn call(host: &dyn Host, id: &str, input: Value) -> Result<Value, CallError> {
+    match (id, host.search(), host.describe()) {
+        (SEARCH, Some(search), _) => {
+            let words = input.get("words").and_then(Value::as_str).unwrap_or_default();
+            let limit = input.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
+            search.search(words, limit).await
+        }
+        (DESCRIBE, _, Some(describe)) => {
+            let id = input.get("id").and_then(Value::as_str).unwrap_or_default();
+            describe.describe(id, input.get("detail").unwrap_or(&Value::Null)).await
+        }
+        _ => host.call(id, input).await,
+    }
+}
+
+fn error(code: &str, message: &str) -> Answer {
+    Answer::Error { code: code.to_owned(), message: message.to_owned(), details: Value::Null }
+}
+
+fn gone() -> Failure {
+    Failure::new(Reason::Engine, "the engine is gone: the runtime ends")
+}
+
+// So that it is known where it is used from threads.
+const _: fn() = || {
+    fn is_send<T: Send>() {}
+    is_send::<Arc<Program>>();
+    is_send::<Box<Instance>>();
+};

@@ -1,0 +1,142 @@
+//! Where programs run: their limits, and whose turn it is.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::program::functions::Functions;
+use crate::program::host::Host;
+use crate::program::journal::{Journal, hash};
+use crate::program::limits::Limits;
+use crate::program::outcome::{Failure, Outcome, Reason, Report};
+use crate::program::run::Run;
+use crate::program::store::JournalStore;
+
+/// For how long a program runs before it is another's turn.
+pub(super) const TURN: Duration = Duration::from_millis(10);
+
+/// A program: the body of an async function in JavaScript, and what it finds.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Program {
+    /// The source.
+    pub source: String,
+    /// The names by which it calls operations.
+    pub functions: Arc<Functions>,
+    /// The value of the variable `input`.
+    pub input: Value,
+}
+
+impl Program {
+    /// A program, and the names by which it calls operations.
+    pub fn new(source: impl Into<String>, functions: impl Into<Arc<Functions>>) -> Self {
+        Self { source: source.into(), functions: functions.into(), input: Value::Null }
+    }
+
+    /// Sets the value of the variable `input`, which is `null` by default.
+    #[must_use]
+    pub fn with_input(mut self, input: impl Into<Value>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// A hash of what the program does.
+    fn hash(&self) -> String {
+        hash(&[self.source.as_bytes(), self.input.to_string().as_bytes()])
+    }
+}
+
+/// Runs programs that nobody trusts.
+///
+/// A clone is the same sandbox: its programs share the limits of all programs. Programs take turns, so that none waits
+/// for the end of another, and one that waits for its calls holds no thread.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    pub(super) limits: Arc<Limits>,
+    /// A permit for each program that may be under way.
+    pub(super) programs: Arc<Semaphore>,
+    /// A permit for each processor.
+    pub(super) turns: Arc<Semaphore>,
+    /// The bytes of memory of all programs.
+    pub(super) memory: Arc<AtomicUsize>,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new(Limits::new())
+    }
+}
+
+impl Sandbox {
+    /// A sandbox with these limits.
+    pub fn new(limits: Limits) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self {
+            programs: Arc::new(Semaphore::new(limits.programs.clamp(1, Semaphore::MAX_PERMITS))),
+            turns: Arc::new(Semaphore::new(processors)),
+            memory: Arc::default(),
+            limits: Arc::new(limits),
+        }
+    }
+
+    /// The limits of its programs.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Runs a program from its start. It needs a runtime of tokio with a timer.
+    pub async fn run(&self, program: &Program, host: &dyn Host) -> Report {
+        let journal = self.journal(program);
+        Run::new(self, program, host, journal, None).run().await
+    }
+
+    /// Goes on with a program that waited: runs it again, with the results that its journal has.
+    pub async fn resume(&self, program: &Program, journal: Journal, host: &dyn Host) -> Report {
+        if !journal.is_of(&program.hash()) {
+            return differs();
+        }
+        Run::new(self, program, host, journal, None).run().await
+    }
+
+    /// Runs a program whose journal is kept under a name, or goes on with it if there is a journal of that name.
+    ///
+    /// The journal is kept before each call that changes something and after it, so that a process that is killed and
+    /// started again makes no such call twice. One whose result was lost fails with the code `OUTCOME_UNKNOWN`; a query
+    /// is repeated. The journal stays in the store when the program has ended, for the caller to remove.
+    pub async fn run_kept(&self, program: &Program, name: &str, store: &dyn JournalStore, host: &dyn Host) -> Report {
+        let journal = match store.load(name).await {
+            Ok(Some(journal)) if !journal.is_of(&program.hash()) => return differs(),
+            Ok(Some(journal)) => journal,
+            Ok(None) => self.journal(program),
+            Err(error) => {
+                return Report::failed(Failure::new(Reason::Journal, format!("the journal cannot be read: {error}")));
+            }
+        };
+        Run::new(self, program, host, journal, Some((store, name))).run().await
+    }
+
+    fn journal(&self, program: &Program) -> Journal {
+        Journal::new(program.hash(), now())
+    }
+}
+
+fn differs() -> Report {
+    let message = "the journal is one of another program or input: run the program from its start, without it";
+    Report::failed(Failure::new(Reason::Differs, message))
+}
+
+impl Report {
+    pub(super) fn failed(failure: Failure) -> Self {
+        Self { outcome: Outcome::Failed(failure), logs: Vec::new(), calls: 0, warnings: Vec::new() }
+    }
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,110 @@
+//! Journals that are kept, and what is wrong with them.
+
+use std::path::PathBuf;
+
+use ops_runtime::program::{FolderStore, Journal, JournalStore, MemoryStore, Outcome, Reason, Sandbox};
+use serde_json::json;
+
+use crate::support::{Recorder, program};
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("ops-journals-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+#[tokio::test]
+async fn names_do_not_leave_the_folder() {
+    let root = folder("names");
+    let store = FolderStore::new(root.join("in"));
+    let program = program("return ops.t.set(1)");
+    let Outcome::Waiting(waiting) = Sandbox::default().run(&program, &Recorder::default()).await.outcome else { panic!() };
+    let names = ["a", "../a", "/etc/passwd", "", ".", "..", "a/b", "A", "a\0b", "con", "h-1", &"x".repeat(5000), "ü"];
+    for name in names {
+        assert_eq!(store.load(name).await.unwrap(), None, "{name:?}");
+        store.save(name, &waiting.journal).await.unwrap();
+        assert_eq!(store.load(name).await.unwrap().as_ref(), Some(&waiting.journal), "{name:?}");
+    }
+    let inside = |folder: &PathBuf| std::fs::read_dir(folder).unwrap().count();
+    assert_eq!((inside(&root), inside(&root.join("in"))), (1, names.len()));
+    for name in names {
+        store.remove(name).await.unwrap();
+        store.remove(name).await.unwrap();
+    }
+    assert_eq!(inside(&root.join("in")), 0);
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+#[tokio::test]
+async fn a_kept_program_that_has_ended_makes_no_call_again() {
+    let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
+    let program = program("return ops.t.echo(5)");
+    for _ in 0..2 {
+        let outcome = sandbox.run_kept(&program, "one", &store, &host).await.outcome;
+        assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(5)), "{outcome:?}");
+    }
+    assert_eq!(host.ids().len(), 1);
+    store.remove("one").await.unwrap();
+    sandbox.run_kept(&program, "one", &store, &host).await;
+    assert_eq!(host.ids().len(), 2);
+}
+
+#[tokio::test]
+async fn a_change_whose_result_is_lost_is_not_repeated_but_a_query_is() {
+    let (sandbox, host) = (Sandbox::default(), Recorder::default());
+    let asking = program(
+        "const a = await ops.t.echo(1); let b; try { b = await ops.t.set(2) } catch (e) { b = e.code } return [a, b]",
+    );
+    let Outcome::Waiting(mut waiting) = sandbox.run(&asking, &host).await.outcome else { panic!() };
+    waiting.journal.approve(&waiting.asks[0].key).unwrap();
+    let text = waiting.journal.to_json().unwrap();
+    // As a process leaves it that dies while the change is under way.
+    let (before, after) = text.split_at(text.find("t.set").unwrap());
+    let started = format!("{before}{}", after.replacen("\"allowed\"", "\"started\"", 1));
+    let outcome = sandbox.resume(&asking, Journal::from_json(&started).unwrap(), &host).await.outcome;
+    assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!([1, "OUTCOME_UNKNOWN"])), "{outcome:?}");
+    assert_eq!(host.ids(), ["t.echo"]);
+
+    let query = program("return ops.t.echo(1)");
+    let kept = MemoryStore::new();
+    sandbox.run_kept(&query, "q", &kept, &host).await;
+    let mut journal: serde_json::Value = serde_json::from_str(&kept.load("q").await.unwrap().unwrap().to_json().unwrap()).unwrap();
+    for gone in ["answer", "order", "at"] {
+        journal["calls"][0].as_object_mut().unwrap().remove(gone);
+    }
+    assert_eq!(journal["calls"][0]["state"], "started");
+    let outcome = sandbox.resume(&query, Journal::from_json(&journal.to_string()).unwrap(), &host).await.outcome;
+    assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(1)), "{outcome:?}");
+    assert_eq!(host.ids(), ["t.echo", "t.echo", "t.echo"]);
+}
+
+#[tokio::test]
+async fn broken_journals_are_errors() {
+    let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
+    let query = program("return await ops.t.echo(1) + await ops.t.echo(2)");
+    sandbox.run_kept(&query, "q", &store, &host).await;
+    let text = store.load("q").await.unwrap().unwrap().to_json().unwrap();
+    for broken in ["", "{}", "null", &text[..text.len() - 1], &text.replace("\"version\":1", "\"version\":2")] {
+        assert!(Journal::from_json(broken).unwrap_err().to_string().starts_with("the journal cannot be read: "));
+    }
+    for (from, to, reason) in [
+        ("\"order\":1", "\"order\":7", Reason::Journal),
+        ("\"order\":1", "\"order\":0", Reason::Journal),
+        ("\"input\":2", "\"input\":3", Reason::Differs),
+        ("t.echo", "t.fail", Reason::Differs),
+    ] {
+        let Ok(journal) = Journal::from_json(&text.replace(from, to)) else { panic!("{from}") };
+        let Outcome::Failed(failed) = sandbox.resume(&query, journal, &host).await.outcome else { panic!("{from}") };
+        assert_eq!(failed.reason, reason, "{failed:?}");
+    }
+    // More calls than the program makes.
+    let longer = program("return await ops.t.echo(1) + await ops.t.echo(2) + await ops.t.echo(3)");
+    sandbox.run_kept(&longer, "l", &store, &host).await;
+    let mut one: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let other: serde_json::Value = serde_json::from_str(&store.load("l").await.unwrap().unwrap().to_json().unwrap()).unwrap();
+    one["calls"] = other["calls"].clone();
+    let journal = Journal::from_json(&one.to_string()).unwrap();
+    let Outcome::Failed(failed) = sandbox.resume(&query, journal, &host).await.outcome else { panic!() };
+    assert_eq!(failed.reason, Reason::Differs, "{failed:?}");
+    assert_eq!(host.ids().len(), 5);
+}

@@ -1,0 +1,9 @@
+//! Programs in their sandbox: what they can, what they cannot, and how they ask.
+
+mod approval;
+mod escapes;
+mod journal;
+mod killed;
+mod load;
+mod programs;
+mod support;

@@ -1,0 +1,192 @@
+//! What programs can do.
+
+use std::sync::atomic::Ordering;
+
+use ops_runtime::program::{Limits, Outcome, Program, Reason, Sandbox};
+use serde_json::json;
+
+use crate::support::{Recorder, failure, functions, program, run, value};
+
+#[tokio::test]
+async fn values_go_in_and_out_as_json() {
+    for (source, wanted) in [
+        ("return 1 + 1", json!(2)),
+        ("", json!(null)),
+        ("return undefined // the end", json!(null)),
+        ("const a = await ops.t.echo({ b: [1, null, 'ü'] }); return a.b", json!([1, null, "ü"])),
+        ("return await ops.t.echo()", json!({})),
+        ("return await ops.t.echo(null)", json!(null)),
+        ("return ops.t.echo(7)", json!(7)),
+        (
+            "return { a: undefined, b: [undefined], c: new Date(0) }",
+            json!({ "b": [null], "c": "1970-01-01T00:00:00.000Z" }),
+        ),
+        ("return [NaN, 1e400, -0]", json!([null, null, 0])),
+        ("return '\\ud800'", json!("\u{fffd}")),
+        ("const [a, b] = await Promise.all([ops.t.echo(1), ops.t.echo(2)]); return a + b", json!(3)),
+        ("return [typeof ops.t.echo, ops.t.echo.name]", json!(["function", "echo"])),
+        ("return ['echo' in ops.t, 'nothing' in ops.t, 't' in ops, 'u' in ops]", json!([true, false, true, false])),
+        ("const { t } = ops; const { echo } = t; return echo(5)", json!(5)),
+        ("let s = 0; for await (const x of [ops.t.echo(1), ops.t.echo(2)]) s += x; return s", json!(3)),
+        // As in Node, what nobody awaits is done before the end.
+        ("let s = 0; [1, 2].forEach(async (x) => { s += await ops.t.echo(x) }); return s", json!(0)),
+        ("return [1, 2, 3].toReversed().map((x) => x ** 2).at(-1)", json!(1)),
+        ("return `${'é'.normalize('NFD').length} ${/(?<y>\\d{4})/u.exec('in 2024').groups.y}`", json!("2 2024")),
+    ] {
+        assert_eq!(value(source).await, wanted, "{source}");
+    }
+    let input = json!({ "__proto__": 1, "a": "\u{2028}`${x}`" });
+    let with_input = program("return input").with_input(input.clone());
+    let Outcome::Done(value) = Sandbox::default().run(&with_input, &Recorder::default()).await.outcome else {
+        panic!()
+    };
+    assert_eq!(value, input);
+}
+
+#[tokio::test]
+async fn calls_run_at_once_and_are_bounded() {
+    let host = Recorder::default();
+    let source = "await Promise.all(Array.from({ length: 12 }, (_, i) => ops.t.sleep({ ms: 20, i }))); return 1";
+    let report = Sandbox::new(Limits::new().with_calls_in_flight(5)).run(&program(source), &host).await;
+    assert!(matches!(report.outcome, Outcome::Done(_)), "{report:?}");
+    assert_eq!((report.calls, host.calls.lock().unwrap().len()), (12, 12));
+    assert_eq!(host.most_at_once.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test]
+async fn a_call_that_fails_throws() {
+    let source = "try { await ops.t.fail({}) } catch (e) { return [e instanceof Error, e.code, e.message, e.details] }";
+    assert_eq!(value(source).await, json!([true, "OUT_OF_STOCK", "no pets left", { "left": 0 }]));
+    let source = "try { await ops.t.denied({}) } catch (e) { return e.code }";
+    assert_eq!(value(source).await, json!("ACCESS_DENIED"));
+    let failed = failure("const a = 1;\n\n  await ops.t.fail({});").await;
+    assert_eq!((failed.reason, failed.code.as_deref(), failed.line), (Reason::Thrown, Some("OUT_OF_STOCK"), Some(3)));
+    assert_eq!(failed.message, "no pets left");
+}
+
+#[tokio::test]
+async fn errors_say_what_and_where() {
+    for (source, reason, message, line) in [
+        ("x.y", Reason::Thrown, "ReferenceError: x is not defined", Some(1)),
+        ("\n\nnull.a", Reason::Thrown, "TypeError: cannot read property 'a' of null", Some(3)),
+        ("const a = {};\na.b()", Reason::Thrown, "TypeError: not a function", Some(2)),
+        ("throw new Error('no')", Reason::Thrown, "no", Some(1)),
+        ("throw { a: 1 }", Reason::Thrown, "the program threw {\"a\":1}", None),
+        ("throw null", Reason::Thrown, "the program threw null", None),
+        ("return (", Reason::Syntax, "SyntaxError: ", Some(1)),
+        ("\nimport x from 'y'", Reason::Syntax, "SyntaxError: ", Some(2)),
+        (
+            "await ops.t.showPets({})",
+            Reason::Thrown,
+            "TypeError: there is no ops.t.showPets; nearest: showPet",
+            Some(1),
+        ),
+        ("await ops.tt.a({})", Reason::Thrown, "TypeError: there is no ops.tt", Some(1)),
+        ("return () => 1", Reason::Thrown, "TypeError: the result has a function, which has no JSON", None),
+        ("return { a: [1, { b: 1n }] }", Reason::Thrown, "TypeError: the result has a BigInt at `a.1.b`", None),
+        (
+            "const a = { b: {} }; a.b.c = a; return a",
+            Reason::Thrown,
+            "TypeError: the result has a cycle at `b.c`",
+            None,
+        ),
+        ("return { m: new Map() }", Reason::Thrown, "TypeError: the result has a Map at `m`", None),
+        ("return [ops.t.echo(1)]", Reason::Thrown, "TypeError: the result has a promise at `0`", None),
+        ("await ops.t.echo({ f() {} })", Reason::Thrown, "TypeError: the input has a function at `f`", Some(1)),
+        ("await new Promise(() => {})", Reason::Stuck, "the program waits for a promise that nothing settles", None),
+    ] {
+        let failed = failure(source).await;
+        assert_eq!(failed.reason, reason, "{source}: {failed:?}");
+        assert!(failed.message.starts_with(message), "{source}: {failed:?}");
+        if line.is_some() {
+            assert_eq!(failed.line, line, "{source}: {failed:?}");
+        }
+    }
+    let failed = failure("function one() {\n  throw new RangeError('far')\n}\none()").await;
+    assert_eq!((failed.line, failed.to_string().as_str()), (Some(2), failed.to_string().as_str()));
+    assert!(failed.stack.contains("one (program.js:2:"), "{failed:?}");
+}
+
+#[tokio::test]
+async fn the_console_is_kept_and_bounded() {
+    let report =
+        run("console.log('a', 1, { b: [2] }); console.warn(new Error('no').message); console.error(undefined, 1n)")
+            .await;
+    let logs: Vec<(&str, &str)> = report.logs.iter().map(|log| (log.level.as_str(), log.text.as_str())).collect();
+    assert_eq!(logs, [("log", "a 1 {\"b\":[2]}"), ("warn", "no"), ("error", "undefined 1n")]);
+    let report = run("for (let i = 0; i < 3000; i++) console.log('x'.repeat(1000)); return 1").await;
+    assert!(matches!(report.outcome, Outcome::Done(_)), "{:?}", report.outcome);
+    let bytes: usize = report.logs.iter().map(|log| log.text.len()).sum();
+    assert!(bytes > 60_000 && bytes <= 64 << 10, "{bytes}");
+    assert_eq!(
+        report.warnings,
+        [format!("{} lines of the console were left out: it holds 65536 bytes", 3000 - bytes / 1000)]
+    );
+}
+
+#[tokio::test]
+async fn each_limit_ends_a_program_with_an_error_that_names_it() {
+    let small = || Limits::new().with_time(std::time::Duration::from_millis(700));
+    for (limits, source, reason, named) in [
+        (
+            small(),
+            "await ops.t.sleep({ ms: 60000 })",
+            Reason::Time,
+            "while it waited for t.sleep (`Limits::with_time`)",
+        ),
+        (small().with_cpu(std::time::Duration::from_millis(100)), "for (;;) {}", Reason::Cpu, "with_cpu"),
+        (
+            Limits::new().with_memory(4 << 20),
+            "const a = []; for (;;) a.push('x'.repeat(1000) + a.length)",
+            Reason::Memory,
+            "with_memory",
+        ),
+        (
+            Limits::new().with_total_memory(4 << 20),
+            "const a = []; for (;;) a.push('x'.repeat(1000) + a.length)",
+            Reason::Memory,
+            "with_total_memory",
+        ),
+        (
+            Limits::new().with_calls(3),
+            "for (;;) await ops.t.echo(1)",
+            Reason::Calls,
+            "more than 3 calls (`Limits::with_calls`)",
+        ),
+        (Limits::new().with_traffic(1 << 20), "await ops.t.big({})", Reason::Traffic, "with_traffic"),
+        (
+            Limits::new().with_output(100),
+            "return 'x'.repeat(100)",
+            Reason::Output,
+            "returned 102 bytes of JSON, more than 100",
+        ),
+        (Limits::new().with_source(10), "return 12345", Reason::Source, "with_source"),
+    ] {
+        let sandbox = Sandbox::new(limits);
+        let report = sandbox.run(&program(source), &Recorder::default()).await;
+        let Outcome::Failed(failed) = report.outcome else { panic!("{source}: {:?}", report.outcome) };
+        assert_eq!(failed.reason, reason, "{source}: {failed:?}");
+        assert!(failed.message.contains(named), "{source}: {failed:?}");
+    }
+}
+
+#[tokio::test]
+async fn clocks_and_random_numbers_are_those_of_the_journal() {
+    let source = "const a = [Date.now(), Math.random()]; for (let i = 0; i < 1e4; i++); const b = Date.now(); \
+                  await ops.t.sleep({ ms: 30 }); return [...a, b, Date.now(), Math.random()]";
+    let seen = value(source).await;
+    assert_eq!(seen[0], seen[2], "the clock stands still: {seen}");
+    assert!(seen[3].as_u64().unwrap() >= seen[2].as_u64().unwrap() + 30, "{seen}");
+    assert!(seen[0].is_u64() && seen[1] != seen[4], "{seen}");
+    assert_ne!(value(source).await[1], seen[1]);
+}
+
+#[tokio::test]
+async fn a_program_without_search_has_none() {
+    assert_eq!(
+        value("return [typeof search, typeof describe, typeof input]").await,
+        json!(["undefined", "undefined", "object"])
+    );
+    let program = Program::new("return 1", functions());
+    assert!(matches!(Sandbox::default().run(&program, &Recorder::default()).await.outcome, Outcome::Done(_)));
+}
