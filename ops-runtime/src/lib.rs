@@ -51,6 +51,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `mcp`, `mcp-http`, `mcp-auth`: the MCP client, for servers that are child processes, at a URL, and with OAuth
 //! - `typescript`: operations as TypeScript, for models and for people
 //! - `program`: running JavaScript programs of models in a sandbox
+//! - `gateway`: a registry before agents: limits of callers, large results, an audit log
 //! - `discover`: `Registry::discover`
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
@@ -60,6 +61,8 @@ pub mod call;
 #[cfg(feature = "openapi")]
 mod documents;
 mod expand;
+#[cfg(feature = "gateway")]
+pub mod gateway;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "mcp-schema")]

@@ -33,6 +33,10 @@ use crate::{Body, Call, CallError, Context, Operation, OperationSpec, ResponseEn
 /// The code of an operation that the server leaves out.
 pub(crate) const NOT_IMPLEMENTED: &str = "NOT_IMPLEMENTED";
 
+/// The code of a call beyond its caller's limits. `retryAfter` in the details is the number of seconds to wait.
+#[cfg(any(feature = "gateway", feature = "http-server"))]
+pub(crate) const TOO_MANY_REQUESTS: &str = "TOO_MANY_REQUESTS";
+
 /// What an endpoint makes of an input that is JSON of either form.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 
 use super::read::Fault;
 use crate::model::unauthorized::Unauthorized;
-use crate::run::handler::NOT_IMPLEMENTED;
+use crate::run::handler::{NOT_IMPLEMENTED, TOO_MANY_REQUESTS};
 use crate::{CallError, ErrorCode, OperationSpec};
 
 /// The content type of a failure.
 pub(super) const PROBLEM: &str = "application/problem+json";
 
 /// The status for each code, unless the operation declares another.
-const STATUSES: [(ErrorCode, StatusCode); 9] = [
+const STATUSES: [(ErrorCode, StatusCode); 10] = [
     (ErrorCode::OperationNotFound, StatusCode::NOT_FOUND),
     (ErrorCode::AccessDenied, StatusCode::FORBIDDEN),
     (ErrorCode::ValidationError, StatusCode::UNPROCESSABLE_ENTITY),
@@ -26,6 +26,7 @@ const STATUSES: [(ErrorCode, StatusCode); 9] = [
     (ErrorCode::ToolError, StatusCode::BAD_GATEWAY),
     (ErrorCode::UnknownError, StatusCode::INTERNAL_SERVER_ERROR),
     (ErrorCode::Domain(Cow::Borrowed(NOT_IMPLEMENTED)), StatusCode::NOT_IMPLEMENTED),
+    (ErrorCode::Domain(Cow::Borrowed(TOO_MANY_REQUESTS)), StatusCode::TOO_MANY_REQUESTS),
 ];
 
 /// A failure, before it is a response.
@@ -111,7 +112,11 @@ impl Problem {
         if !error.details().is_null() {
             members.insert("details".to_owned(), error.details().clone());
         }
-        Self { code: Some(error.code().to_string()), members, ..Self::new(status, error.message()) }
+        let wait = error.details().get("retryAfter").and_then(Value::as_f64);
+        let wait = wait.filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
+        // Whole seconds (RFC 9110, section 10.2.3). The cast saturates.
+        let header = wait.map(|seconds| (RETRY_AFTER, HeaderValue::from(seconds.ceil() as u64)));
+        Self { code: Some(error.code().to_string()), members, header, ..Self::new(status, error.message()) }
     }
 
     /// The members of the problem, with the request by which the server's log knows it.

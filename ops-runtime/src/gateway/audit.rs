@@ -1,0 +1,254 @@
+//! A log of all calls, as JSON lines.
+//!
+//! A call never waits for the log: entries go through a bounded queue to a thread that writes them.
+
+mod entry;
+mod redact;
+mod writer;
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{OwnedPermit, Sender};
+use tokio::sync::oneshot;
+
+use self::writer::{Lines, Message, State};
+use super::size::size_of;
+use crate::{CallError, ErrorCode};
+
+pub use self::entry::{Approval, AuditEntry};
+pub use self::redact::AuditInputs;
+pub use self::writer::AuditSink;
+
+/// What an audit log says, and what happens when it cannot be written.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AuditOptions {
+    /// True if no call is made whose entry may be lost. By default calls go on, and lost entries are counted.
+    pub required: bool,
+    /// The number of entries that wait to be written; with `required`, together with the calls in flight.
+    pub max_queued: usize,
+    /// How inputs are written; `None` for their sizes alone.
+    pub inputs: Option<AuditInputs>,
+}
+
+impl Default for AuditOptions {
+    /// Not required, 4,096 entries, no inputs.
+    fn default() -> Self {
+        Self { required: false, max_queued: 4_096, inputs: None }
+    }
+}
+
+impl AuditOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Refuses calls while the log cannot be written, or is too slow.
+    #[must_use]
+    pub fn with_required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// Sets the number of entries that wait to be written; at least one.
+    #[must_use]
+    pub fn with_max_queued(mut self, entries: usize) -> Self {
+        self.max_queued = entries;
+        self
+    }
+
+    /// Writes inputs, too, without the members that look like secrets.
+    #[must_use]
+    pub fn with_inputs(mut self, inputs: AuditInputs) -> Self {
+        self.inputs = Some(inputs);
+        self
+    }
+}
+
+/// A log of calls: who called what, how it ended, and how long it took. A clone writes to the same place.
+///
+/// ```text
+/// {"time":"2026-11-23T23:45:12.007Z","request":"7","caller":"ann","operation":"shop.buyPet","kind":"mutation",
+///  "outcome":"ok","durationMs":12.25,"inputBytes":11,"outputBytes":52,"approval":{"state":"approved","by":"bob"}}
+/// ```
+///
+/// (in one line). `outcome` is `ok` or the code of the error; it is `ABORTED` for a call that was dropped. A member that is
+/// not known is left out; `caller` is `null` for a caller without an identity. Results are never written, and inputs only
+/// as [`AuditInputs`] says.
+///
+/// Calls do not wait for the log. If the sink fails, its entry is tried again every 200 ms, and those that come meanwhile
+/// wait in a queue. An entry that finds the queue full is lost; the next one that is written has their number as
+/// `dropped`. A log that is [required](AuditOptions::with_required) loses none while the process lives: while its sink
+/// fails, or while the queue has no room for the calls in flight, calls are refused. When the process ends, entries that
+/// are still queued are lost, unless [`flush`](Self::flush) waits for them.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use ops_runtime::gateway::{AuditEntry, AuditLog, AuditOptions};
+/// use ops_runtime::spec::OperationKind;
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), ops_runtime::CallError> {
+/// let lines = Arc::new(Mutex::new(Vec::new()));
+/// let kept = lines.clone();
+/// let log = AuditLog::to_sink(AuditOptions::new(), move |entry: &AuditEntry| {
+///     kept.lock().unwrap().push(entry.to_json());
+///     Ok(())
+/// })?;
+/// let record = log.begin(AuditEntry::new("7", "shop.buyPet", OperationKind::Mutation), &json!({ "petId": 7 }))?;
+/// record.finish(Ok(&json!("sold")));
+/// log.flush().await;
+/// assert_eq!(lines.lock().unwrap()[0]["outcome"], "ok");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct AuditLog {
+    options: Arc<AuditOptions>,
+    state: Arc<State>,
+    queue: Sender<Message>,
+}
+
+impl AuditLog {
+    /// A log at the end of a file, which is made for its owner alone (mode 0600) if it is not there.
+    ///
+    /// The file stays open. Whoever rotates it copies and truncates it (`copytruncate` of logrotate).
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn to_file(options: AuditOptions, path: impl AsRef<Path>) -> Result<Self, CallError> {
+        let path = path.as_ref();
+        let mut open = OpenOptions::new();
+        open.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
+        let file = open.open(path).map_err(|error| {
+            CallError::execution(format!("the audit log `{}` cannot be opened: {error}", path.display()))
+        })?;
+        Self::to_sink(options, Lines::new(file))
+    }
+
+    /// A log to the standard error stream.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn to_stderr(options: AuditOptions) -> Result<Self, CallError> {
+        Self::to_sink(options, Lines::new(io::stderr()))
+    }
+
+    /// A log to a sink, such as a closure of `&AuditEntry`.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn to_sink(options: AuditOptions, sink: impl AuditSink) -> Result<Self, CallError> {
+        let state = Arc::new(State::default());
+        let queue = writer::start(Box::new(sink), options.max_queued, state.clone())
+            .map_err(|error| CallError::execution(format!("the audit log has no thread: {error}")))?;
+        Ok(Self { options: Arc::new(options), state, queue })
+    }
+
+    /// Begins the entry of a call, which is written when the record is finished or dropped.
+    ///
+    /// # Errors
+    /// An `EXECUTION_ERROR` if the log is required and cannot be written now. The call must not be made then.
+    pub fn begin(&self, mut entry: AuditEntry, input: &Value) -> Result<AuditRecord, CallError> {
+        let place = if self.options.required { Some(self.reserve()?) } else { None };
+        let limit = self.options.inputs.as_ref().map(|inputs| inputs.max_bytes);
+        entry.input_bytes = size_of(input, usize::MAX);
+        if let Some(inputs) = &self.options.inputs {
+            let fits = entry.input_bytes.zip(limit).is_some_and(|(bytes, limit)| bytes <= limit);
+            (entry.input, entry.input_omitted) = (fits.then(|| inputs.redact(input)), !fits);
+        }
+        Ok(AuditRecord { log: self.clone(), entry: Some(Box::new(entry)), started: Instant::now(), place })
+    }
+
+    /// Waits until all entries that are finished by now are written, however long that takes.
+    pub async fn flush(&self) {
+        let (done, written) = oneshot::channel();
+        if self.queue.send(Message::Flush(done)).await.is_ok() {
+            let _ = written.await;
+        }
+    }
+
+    /// A place in the queue, so that the entry cannot be lost.
+    fn reserve(&self) -> Result<OwnedPermit<Message>, CallError> {
+        let refused = |why: &str| {
+            let message = format!("the audit log cannot be written ({why}): without it no call is made");
+            Err(CallError::new(ErrorCode::ExecutionError, message))
+        };
+        if let Some(why) = self.state.failure() {
+            return refused(&why);
+        }
+        match self.queue.clone().try_reserve_owned() {
+            Ok(place) => Ok(place),
+            Err(TrySendError::Full(_)) => refused("it is too slow for the calls that are made"),
+            Err(TrySendError::Closed(_)) => refused("it has ended"),
+        }
+    }
+
+    fn write(&self, entry: Box<AuditEntry>, place: Option<OwnedPermit<Message>>) {
+        match place {
+            Some(place) => drop(place.send(Message::Entry(entry))),
+            None if self.queue.try_send(Message::Entry(entry)).is_err() => self.state.drop_one(),
+            None => {}
+        }
+    }
+}
+
+impl fmt::Debug for AuditLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuditLog").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// The entry of a call that has begun. If it is dropped, the call counts as `ABORTED`.
+#[derive(Debug)]
+pub struct AuditRecord {
+    log: AuditLog,
+    /// `None` once it is written.
+    entry: Option<Box<AuditEntry>>,
+    started: Instant,
+    /// Its place in the queue, if the log is required.
+    place: Option<OwnedPermit<Message>>,
+}
+
+impl AuditRecord {
+    /// Sets what became of asking for approval; the last one counts.
+    pub fn set_approval(&mut self, approval: Approval) {
+        if let Some(entry) = &mut self.entry {
+            entry.approval = Some(approval);
+        }
+    }
+
+    /// Ends the call with its result, of which only the size is written, or with its error, of which the code is.
+    pub fn finish(mut self, outcome: Result<&Value, &CallError>) {
+        let (outcome, bytes) = match outcome {
+            Ok(result) => ("ok", size_of(result, usize::MAX)),
+            Err(error) => (error.code().as_str(), None),
+        };
+        self.end(outcome, bytes);
+    }
+
+    fn end(&mut self, outcome: &str, output_bytes: Option<usize>) {
+        let Some(mut entry) = self.entry.take() else { return };
+        outcome.clone_into(&mut entry.outcome);
+        (entry.output_bytes, entry.duration) = (output_bytes, self.started.elapsed());
+        self.log.write(entry, self.place.take());
+    }
+}
+
+impl Drop for AuditRecord {
+    fn drop(&mut self) {
+        self.end(ErrorCode::Aborted.as_str(), None);
+    }
+}
+
+#[cfg(test)]
+mod tests;

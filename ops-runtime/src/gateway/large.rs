@@ -1,0 +1,396 @@
+//! Large results: what fits is shown, and the rest is kept for a while, to be read on.
+
+mod fit;
+mod store;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use self::fit::{Parts, fit};
+use self::store::Store;
+use super::CallerId;
+use super::size::{size_of, weight_of};
+use crate::model::nearest::{nearest, question};
+use crate::model::text::readable;
+use crate::{CallError, ErrorCode};
+
+/// The least that a result may be cut to, so that any number and a part of any text fit.
+const MIN_SHOWN: usize = 256;
+
+/// How many names a message proposes.
+const PROPOSED: usize = 3;
+
+/// How much of a result is shown, and how much is kept.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ResultLimits {
+    /// The size of what is shown, as JSON text in bytes; at least 256.
+    pub max_shown: usize,
+    /// The memory that the kept results of one caller take, in bytes. A result that takes more is not kept.
+    pub max_caller_bytes: usize,
+    /// The memory that all kept results take, in bytes.
+    pub max_bytes: usize,
+    /// How long a result is kept after it was last read.
+    pub keep: Duration,
+}
+
+impl Default for ResultLimits {
+    /// 32 KiB are shown; 32 MiB are kept for a caller, 256 MiB in all, for ten minutes.
+    fn default() -> Self {
+        Self {
+            max_shown: 32 * 1024,
+            max_caller_bytes: 32 * 1024 * 1024,
+            max_bytes: 256 * 1024 * 1024,
+            keep: Duration::from_secs(600),
+        }
+    }
+}
+
+impl ResultLimits {
+    /// The default limits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the size of what is shown, as JSON text in bytes.
+    #[must_use]
+    pub fn with_max_shown(mut self, bytes: usize) -> Self {
+        self.max_shown = bytes;
+        self
+    }
+
+    /// Sets the memory that kept results take: those of one caller, and all of them. Zero keeps none.
+    #[must_use]
+    pub fn with_max_bytes(mut self, of_caller: usize, in_all: usize) -> Self {
+        (self.max_caller_bytes, self.max_bytes) = (of_caller, in_all);
+        self
+    }
+
+    /// Sets how long a result is kept after it was last read.
+    #[must_use]
+    pub fn with_keep(mut self, time: Duration) -> Self {
+        self.keep = time;
+        self
+    }
+}
+
+/// Shows what fits of results, and keeps the rest for their callers. A clone is the same.
+///
+/// What is shown is JSON of the same form: lists and objects with fewer items, texts with fewer characters. An object
+/// shows all its members if it can, and cuts the large ones; a list shows whole items from its start. A result is kept in
+/// memory, for the caller that got it: to others its cursor does not exist. When there is no more room, the results that
+/// were not read for longest make room, first those of the caller itself, then those of the caller that has most.
+///
+/// ```
+/// use ops_runtime::gateway::{CallerId, ReadAt, ResultLimits, Results};
+/// use serde_json::json;
+///
+/// let results = Results::new(ResultLimits::new().with_max_shown(256));
+/// let caller = CallerId::connection("1");
+/// let items: Vec<u32> = (1000..2000).collect();
+/// let fitted = results.fit(&caller, json!({ "total": 1000, "items": items }));
+/// assert_eq!((&fitted.shown["total"], &fitted.shown["items"][0]), (&json!(1000), &json!(1000)));
+/// assert_eq!(fitted.parts[0].to_string(), "/items: 46 of 1,000 items are shown, 954 more");
+///
+/// // On from there, and at another place.
+/// let cursor = fitted.cursor.unwrap();
+/// assert_eq!(results.read(&caller, &cursor, &ReadAt::default())?.shown[0], 1046);
+/// let last = results.read(&caller, &cursor, &ReadAt::new().with_pointer("/items").with_from(999))?;
+/// assert_eq!((last.shown, last.cursor), (json!([1999]), None));
+/// # Ok::<(), ops_runtime::CallError>(())
+/// ```
+#[derive(Clone)]
+pub struct Results(Arc<Inner>);
+
+struct Inner {
+    limits: ResultLimits,
+    store: Mutex<Store>,
+}
+
+/// A result, or as much of it as fits.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Fitted {
+    /// The result, or a part of it.
+    pub shown: Value,
+    /// The places that are shown in part; empty if the result is whole. Only the first 20 are listed.
+    pub parts: Vec<Part>,
+    /// Where to read on; `None` if nothing more is there, or if the rest was not kept.
+    pub cursor: Option<String>,
+    /// What is missing and how to get it, for a model; `None` if the result is whole.
+    pub note: Option<String>,
+}
+
+impl Fitted {
+    /// The result itself if it is whole, otherwise `{ "result", "note", "cursor" }`.
+    pub fn into_value(self) -> Value {
+        let Some(note) = self.note else { return self.shown };
+        let mut members = Map::from_iter([("result".to_owned(), self.shown), ("note".to_owned(), note.into())]);
+        members.extend(self.cursor.map(|cursor| ("cursor".to_owned(), cursor.into())));
+        Value::Object(members)
+    }
+}
+
+/// A place of a result that is shown in part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Part {
+    /// The JSON pointer of the place in the whole result.
+    pub pointer: String,
+    /// What it is counted in.
+    pub unit: Unit,
+    /// How many are left out before those that are shown.
+    pub from: usize,
+    /// How many are shown.
+    pub shown: usize,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// What the parts of a value are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// The items of a list.
+    Items,
+    /// The members of an object.
+    Members,
+    /// The characters of a text (Unicode scalar values).
+    Characters,
+}
+
+impl Part {
+    /// How many come after those that are shown.
+    pub fn rest(&self) -> usize {
+        self.total.saturating_sub(self.from).saturating_sub(self.shown)
+    }
+
+    /// Where to read on; `None` at the end. What cannot be shown at all is left out.
+    fn next(&self) -> Option<usize> {
+        Some(self.from.saturating_add(self.shown.max(1))).filter(|next| *next < self.total)
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Items => "items",
+            Unit::Members => "members",
+            Unit::Characters => "characters",
+        };
+        // Names are foreign text. As they stand, they can be given back.
+        match self.pointer.as_str() {
+            "" => {}
+            pointer if pointer.contains(char::is_control) => write!(f, "{}: ", pointer.escape_debug())?,
+            pointer => write!(f, "{pointer}: ")?,
+        }
+        let (from, shown, total) = (thousands(self.from), thousands(self.shown), thousands(self.total));
+        match (self.from, self.shown) {
+            (_, 0) => write!(f, "none of {total} {unit} are shown")?,
+            (0, _) => write!(f, "{shown} of {total} {unit} are shown")?,
+            _ => {
+                let last = self.from.saturating_add(self.shown).saturating_sub(1);
+                write!(f, "{unit} {from} to {} of {total} are shown, counted from 0", thousands(last))?;
+            }
+        }
+        match self.rest() {
+            0 => Ok(()),
+            rest => write!(f, ", {} more", thousands(rest)),
+        }
+    }
+}
+
+/// A number with commas between its thousands.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Where to read a kept result: where its cursor stands, unless this says otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadAt {
+    /// The JSON pointer of a value in the result (RFC 6901); `""` is the whole result.
+    pub pointer: Option<String>,
+    /// How many items, members or characters of that value to leave out.
+    pub from: Option<usize>,
+}
+
+impl ReadAt {
+    /// Where the cursor stands.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the JSON pointer of the value to read, from its start.
+    #[must_use]
+    pub fn with_pointer(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = Some(pointer.into());
+        self
+    }
+
+    /// Sets how many items, members or characters to leave out.
+    #[must_use]
+    pub fn with_from(mut self, from: usize) -> Self {
+        self.from = Some(from);
+        self
+    }
+}
+
+impl Results {
+    /// Results that are cut and kept by these limits.
+    pub fn new(limits: ResultLimits) -> Self {
+        Self(Arc::new(Inner { limits, store: Mutex::default() }))
+    }
+
+    /// Shows a result as far as it fits, and keeps it for the caller if it does not.
+    pub fn fit(&self, caller: &CallerId, result: Value) -> Fitted {
+        if size_of(&result, self.shown()).is_some() {
+            return Fitted { shown: result, parts: Vec::new(), cursor: None, note: None };
+        }
+        let result = Arc::new(result);
+        let id = self.store().keep(caller, &result, weight_of(&result), Instant::now(), &self.0.limits);
+        self.part(&result, "", 0, id.as_deref())
+    }
+
+    /// Reads a kept result on, or at another place.
+    ///
+    /// # Errors
+    /// A `VALIDATION_ERROR` that names the member that is wrong: `/cursor` if the caller has no such result, or no longer;
+    /// `/pointer` if the result has no such value; `/from` if that is beyond its end.
+    pub fn read(&self, caller: &CallerId, cursor: &str, at: &ReadAt) -> Result<Fitted, CallError> {
+        let (id, from, pointer) = parse(cursor).ok_or_else(|| self.unknown())?;
+        let result = self.store().get(caller, id, Instant::now(), &self.0.limits).ok_or_else(|| self.unknown())?;
+        let (pointer, from) = match &at.pointer {
+            Some(pointer) => (pointer.as_str(), at.from.unwrap_or(0)),
+            None => (pointer, at.from.unwrap_or(from)),
+        };
+        let value = result.pointer(pointer).ok_or_else(|| nothing_at(&result, pointer))?;
+        if from > 0 && from >= count(value) {
+            let message = format!("the value has {} parts: nothing is left from {from}", thousands(count(value)));
+            return Err(invalid("/from", message));
+        }
+        Ok(self.part(value, pointer, from, Some(id)))
+    }
+
+    /// What fits of a value at a place, from a part of it on.
+    fn part(&self, value: &Value, pointer: &str, from: usize, id: Option<&str>) -> Fitted {
+        let mut parts = Parts::default();
+        let shown = fit(value, pointer, from, self.shown(), &mut parts);
+        let Parts { list: parts, more } = parts;
+        if parts.is_empty() {
+            return Fitted { shown, parts, cursor: None, note: None };
+        }
+        // What is inside the value, and of which nothing is shown, has more room when it is read by itself.
+        let next = |part: &Part| if part.shown == 0 && part.pointer != pointer { Some(0) } else { part.next() };
+        let unread = || parts.iter().filter_map(|part| Some((part, next(part)?)));
+        // Lists are what is read on mostly; of what is not listed, the last part is the nearest.
+        let next = unread().find(|(part, _)| part.unit == Unit::Items).or_else(|| unread().next());
+        let next = next.or_else(|| Some((parts.last()?, 0)).filter(|_| more > 0));
+        let cursor = id.zip(next).map(|(id, (part, from))| format!("{id}.{from}{}", part.pointer));
+        let note = self.note(&parts, more, cursor.is_some(), id.is_some());
+        Fitted { shown, parts, cursor, note: Some(note) }
+    }
+
+    fn note(&self, parts: &[Part], more: usize, has_cursor: bool, is_kept: bool) -> String {
+        let mut note = String::new();
+        for part in parts {
+            note.push_str(&format!("{part}. "));
+        }
+        if more > 0 {
+            note.push_str(&format!("{} other values are cut, too. ", thousands(more)));
+        }
+        if !is_kept {
+            note.push_str("The rest is not kept: ask for less at a time.");
+        } else if has_cursor {
+            note.push_str("Read on with the cursor; with a JSON pointer as `pointer`, and `from`, at another place.");
+        } else {
+            note.push_str("That is the end.");
+        }
+        note
+    }
+
+    fn shown(&self) -> usize {
+        self.0.limits.max_shown.max(MIN_SHOWN)
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.0.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same for cursors of others, of the past, and of nobody.
+    fn unknown(&self) -> CallError {
+        let keep = self.0.limits.keep;
+        invalid(
+            "/cursor",
+            format!(
+                "there is no such result: one is kept for {keep:?} after it was read, or until there \
+                                    are too many; make the call again"
+            ),
+        )
+    }
+}
+
+impl fmt::Debug for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Results").field("limits", &self.0.limits).finish_non_exhaustive()
+    }
+}
+
+/// The id of a result, how many to leave out, and the pointer: `ID.50/items`.
+fn parse(cursor: &str) -> Option<(&str, usize, &str)> {
+    let (id, place) = cursor.split_once('.')?;
+    let (from, pointer) = place.split_at(place.find('/').unwrap_or(place.len()));
+    Some((id, from.parse().ok()?, pointer))
+}
+
+/// How many parts a value has to read on at.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.len(),
+        Value::Object(members) => members.len(),
+        Value::String(text) => text.chars().count(),
+        _ => 1,
+    }
+}
+
+fn nothing_at(result: &Value, pointer: &str) -> CallError {
+    let shown = readable(pointer, 200);
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        return invalid("/pointer", format!("`{shown}` is no JSON pointer: it begins with `/`"));
+    }
+    // The last place on the way that is there.
+    let mut there = result;
+    for token in crate::pointer::tokens(pointer) {
+        match there.pointer(&format!("/{}", crate::pointer::escaped(&token))) {
+            Some(value) => there = value,
+            None => {
+                let hint = match there {
+                    Value::Object(members) => question(&nearest(&token, members.keys().map(String::as_str), PROPOSED)),
+                    Value::Array(items) => format!(": the list has {} items, counted from 0", thousands(items.len())),
+                    _ => String::new(),
+                };
+                return invalid("/pointer", format!("the result has nothing at `{shown}`{hint}"));
+            }
+        }
+    }
+    invalid("/pointer", format!("the result has nothing at `{shown}`"))
+}
+
+fn invalid(pointer: &str, message: String) -> CallError {
+    let violations = json!([{ "pointer": pointer, "message": message }]);
+    CallError::new(ErrorCode::ValidationError, message).with_details(json!({ "violations": violations }))
+}
+
+#[cfg(test)]
+mod tests;
