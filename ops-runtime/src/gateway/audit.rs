@@ -160,10 +160,9 @@ impl AuditLog {
     /// An `EXECUTION_ERROR` if the log is required and cannot be written now. The call must not be made then.
     pub fn begin(&self, mut entry: AuditEntry, input: &Value) -> Result<AuditRecord, CallError> {
         let place = if self.options.required { Some(self.reserve()?) } else { None };
-        let limit = self.options.inputs.as_ref().map(|inputs| inputs.max_bytes);
         entry.input_bytes = size_of(input, usize::MAX);
         if let Some(inputs) = &self.options.inputs {
-            let fits = entry.input_bytes.zip(limit).is_some_and(|(bytes, limit)| bytes <= limit);
+            let fits = entry.input_bytes.is_some_and(|bytes| bytes <= inputs.max_bytes);
             (entry.input, entry.input_omitted) = (fits.then(|| inputs.redact(input)), !fits);
         }
         Ok(AuditRecord { log: self.clone(), entry: Some(Box::new(entry)), started: Instant::now(), place })

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use ops_runtime::adapter::{Handler, Registration};
 use ops_runtime::serve::{HttpServer, HttpServerOptions};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, Context};
 use serde_json::{Value, json};
 
 use crate::fixture::{registry, serve};
@@ -131,4 +134,28 @@ async fn a_router_stands_beside_others() {
     assert_eq!(served.post("/operations/math/add", r#"{"a":1}"#).await.body, "2");
     assert_eq!(served.post("/api/operations/users/me", "{}").await.status, 404);
     assert_eq!(served.post("/operations/users/me", "{}").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_caller_beyond_its_limits_learns_when_to_try_again() {
+    let registry = registry();
+    let fail = |input: Value, _: Context| async move {
+        Err(CallError::new(input["code"].as_str().unwrap().to_owned(), "wait").with_details(input["details"].clone()))
+    };
+    registry.register(Registration::new(OperationSpec::mutation("math.limited"), Handler::dynamic(fail))).unwrap();
+    let server = serve(HttpServer::new(registry)).await;
+    let table = [
+        ("TOO_MANY_REQUESTS", json!({ "retryAfter": 0.25 }), 429, Some("1")),
+        ("TOO_MANY_REQUESTS", json!({ "retryAfter": 60 }), 429, Some("60")),
+        ("TOO_MANY_REQUESTS", json!({ "retryAfter": -1 }), 429, Some("0")),
+        ("TOO_MANY_REQUESTS", json!({ "retryAfter": "1\r\nX: y" }), 429, None),
+        ("TOO_MANY_REQUESTS", Value::Null, 429, None),
+        ("ODD", json!({ "retryAfter": 1 }), 400, None),
+    ];
+    for (code, details, status, after) in table {
+        let input = json!({ "code": code, "details": details }).to_string();
+        let answer = server.post("/operations/math/limited", &input).await;
+        assert_eq!((answer.status, answer.header("retry-after")), (status, after), "{input}");
+        assert_eq!((&answer.problem()["code"], &answer.json()["details"]), (&json!(code), &details));
+    }
 }
