@@ -5,6 +5,7 @@
   const { host, evaluate } = globalThis;
   const HAS = 1, KEYS = 2, CALL = 3, LOG = 4, DONE = 5, FAILED = 6;
   const { parse, stringify } = JSON;
+  const Failed = Error;
   const { defineProperty, deleteProperty, ownKeys } = Reflect;
   const { freeze, create } = Object;
   const say = (kind, value) => host(kind, stringify(value));
@@ -52,7 +53,7 @@
   };
 
   // The lines of a stack that are the program's.
-  const lines = (stack) => String(stack).split('\n').filter((line) => line.includes('program.js')).join('\n');
+  const lines = (stack) => String(stack).slice(0, 20000).split('\n').filter((line) => line.includes('program.js')).join('\n');
 
   const failure = (error) => {
     const told = { name: 'Error', message: '', stack: '' };
@@ -71,7 +72,7 @@
     return told;
   };
 
-  const waiting = new Map();
+  const waiting = create(null);
   let calls = 0;
 
   const call = (namespace, name, value) => {
@@ -79,19 +80,18 @@
     const { stack } = new Error();
     return new Promise((resolve, reject) => {
       const number = calls++;
-      waiting.set(number, { resolve, reject, stack });
+      waiting[number] = { resolve, reject, stack };
       host(CALL, stringify([number, namespace, name]) + text);
     });
   };
 
-  const answer = ({ number, value, error }) => {
-    const { resolve, reject, stack } = waiting.get(number);
-    waiting.delete(number);
-    if (error === undefined) return resolve(value);
-    const thrown = new Error(error.message);
-    thrown.name = 'CallError';
-    thrown.code = error.code;
-    thrown.details = error.details;
+  const answer = (number, isError, value) => {
+    const { resolve, reject, stack } = waiting[number];
+    delete waiting[number];
+    if (!isError) return resolve(value);
+    const thrown = new Failed(value.message);
+    for (const name of ['code', 'details']) defineProperty(thrown, name, { value: value[name], enumerable: true });
+    defineProperty(thrown, 'name', { value: 'CallError' });
     defineProperty(thrown, 'stack', { value: lines(stack), writable: true, configurable: true });
     reject(thrown);
   };
@@ -116,7 +116,7 @@
     });
   };
 
-  const log = (level) => (...values) => { host(LOG, `${level} ${values.map(shown).join(' ').slice(0, 10000).toWellFormed()}`); };
+  const log = (level) => (...values) => { host(LOG, `${level} ${values.map((value) => shown(value).slice(0, 10000)).join(' ').slice(0, 10000).toWellFormed()}`); };
   const console = freeze({ log: log('log'), info: log('info'), warn: log('warn'), error: log('error'), debug: log('log') });
   const put = (name, value) => defineProperty(globalThis, name, { value, writable: false, configurable: false, enumerable: true });
 
@@ -160,7 +160,8 @@
   }
 
   return (text) => {
+    // Lists, whose members are never those of a prototype.
     const message = parse(text);
-    if (message.run) run(message.run); else answer(message.answer);
+    if (message.length === 1) run(message[0]); else answer(message[0], message[1], message[2]);
   };
 })();

@@ -188,7 +188,10 @@ impl Instance {
                 Ok(false)
             }
             Ok(TypedResumableCall::Finished(_)) if self.store.data().memory.refused => Err(Failure::out_of_memory()),
-            Ok(TypedResumableCall::Finished(_)) => Err(Failure::new(Reason::Engine, "the engine refused a message")),
+            Ok(TypedResumableCall::Finished(_)) => {
+                let message = "the program broke what it runs on: leave the built-in objects as they are";
+                Err(Failure::new(Reason::Thrown, message))
+            }
             Ok(TypedResumableCall::HostTrap(trap)) => Err(self.failure(trap.host_error())),
             Err(error) => Err(self.failure(&error)),
         }

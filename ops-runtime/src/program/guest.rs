@@ -187,7 +187,7 @@ impl Guest {
 /// The message that starts a program.
 pub(super) fn start(source: &str, input: &Value, seed: &[u32; 4], search: bool, describe: bool) -> String {
     let run = json!({ "source": source, "input": input, "seed": seed, "search": search, "describe": describe });
-    json!({ "run": run }).to_string()
+    json!([run]).to_string()
 }
 
 fn read(text: &str) -> Result<Value, Failure> {
@@ -202,8 +202,12 @@ fn unexpected() -> Failure {
     Failure::new(Reason::Engine, "the engine said something unexpected")
 }
 
+/// The bytes that each program may have whatever the others take, so that none keeps others from running.
+const BASE: usize = 2 << 20;
+
 /// Counts the memory of a program, and of all programs of its sandbox.
 pub(super) struct Meter {
+    /// The bytes beyond the base.
     held: usize,
     own: usize,
     total: usize,
@@ -214,7 +218,7 @@ pub(super) struct Meter {
 
 impl Meter {
     fn take(&mut self, desired: usize) -> bool {
-        let more = desired.saturating_sub(self.held);
+        let more = desired.saturating_sub(BASE).saturating_sub(self.held);
         let fits = |used: usize| used.checked_add(more).filter(|sum| *sum <= self.total);
         let taken = desired <= self.own && self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
         if taken {

@@ -45,7 +45,7 @@ limits! {
     cpu, with_cpu: Duration = Duration::from_secs(5),
     /// Bytes of memory of one program; by default 64 MiB.
     memory, with_memory: usize = 64 << 20,
-    /// Bytes of memory of all programs of a sandbox together; by default 1 GiB.
+    /// Bytes of memory of all programs of a sandbox together, beyond 2 MiB that each has; by default 1 GiB.
     total_memory, with_total_memory: usize = 1 << 30,
     /// How many calls it may make; by default 1,000.
     calls, with_calls: usize = 1_000,

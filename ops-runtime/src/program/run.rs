@@ -1,7 +1,6 @@
 //! One run of a program: its turns, its calls, and the journal of both.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -314,9 +313,9 @@ impl<'a> Run<'a> {
 
     fn tell(&mut self, at: usize, answer: &Answer, time: u64) -> Result<(), Failure> {
         let message = match answer {
-            Answer::Value(value) => json!({ "answer": { "number": at, "value": value } }),
+            Answer::Value(value) => json!([at, false, value]),
             Answer::Error { code, message, details } => {
-                json!({ "answer": { "number": at, "error": { "code": code, "message": message, "details": details } } })
+                json!([at, true, { "code": code, "message": message, "details": details }])
             }
         };
         let message = message.to_string();
@@ -353,13 +352,13 @@ impl<'a> Run<'a> {
         self.journal.calls.iter().any(|entry| entry.state == State::Asked)
     }
 
-    async fn save(&self) -> Result<(), Failure> {
+    async fn save(&mut self) -> Result<(), Failure> {
         let Some((store, name)) = self.store else { return Ok(()) };
         let saved = store.save(name, &self.journal).await;
         saved.map_err(|error| Failure::new(Reason::Journal, format!("the journal cannot be kept: {error}")))
     }
 
-    async fn within<T, E>(&self, permit: impl Future<Output = Result<T, E>>) -> Result<T, Failure> {
+    async fn within<T, E>(&mut self, permit: impl Future<Output = Result<T, E>>) -> Result<T, Failure> {
         match timeout_at(self.deadline.into(), permit).await {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) => Err(gone()),
@@ -422,10 +421,3 @@ fn error(code: &str, message: &str) -> Answer {
 fn gone() -> Failure {
     Failure::new(Reason::Engine, "the engine is gone: the runtime ends")
 }
-
-// So that it is known where it is used from threads.
-const _: fn() = || {
-    fn is_send<T: Send>() {}
-    is_send::<Arc<Program>>();
-    is_send::<Box<Instance>>();
-};

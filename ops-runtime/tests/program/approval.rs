@@ -35,7 +35,10 @@ async fn a_program_stops_where_it_asks_and_goes_on_after_a_yes() {
     assert!(journal.approve(&asks[0].key).is_err() && journal.decline(&asks[0].key).is_err(), "it is answered");
     let journal = Journal::from_json(&journal.to_json().unwrap()).unwrap();
     let report = sandbox.resume(&program, journal, &host).await;
-    assert!(matches!(report.outcome, Outcome::Done(ref value) if *value == json!([true, { "to": 7 }, true])), "{report:?}");
+    assert!(
+        matches!(report.outcome, Outcome::Done(ref value) if *value == json!([true, { "to": 7 }, true])),
+        "{report:?}"
+    );
     assert_eq!(host.ids(), ["t.echo", "t.set"]);
     assert_eq!((report.logs.len(), report.calls), (1, 2));
 }

@@ -18,7 +18,9 @@ async fn names_do_not_leave_the_folder() {
     let root = folder("names");
     let store = FolderStore::new(root.join("in"));
     let program = program("return ops.t.set(1)");
-    let Outcome::Waiting(waiting) = Sandbox::default().run(&program, &Recorder::default()).await.outcome else { panic!() };
+    let Outcome::Waiting(waiting) = Sandbox::default().run(&program, &Recorder::default()).await.outcome else {
+        panic!()
+    };
     let names = ["a", "../a", "/etc/passwd", "", ".", "..", "a/b", "A", "a\0b", "con", "h-1", &"x".repeat(5000), "ü"];
     for name in names {
         assert_eq!(store.load(name).await.unwrap(), None, "{name:?}");
@@ -68,7 +70,8 @@ async fn a_change_whose_result_is_lost_is_not_repeated_but_a_query_is() {
     let query = program("return ops.t.echo(1)");
     let kept = MemoryStore::new();
     sandbox.run_kept(&query, "q", &kept, &host).await;
-    let mut journal: serde_json::Value = serde_json::from_str(&kept.load("q").await.unwrap().unwrap().to_json().unwrap()).unwrap();
+    let mut journal: serde_json::Value =
+        serde_json::from_str(&kept.load("q").await.unwrap().unwrap().to_json().unwrap()).unwrap();
     for gone in ["answer", "order", "at"] {
         journal["calls"][0].as_object_mut().unwrap().remove(gone);
     }
@@ -101,7 +104,8 @@ async fn broken_journals_are_errors() {
     let longer = program("return await ops.t.echo(1) + await ops.t.echo(2) + await ops.t.echo(3)");
     sandbox.run_kept(&longer, "l", &store, &host).await;
     let mut one: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let other: serde_json::Value = serde_json::from_str(&store.load("l").await.unwrap().unwrap().to_json().unwrap()).unwrap();
+    let other: serde_json::Value =
+        serde_json::from_str(&store.load("l").await.unwrap().unwrap().to_json().unwrap()).unwrap();
     one["calls"] = other["calls"].clone();
     let journal = Journal::from_json(&one.to_string()).unwrap();
     let Outcome::Failed(failed) = sandbox.resume(&query, journal, &host).await.outcome else { panic!() };

@@ -24,6 +24,20 @@ Exit status:
   1  something breaks callers
   2  a version could not be read, or the command was not understood";
 
+const RUN: &str = "\
+The program is the body of an async function: `return await ops.shop.showPet({ petId: 7 })`. It has
+ops.NAMESPACE.OPERATION(input), input and console, and nothing else. In names, each character that is no letter, digit or _
+is written as _. What it returns is printed as JSON.
+
+Queries run. All other operations ask on the terminal before they run, unless a pattern says otherwise; of the patterns that
+match an id, the most restrictive decides. Without a terminal, a call that asks ends the command.
+
+Exit status:
+  0  the program returned
+  1  it failed, or it asks and there is no terminal
+  2  the command was not understood
+  3  a document could not be read, or is no API document";
+
 /// Typed operations from API documents and MCP servers: generate Rust, look inside, call.
 #[derive(Debug, Parser)]
 #[command(name = "ops", version, after_help = EXIT)]
@@ -43,6 +57,9 @@ pub(crate) enum Command {
     /// Call an operation of a document or of an MCP server, without generating code
     #[command(after_help = EXIT)]
     Call(CallArguments),
+    /// Run a JavaScript program that calls operations, in a sandbox
+    #[command(after_help = RUN)]
+    Run(RunArguments),
     /// Answer the requests of a document with examples
     #[command(after_help = EXIT)]
     Serve(ServeArguments),
@@ -261,6 +278,43 @@ impl CallArguments {
         let Self { spec, operation, server, credentials, .. } = self;
         InspectArguments { spec: Some(spec), operation, choice: Choice::default(), server, credentials, json: false }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// The program: a file, or - for standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) script: String,
+    /// An OpenAPI document whose operations it may call: a file or a URL
+    #[arg(long, value_name = "SPEC", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) spec: Vec<String>,
+    /// Call below this URL instead of the servers that the document names
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) base_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
+    /// Run operations whose ids match without asking; * is any text
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) allow: Vec<String>,
+    /// Ask before operations whose ids match
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) ask: Vec<String>,
+    /// Refuse operations whose ids match
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) deny: Vec<String>,
+    /// Run queries alone; print each other call, and answer it with an example of its result
+    #[arg(long, conflicts_with = "journal")]
+    pub(crate) dry_run: bool,
+    /// Keep what has happened in this folder, so that the same command goes on where it was, after a question or a
+    /// crash, and makes no call twice
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) journal: Option<PathBuf>,
+    /// The value of the variable `input`
+    #[arg(long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// Wait no longer than this many seconds for the program, and for each call
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) timeout: u64,
 }
 
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use ops_runtime::{CallOptions, HttpConfig, Registry, ResponseEnvelope};
 use serde_json::Value;
 use url::Url;
 
-use crate::arguments::CallArguments;
+use crate::arguments::{CallArguments, Credentials};
 use crate::failure::Failure;
 use crate::modules::{import, is_url, runtime, shown};
 use crate::progress::Progress;
@@ -40,10 +40,11 @@ pub(crate) fn run(arguments: &CallArguments) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("{message}, by `--url URL`, `--config FILE`, or its command behind `--`")));
     }
     let progress = Progress::start("reading");
-    let imported = import(&arguments.spec, config(arguments)?)?;
+    let base_url = arguments.base_url.as_deref();
+    let imported = import(&arguments.spec, config(base_url, &arguments.credentials, arguments.timeout)?)?;
     drop(progress);
     let spec = find(&imported.registrations, operation, &shown(&arguments.spec))?;
-    guard(arguments, &spec)?;
+    guard(base_url, &arguments.credentials, &arguments.spec, &spec)?;
     let input = input(arguments, &arguments.values, &spec)?;
     let registry = Registry::new();
     registry.register_all(imported).map_err(|error| Failure::Failed(error.to_string()))?;
@@ -120,30 +121,36 @@ fn tell(word: &str, message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}: {}", label(word), clean(message));
 }
 
-fn config(arguments: &CallArguments) -> Result<HttpConfig, Failure> {
-    let mut config = HttpConfig::new().with_timeout(Duration::from_secs(arguments.timeout.max(1)));
-    if let Some(url) = &arguments.base_url {
+/// How HTTP operations are called.
+pub(crate) fn config(base_url: Option<&str>, credentials: &Credentials, timeout: u64) -> Result<HttpConfig, Failure> {
+    let mut config = HttpConfig::new().with_timeout(Duration::from_secs(timeout.max(1)));
+    if let Some(url) = base_url {
         config = config.with_base_url(url);
     }
-    for (name, value) in arguments.credentials.headers()? {
+    for (name, value) in credentials.headers()? {
         config = config.with_header(name, value);
     }
-    Ok(match arguments.credentials.auth()? {
+    Ok(match credentials.auth()? {
         Some(auth) => config.with_auth(auth),
         None => config,
     })
 }
 
 /// Withholds credentials from a host that only a document from the network names.
-fn guard(arguments: &CallArguments, spec: &OperationSpec) -> Result<(), Failure> {
-    if arguments.base_url.is_some() || !arguments.credentials.is_given() || !is_url(&arguments.spec) {
+pub(crate) fn guard(
+    base_url: Option<&str>,
+    credentials: &Credentials,
+    document: &str,
+    spec: &OperationSpec,
+) -> Result<(), Failure> {
+    if base_url.is_some() || !credentials.is_given() || !is_url(document) {
         return Ok(());
     }
     let server = spec.http().and_then(|http| http.server.as_deref()).unwrap_or_default();
     let server = crate::report::line(server);
     let server = server.as_str();
     let origin = |url: &str| Url::parse(url).map(|url| url.origin());
-    if origin(server).is_ok_and(|server| origin(&arguments.spec).is_ok_and(|document| document == server)) {
+    if origin(server).is_ok_and(|server| origin(document).is_ok_and(|document| document == server)) {
         return Ok(());
     }
     Err(Failure::Usage(format!(

@@ -14,6 +14,7 @@ mod manifest;
 mod modules;
 mod progress;
 mod report;
+mod run;
 mod serve;
 mod server;
 mod snapshot;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Add(arguments) => documents::add(&arguments),

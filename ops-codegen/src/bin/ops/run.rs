@@ -1,0 +1,235 @@
+//! `ops run`
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use ops_runtime::adapter::BoxFuture;
+use ops_runtime::program::{
+    Ask, CallerHost, Decision, FolderStore, Functions, Host, JournalStore, Limits, MemoryStore, Outcome, Policy,
+    Program, Report, Sandbox,
+};
+use ops_runtime::spec::OperationSpec;
+use ops_runtime::{CallError, Registry, mock};
+use serde_json::Value;
+
+use crate::arguments::RunArguments;
+use crate::call::{config, guard};
+use crate::failure::Failure;
+use crate::modules::{import, read_stdin, runtime, shown};
+use crate::progress::Progress;
+use crate::report::{clean, label};
+
+pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
+    let program = program(arguments)?;
+    let registry = Registry::new();
+    let specs = register(arguments, &registry)?;
+    let program = Program::new(program, functions(&specs)).with_input(input(arguments)?);
+    let policy = policy(arguments);
+    let host = CallerHost::new(registry, &specs, &policy);
+    let sandbox = Sandbox::new(Limits::new().with_time(Duration::from_secs(arguments.timeout.max(1))));
+    if arguments.dry_run {
+        let host = DryRun::new(host, &specs)?;
+        let report = runtime()?.block_on(sandbox.run(&program, &host));
+        tell_logs(&report, 0);
+        return finish(report);
+    }
+    let store: Box<dyn JournalStore> = match &arguments.journal {
+        Some(folder) => Box::new(FolderStore::new(folder)),
+        None => Box::new(MemoryStore::new()),
+    };
+    runtime()?.block_on(drive(arguments, &sandbox, &program, &host, &*store))
+}
+
+/// Runs the program, and asks where it asks, until it ends.
+async fn drive(
+    arguments: &RunArguments,
+    sandbox: &Sandbox,
+    program: &Program,
+    host: &dyn Host,
+    store: &dyn JournalStore,
+) -> Result<(), Failure> {
+    let name = arguments.script.as_str();
+    let mut told = 0;
+    loop {
+        let report = sandbox.run_kept(program, name, store, host).await;
+        tell_logs(&report, told);
+        told = told.max(report.logs.len());
+        let kept = |error: std::io::Error| Failure::Failed(format!("the journal cannot be kept: {error}"));
+        let Outcome::Waiting(waiting) = report.outcome else {
+            if matches!(report.outcome, Outcome::Done(_)) {
+                store.remove(name).await.map_err(kept)?;
+            } else if let Some(folder) = &arguments.journal {
+                let folder = folder.display();
+                tell("note", &format!("`{folder}` keeps the calls that were made: without it, they are made again"));
+            }
+            return finish(report);
+        };
+        let mut journal = waiting.journal;
+        for ask in &waiting.asks {
+            // The command may allow by now what asked before.
+            let yes = match host.decide(&ask.id, &ask.input) {
+                Decision::Allow => true,
+                Decision::Ask => is_approved(ask, arguments)?,
+                Decision::Deny => false,
+            };
+            let answered = if yes { journal.approve(&ask.key) } else { journal.decline(&ask.key) };
+            answered.map_err(|error| Failure::Failed(error.to_string()))?;
+        }
+        store.save(name, &journal).await.map_err(kept)?;
+    }
+}
+
+/// Asks on the terminal.
+fn is_approved(ask: &Ask, arguments: &RunArguments) -> Result<bool, Failure> {
+    let id = clean(&ask.id);
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() || !std::io::stderr().is_terminal() || arguments.script == "-" {
+        let call = clean(&format!("{} {}", ask.id, ask.input));
+        return Err(Failure::Failed(format!(
+            "the program asks for `{call}`, and there is no terminal to ask on: `--allow '{id}'` lets it run"
+        )));
+    }
+    let mut stderr = anstream::stderr().lock();
+    let asked = writeln!(stderr, "{id} {}", clean(&format!("{:#}", ask.input)));
+    asked.and_then(|()| write!(stderr, "Run it? [y/N] ")).and_then(|()| stderr.flush()).map_err(Failure::output)?;
+    let mut answer = String::new();
+    let read = stdin.lock().read_line(&mut answer);
+    read.map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Prints what the program returned, or says why it did not.
+fn finish(report: Report) -> Result<(), Failure> {
+    for warning in &report.warnings {
+        tell("warning", warning);
+    }
+    match report.outcome {
+        Outcome::Done(value) => {
+            let mut stdout = std::io::stdout().lock();
+            let written = writeln!(stdout, "{}", crate::report::json(&format!("{value:#}")));
+            written.and_then(|()| stdout.flush()).map_err(Failure::output)
+        }
+        Outcome::Failed(failure) if failure.stack.is_empty() => Err(Failure::Failed(failure.to_string())),
+        Outcome::Failed(failure) => Err(Failure::Failed(format!("{failure}\n{}", failure.stack))),
+        _ => Err(Failure::Failed("the program waits for an answer".to_owned())),
+    }
+}
+
+/// Prints what the program wrote to the console, after what was printed already.
+fn tell_logs(report: &Report, told: usize) {
+    for log in report.logs.iter().skip(told) {
+        // If standard error is closed, there is no way to report it.
+        let _ = writeln!(anstream::stderr().lock(), "{}", clean(&log.text));
+    }
+}
+
+fn tell(word: &str, message: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{}: {}", label(word), clean(message));
+}
+
+fn program(arguments: &RunArguments) -> Result<String, Failure> {
+    if arguments.script == "-" {
+        return read_stdin();
+    }
+    let read = std::fs::read_to_string(Path::new(&arguments.script));
+    read.map_err(|error| Failure::Usage(format!("`{}` cannot be read: {error}", arguments.script)))
+}
+
+fn input(arguments: &RunArguments) -> Result<Value, Failure> {
+    let Some(text) = &arguments.input else { return Ok(Value::Null) };
+    serde_json::from_str(text).map_err(|error| Failure::Usage(format!("the input is not JSON: {error}")))
+}
+
+fn policy(arguments: &RunArguments) -> Policy {
+    let rules =
+        [(&arguments.allow, Decision::Allow), (&arguments.ask, Decision::Ask), (&arguments.deny, Decision::Deny)];
+    let rules = rules.into_iter().flat_map(|(patterns, decision)| patterns.iter().map(move |one| (one, decision)));
+    rules.fold(Policy::new(), |policy, (pattern, decision)| policy.with_rule(pattern, decision))
+}
+
+/// Registers the operations of all documents.
+fn register(arguments: &RunArguments, registry: &Registry) -> Result<Vec<OperationSpec>, Failure> {
+    let RunArguments { spec: documents, credentials, base_url, .. } = arguments;
+    if documents.len() > 1 && (credentials.is_given() || base_url.is_some()) {
+        let message = "credentials and `--base-url` go to all operations: name one document with them";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let progress = Progress::start("reading");
+    let mut specs = Vec::new();
+    for document in documents {
+        if document == "-" {
+            return Err(Failure::Usage("a document for a program is a file or a URL, not standard input".to_owned()));
+        }
+        let imported = import(document, config(base_url.as_deref(), credentials, arguments.timeout)?)?;
+        for registration in &imported.registrations {
+            guard(base_url.as_deref(), credentials, document, registration.spec())?;
+            specs.push(registration.spec().clone());
+        }
+        let registered = registry.register_all(imported);
+        registered.map_err(|error| Failure::Usage(format!("`{}`: {error}", shown(document))))?;
+    }
+    drop(progress);
+    Ok(specs)
+}
+
+/// The names by which the program calls the operations.
+fn functions(specs: &[OperationSpec]) -> Functions {
+    let mut functions = Functions::new();
+    for spec in specs {
+        let (namespace, name) = (identifier(spec.namespace()), identifier(spec.name()));
+        let others = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.clone()).chain(others).find(|name| functions.find(&namespace, name).is_err());
+        functions.insert(namespace, free.unwrap_or(name), spec.id.clone());
+    }
+    functions
+}
+
+/// A text as an identifier of JavaScript.
+fn identifier(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if plain.starts_with(|first: char| first.is_ascii_digit()) { format!("_{plain}") } else { plain }
+}
+
+/// Runs queries, and answers all else with examples.
+struct DryRun {
+    host: CallerHost<Registry>,
+    examples: Registry,
+    /// So that lines are whole.
+    output: Mutex<()>,
+}
+
+impl DryRun {
+    fn new(host: CallerHost<Registry>, specs: &[OperationSpec]) -> Result<Self, Failure> {
+        let examples = Registry::new();
+        let registered = examples.register_all(specs.iter().cloned().map(mock::examples));
+        registered.map_err(|error| Failure::Failed(error.to_string()))?;
+        Ok(Self { host, examples, output: Mutex::default() })
+    }
+}
+
+impl Host for DryRun {
+    fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        if self.is_query(id) {
+            return self.host.call(id, input);
+        }
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        tell("would call", &format!("{id} {input}"));
+        drop(output);
+        Box::pin(async move { Ok(self.examples.call(id, input).await?.data) })
+    }
+
+    fn decide(&self, id: &str, input: &Value) -> Decision {
+        // Nothing is changed, so nothing has to be asked.
+        match self.host.decide(id, input) {
+            Decision::Ask => Decision::Allow,
+            other => other,
+        }
+    }
+
+    fn is_query(&self, id: &str) -> bool {
+        self.host.is_query(id)
+    }
+}
