@@ -3,18 +3,17 @@
 //! For every operation there are two descriptions and a place in the declarations. They must compile. Values that are made
 //! from the schemas must be values of the types, and values without something that is required must not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ops_runtime::openapi::{self, FileSource, ReadOptions};
-use ops_runtime::spec::OperationSpec;
+use ops_runtime::spec::{OperationKind, OperationSpec};
 use ops_runtime::typescript::{Detail, Names, declarations, describe};
 use ops_runtime::{binding::Binding, mcp};
 use serde_json::Value;
 
 use crate::corpus;
-use crate::requests;
 use crate::sample::{self, Extent};
 
 mod compiler;
@@ -31,6 +30,15 @@ struct Values {
     outputs: Vec<Value>,
     /// Inputs without one property that is required.
     wrong: Vec<Value>,
+}
+
+/// How values are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judge {
+    /// The first that is made of a schema. Few schemas are such that it is none of their values.
+    Nobody,
+    /// One that another library says to fit, which takes long. A schema of which none can be made has no value.
+    Validator,
 }
 
 /// What was written of a document.
@@ -50,73 +58,92 @@ pub struct Written {
     pub wrong: usize,
 }
 
-/// Reads a document or a list of tools.
+/// Reads a document or a list of tools; `None` if the file is neither.
 ///
 /// # Errors
-/// If it is neither.
-pub fn read(path: &Path, namespace: &str) -> Result<Vec<OperationSpec>, String> {
+/// If it cannot be read.
+pub fn read(path: &Path, namespace: &str) -> Result<Option<Vec<OperationSpec>>, String> {
     let location = path.to_str().ok_or("the path is no text")?;
-    let is_list = mcp::is_tool_list(&corpus::try_parse(path)?);
-    let read = if is_list {
-        mcp::load(location, &FileSource::new(), &mcp::ReadOptions::new().with_namespace(namespace))
-    } else {
+    let value = corpus::try_parse(path)?;
+    let read = if mcp::is_tool_list(&value) {
+        mcp::read(&value, &mcp::ReadOptions::new().with_namespace(namespace))
+    } else if corpus::is_document(&value) {
         openapi::load(location, &FileSource::new(), &ReadOptions::new().with_namespace(namespace))
+    } else {
+        return Ok(None);
     };
-    read.map(|(api, _)| api.operations).map_err(|error| error.to_string())
+    read.map(|(api, _)| Some(api.operations)).map_err(|error| format!("{location}: {error}"))
 }
 
-/// Writes what a document becomes, and the values for it, to files for the compiler.
+/// Writes what operations become, and values for them, to files for the compiler.
 ///
 /// # Errors
 /// If a file can't be written.
-pub fn write(path: &Path, namespace: &str, specs: &[OperationSpec], files: &mut Files) -> std::io::Result<Written> {
+pub fn write(namespace: &str, specs: &[OperationSpec], judge: Judge, files: &mut Files) -> std::io::Result<Written> {
     let names = Names::new(specs.iter().map(|spec| &spec.id));
     let mut written = Written { operations: specs.len(), ..Written::default() };
     let text = declarations(specs, &names);
     written.declarations = text.len();
-    files.declarations(namespace, &text)?;
-    let values = values(path, namespace, specs);
-    let mut program = format!("import type {{ Operations }} from \"./{namespace}.d.ts\";\n");
-    for (number, (spec, values)) in specs.iter().zip(&values).enumerate() {
-        let id = Value::from(&*spec.id);
-        let member = if spec.kind == ops_runtime::spec::OperationKind::Subscription { "item" } else { "output" };
-        written.fitting += values.inputs.len() + values.outputs.len();
-        written.wrong += values.wrong.len();
-        assign(&mut program, &format!("i{number}"), &format!("Operations[{id}][\"input\"]"), &values.inputs, false);
-        assign(&mut program, &format!("o{number}"), &format!("Operations[{id}][\"{member}\"]"), &values.outputs, false);
-        assign(&mut program, &format!("w{number}"), &format!("Operations[{id}][\"input\"]"), &values.wrong, true);
-    }
-    files.program(namespace, &program)?;
-    for (spec, values) in specs.iter().zip(&values) {
+    files.whole(&format!("{namespace}.d.ts"), &text)?;
+    let mut program = File::new(format!("import type {{ Operations }} from \"./{namespace}.d.ts\";\n{HELP}"));
+    for spec in specs {
+        let values = values(spec, judge);
         let name = names.name(&spec.id).expect("every operation has a name");
-        for detail in [Detail::Short, Detail::Whole] {
+        let is_stream = spec.kind == OperationKind::Subscription;
+        let entry = format!("Operations[{}]", Value::from(&*spec.id));
+        let own = Types {
+            input: format!("Given<{entry}[\"input\"]>"),
+            output: format!("{entry}[\"{}\"]", if is_stream { "item" } else { "output" }),
+        };
+        program.begin(spec);
+        program.text.push_str("{\n");
+        written.fitting += assign(&mut program.text, &own, &values);
+        program.text.push_str("}\n");
+        written.wrong += values.wrong.len();
+        let details = if files.is_whole { &[Detail::Short, Detail::Whole][..] } else { &[Detail::Short] };
+        for detail in details.iter().copied() {
             let text = describe(spec, detail, &names);
             match detail {
                 Detail::Short => written.short.push((text.len(), spec.id.to_string())),
                 _ => written.whole += text.len(),
             }
-            let own = format!("typeof {name}");
-            let mut body = format!("  export {text}");
-            let input = format!("Exclude<Parameters<{own}>[0], undefined>");
-            assign(&mut body, "i", &input, &values.inputs, false);
-            assign(&mut body, "w", &input, &values.wrong, true);
-            let items = if spec.kind == ops_runtime::spec::OperationKind::Subscription { "[number]" } else { "" };
-            assign(&mut body, "o", &format!("Awaited<ReturnType<{own}>>{items}"), &values.outputs, false);
-            files.description(&spec.id, detail == Detail::Whole, &body)?;
-            if detail == Detail::Short { written.fitting += values.inputs.len() + values.outputs.len() }
+            let own = Types {
+                input: format!("Given<Input<typeof {name}>>"),
+                output: format!("Awaited<ReturnType<typeof {name}>>{}", if is_stream { "[number]" } else { "" }),
+            };
+            let mut body = format!("export {text}");
+            written.fitting += assign(&mut body, &own, &values);
+            files.description(spec, &body)?;
         }
     }
+    files.program(&format!("{namespace}.values.ts"), program)?;
     Ok(written)
 }
 
-/// Declares a variable of a type for each value.
-fn assign(out: &mut String, prefix: &str, type_: &str, values: &[Value], is_wrong: bool) {
-    for (number, value) in values.iter().enumerate() {
-        if is_wrong {
-            out.push_str("// @ts-expect-error\n");
+/// Types that each program uses: of an operation that takes nothing, the input is an empty object.
+const HELP: &str = "\
+type Input<F extends (input: never) => unknown> =
+  Parameters<F> extends [] ? undefined : Exclude<Parameters<F>[0], undefined>;
+type Given<T> = [T] extends [undefined] ? { [key: string]: never } : T;
+";
+
+/// The types of an operation, as expressions.
+struct Types {
+    input: String,
+    output: String,
+}
+
+/// Declares a variable of a type for each value. Returns how many values are to fit.
+fn assign(out: &mut String, types: &Types, values: &Values) -> usize {
+    let mut each = |prefix: &str, type_: &str, values: &[Value], before: &str| {
+        for (number, value) in values.iter().enumerate() {
+            let _ = writeln!(out, "{before}const {prefix}{number}: {type_} = {};", expression(value));
         }
-        let _ = writeln!(out, "export const {prefix}_{number}: {type_} = {};", expression(value));
-    }
+    };
+    each("i", &types.input, &values.inputs, "");
+    each("o", &types.output, &values.outputs, "");
+    each("w", &types.input, &values.wrong, "// @ts-expect-error\n");
+    values.inputs.len() + values.outputs.len()
 }
 
 /// A value as an expression: JSON, but for the one name that means something else in a literal.
@@ -134,33 +161,32 @@ fn expression(value: &Value) -> String {
     }
 }
 
-/// The values for each operation.
-fn values(path: &Path, namespace: &str, specs: &[OperationSpec]) -> Vec<Values> {
-    let made = requests::inputs(path, namespace).map(|(_, made)| made).unwrap_or_default();
-    let of = |spec: &OperationSpec| {
-        let mut values = Values::default();
-        let schema = spec.input_schema().expect("the schema was read from JSON");
-        values.inputs = made.iter().filter(|made| made.fits && made.spec.id == spec.id).map(|made| made.input.clone()).collect();
-        if !matches!(spec.binding, Binding::Http(_)) {
-            values.inputs = [Extent::Required, Extent::Everything].into_iter().filter_map(|extent| fitting(&schema, extent)).collect();
-        }
-        if let Some(least) = values.inputs.first() {
-            values.wrong = without_required(&schema, least);
-        }
-        let mut schema = spec.output_schema().expect("the schema was read from JSON");
-        take_out(&mut schema, "writeOnly");
-        values.outputs = [Extent::Required, Extent::Everything].into_iter().filter_map(|extent| fitting(&schema, extent)).collect();
-        values.outputs.dedup();
-        values.inputs.dedup();
+/// Values for an operation.
+fn values(spec: &OperationSpec, judge: Judge) -> Values {
+    let of = |schema: &Value| {
+        let validator = match judge {
+            Judge::Nobody => None,
+            Judge::Validator => jsonschema::draft202012::new(schema).ok(),
+        };
+        let fits = |value: &Value| match &validator {
+            Some(validator) => validator.is_valid(value),
+            None => judge == Judge::Nobody,
+        };
+        let extents = [Extent::Required, Extent::Everything].into_iter();
+        let mut values: Vec<Value> =
+            extents.filter_map(|extent| sample::accepted(schema, schema, extent, &fits).ok()).collect();
+        values.dedup();
         values
     };
-    specs.iter().map(of).collect()
-}
-
-/// A value that another library says to fit.
-fn fitting(schema: &Value, extent: Extent) -> Option<Value> {
-    let validator = jsonschema::draft202012::new(schema).ok()?;
-    sample::accepted(schema, schema, extent, &|value| validator.is_valid(value)).ok()
+    let mut input = spec.input_schema().expect("the schema was read from JSON");
+    if matches!(spec.binding, Binding::Http(_)) {
+        take_out(&mut input, "readOnly");
+    }
+    let mut output = spec.output_schema().expect("the schema was read from JSON");
+    take_out(&mut output, "writeOnly");
+    let (inputs, outputs) = (of(&input), of(&output));
+    let wrong = inputs.first().map(|least| without_required(&input, least)).unwrap_or_default();
+    Values { inputs, outputs, wrong }
 }
 
 /// The inputs that lack one of the properties that the schema requires, at the top or one level below.
@@ -213,47 +239,78 @@ fn take_out(schema: &mut Value, keyword: &str) {
     }
 }
 
+/// A file under construction, which knows where each operation begins.
+#[derive(Debug, Default)]
+struct File {
+    text: String,
+    lines: usize,
+    counted: usize,
+    /// The first line of each operation, and its id.
+    operations: Vec<(usize, String)>,
+}
+
+impl File {
+    fn new(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// What is written from here on is about that operation.
+    fn begin(&mut self, spec: &OperationSpec) {
+        self.lines += self.text[self.counted..].matches('\n').count();
+        self.counted = self.text.len();
+        self.operations.push((self.lines + 1, spec.id.to_string()));
+    }
+}
+
 /// The files that the compiler reads.
+#[derive(Debug)]
 pub struct Files {
-    folder: std::path::PathBuf,
+    folder: PathBuf,
+    batch: File,
     batches: usize,
-    batch: String,
     number: usize,
-    /// The id of each description.
-    pub ids: Vec<String>,
-    /// True if whole descriptions are compiled, too.
-    pub is_whole: bool,
+    is_whole: bool,
+    /// The operations of each file.
+    operations: BTreeMap<String, Vec<(usize, String)>>,
 }
 
 impl Files {
-    /// Files in a folder, from which all others are removed.
+    /// Files in a folder, from which all others are removed; with or without whole descriptions.
     ///
     /// # Errors
     /// If the folder can't be made.
     pub fn new(folder: &Path, is_whole: bool) -> std::io::Result<Self> {
         let _ = std::fs::remove_dir_all(folder);
         std::fs::create_dir_all(folder)?;
-        let (batches, batch, number, ids) = Default::default();
-        Ok(Self { folder: folder.to_owned(), batches, batch, number, ids, is_whole })
+        let (batch, batches, number, operations) = Default::default();
+        Ok(Self { folder: folder.to_owned(), batch, batches, number, is_whole, operations })
     }
 
-    fn declarations(&self, namespace: &str, text: &str) -> std::io::Result<()> {
-        std::fs::write(self.folder.join(format!("{namespace}.d.ts")), text)
+    /// The operation that a complaint is about; `None` if it is about declarations.
+    pub fn operation(&self, complaint: &Complaint) -> Option<&str> {
+        let operations = self.operations.get(&complaint.file)?;
+        let at = operations.partition_point(|(line, _)| *line <= complaint.line);
+        Some(&operations.get(at.checked_sub(1)?)?.1)
     }
 
-    fn program(&self, namespace: &str, text: &str) -> std::io::Result<()> {
-        std::fs::write(self.folder.join(format!("{namespace}.values.ts")), text)
+    fn whole(&self, name: &str, text: &str) -> std::io::Result<()> {
+        std::fs::write(self.folder.join(name), text)
     }
 
-    fn description(&mut self, id: &str, is_whole: bool, text: &str) -> std::io::Result<()> {
-        if is_whole && !self.is_whole {
-            return Ok(());
+    fn program(&mut self, name: &str, file: File) -> std::io::Result<()> {
+        self.operations.insert(name.to_owned(), file.operations);
+        // A module, so that its names are its own.
+        std::fs::write(self.folder.join(name), format!("{}export {{}};\n", file.text))
+    }
+
+    fn description(&mut self, spec: &OperationSpec, body: &str) -> std::io::Result<()> {
+        if self.batch.text.is_empty() {
+            self.batch = File::new(HELP.to_owned());
         }
-        let kind = if is_whole { "whole" } else { "short" };
-        let _ = writeln!(self.batch, "namespace {kind}_{} {{ // {}\n{text}}}", self.number, id.replace(|c: char| c.is_control(), " "));
         self.number += 1;
-        self.ids.push(id.to_owned());
-        if self.batch.len() > BATCH { self.flush() } else { Ok(()) }
+        self.batch.begin(spec);
+        let _ = writeln!(self.batch.text, "namespace d{} {{\n{body}}}", self.number);
+        if self.batch.text.len() > BATCH { self.flush() } else { Ok(()) }
     }
 
     /// Writes what is not written yet.
@@ -262,7 +319,7 @@ impl Files {
     /// If it can't be written.
     pub fn flush(&mut self) -> std::io::Result<()> {
         self.batches += 1;
-        let text = std::mem::take(&mut self.batch);
-        std::fs::write(self.folder.join(format!("descriptions{}.ts", self.batches)), format!("export {{}};\n{text}"))
+        let batch = std::mem::take(&mut self.batch);
+        self.program(&format!("descriptions{}.ts", self.batches), batch)
     }
 }

@@ -21,13 +21,16 @@ const TAIL: &str = r#"
   }
 }
 
+type Input<F extends (input: never) => unknown> =
+  Parameters<F> extends [] ? undefined : Exclude<Parameters<F>[0], undefined>;
+
 type Call<F extends (input: never) => Promise<unknown>> = {
-  input: Exclude<Parameters<F>[0], undefined>;
+  input: Input<F>;
   output: Awaited<ReturnType<F>>;
 };
 
 type Stream<F extends (input: never) => Promise<unknown[]>> = {
-  input: Exclude<Parameters<F>[0], undefined>;
+  input: Input<F>;
   item: Awaited<ReturnType<F>>[number];
 };
 
@@ -79,7 +82,9 @@ fn functions(specs: &[&OperationSpec], names: &Names) -> String {
     for (function, spec) in functions.iter().zip(specs) {
         let Some(name) = names.name(&spec.id) else { continue };
         let types = function.types(&mut scope);
-        function.print(&scope, &types, name, "", &mut printer, policy.operation, 6);
+        let doc = function.doc(policy.operation, &mut printer);
+        printer.comment(&doc, 6);
+        function.print(&scope, &types, name, &mut printer, 6);
     }
     printer.named(&mut scope, 6);
     printer.out

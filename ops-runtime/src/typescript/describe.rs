@@ -42,17 +42,12 @@ impl<'a> Function<'a> {
         Types { input, output, is_input_optional }
     }
 
-    /// Writes the function with its comment.
-    pub(super) fn print(&self, scope: &Scope<'a>, types: &Types, name: Name<'_>, note: &str, printer: &mut Printer<'_>, words: Words, indent: usize) {
-        let mut doc = self.doc(words, printer);
-        if !note.is_empty() {
-            doc.push(note.to_owned());
-        }
-        printer.comment(&doc, indent);
+    /// Writes the function, without its comment.
+    pub(super) fn print(&self, scope: &Scope<'a>, types: &Types, name: Name<'_>, printer: &mut Printer<'_>, indent: usize) {
         printer.line(indent);
         printer.out.push_str(&format!("function {}(", name.operation));
         let place = Place { indent, is_input: true, is_due: true, depth: 0 };
-        if !is_nothing(&types.input) {
+        if !self.takes_nothing(&types.input) {
             printer.out.push_str(if types.is_input_optional { "input?: " } else { "input: " });
             printer.type_(scope, &types.input, place);
         }
@@ -66,8 +61,20 @@ impl<'a> Function<'a> {
         printer.out.push_str(">;");
     }
 
+    /// True if there is nothing to give: no property at all, or, by HTTP, none that has a place.
+    fn takes_nothing(&self, input: &Type) -> bool {
+        match input {
+            Type::Null => true,
+            Type::Object(object) if object.properties.is_empty() => {
+                let is_open = object.others.as_deref().is_some_and(|others| *others != Type::Never);
+                !is_open || matches!(self.spec.binding, Binding::Http(_))
+            }
+            _ => false,
+        }
+    }
+
     /// The lines of the comment.
-    fn doc(&self, words: Words, printer: &mut Printer<'_>) -> Vec<String> {
+    pub(super) fn doc(&self, words: Words, printer: &mut Printer<'_>) -> Vec<String> {
         let spec = self.spec;
         let title = spec.title.as_deref().unwrap_or_default().trim();
         let mut lines = match words {
@@ -112,17 +119,6 @@ impl<'a> Function<'a> {
     }
 }
 
-/// True if there is nothing to give.
-fn is_nothing(input: &Type) -> bool {
-    match input {
-        Type::Null => true,
-        Type::Object(object) => {
-            object.properties.is_empty() && object.others.as_deref().is_none_or(|others| *others == Type::Never)
-        }
-        _ => false,
-    }
-}
-
 /// Describes an operation; see [`super::describe`].
 pub(super) fn describe(spec: &OperationSpec, detail: Detail, names: &Names) -> String {
     let mut scope = Scope::default();
@@ -132,22 +128,18 @@ pub(super) fn describe(spec: &OperationSpec, detail: Detail, names: &Names) -> S
     let own = Names::new([&spec.id]);
     let Some(name) = names.name(&spec.id).or_else(|| own.name(&spec.id)) else { return String::new() };
     let mut write = |policy: &Policy| {
-        let mut printer = Printer::new(policy);
-        // What is cut is known at the end, and told at the beginning.
         let mut body = Printer::new(policy);
-        function.print(&scope, &types, name, "", &mut body, policy.operation, 2);
+        function.print(&scope, &types, name, &mut body, 2);
         body.named(&mut scope, 2);
-        let note = if body.is_cut {
+        // What was cut is known at the end, and told at the beginning.
+        let mut head = Printer::new(policy);
+        let mut doc = function.doc(policy.operation, &mut head);
+        if head.is_cut || body.is_cut {
             let id = text::literal(&text::comment(&spec.id));
-            format!("Cut: describe({id}, \"whole\") gives all of it.")
-        } else {
-            String::new()
-        };
-        printer.out.push_str(&format!("declare namespace ops.{} {{", name.namespace));
-        function.print(&scope, &types, name, &note, &mut printer, policy.operation, 2);
-        printer.named(&mut scope, 2);
-        printer.out.push_str("\n}\n");
-        printer.out
+            doc.push(format!("Cut: describe({id}, \"whole\") gives all of it."));
+        }
+        head.comment(&doc, 2);
+        format!("declare namespace ops.{} {{{}{}\n}}\n", name.namespace, head.out, body.out)
     };
     if detail == Detail::Whole {
         return write(&Policy::whole());

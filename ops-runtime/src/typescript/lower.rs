@@ -25,23 +25,26 @@ pub(super) struct Lower<'s, 'a> {
     table: usize,
     side: Side,
     depth: usize,
+    /// True if the next schema is a part of another, which may name the type of both.
+    is_part: bool,
 }
 
 type Node = Map<String, Value>;
 
 impl<'s, 'a> Lower<'s, 'a> {
     pub(super) fn new(scope: &'s mut Scope<'a>, table: usize, side: Side) -> Self {
-        Self { scope, table, side, depth: 0 }
+        Self { scope, table, side, depth: 0, is_part: false }
     }
 
     /// The type of the values that a schema accepts, or a wider one.
     pub(super) fn schema(&mut self, schema: &Value) -> Type {
+        let is_part = std::mem::take(&mut self.is_part);
         if self.depth >= DEPTH {
             return Type::Unknown;
         }
         self.depth += 1;
         let type_ = match schema {
-            Value::Object(node) => self.node(node),
+            Value::Object(node) => self.node(node, is_part),
             Value::Bool(false) => Type::Never,
             _ => Type::Unknown,
         };
@@ -49,16 +52,22 @@ impl<'s, 'a> Lower<'s, 'a> {
         type_
     }
 
-    fn node(&mut self, node: &Node) -> Type {
+    fn node(&mut self, node: &Node, is_part: bool) -> Type {
         let mut parts = Vec::new();
         if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
             parts.push(self.reference(reference));
         }
         match values(node) {
             Some(values) => parts.push(values),
-            None => parts.push(self.kinds(node)),
+            None => parts.push(self.kinds(node, is_part)),
+        }
+        // Beside variants, this means that there may be no value.
+        let is_null = parts.last() == Some(&Type::Null) && ["anyOf", "oneOf"].iter().any(|key| node.contains_key(*key));
+        if is_null {
+            parts.pop();
         }
         for part in list(node, "allOf") {
+            self.is_part = true;
             parts.push(self.schema(part));
         }
         for keyword in ["anyOf", "oneOf"] {
@@ -68,7 +77,8 @@ impl<'s, 'a> Lower<'s, 'a> {
             }
         }
         let type_ = Type::intersection(parts);
-        if node.get("nullable") == Some(&Value::Bool(true)) { Type::union([type_, Type::Null]) } else { type_ }
+        let is_nullable = is_null || node.get("nullable") == Some(&Value::Bool(true));
+        if is_nullable { Type::union([type_, Type::Null]) } else { type_ }
     }
 
     fn reference(&mut self, reference: &str) -> Type {
@@ -89,29 +99,29 @@ impl<'s, 'a> Lower<'s, 'a> {
 
     /// A variant of a union, with the value of the discriminator that stands for it.
     fn variant(&mut self, variant: &Value, node: &Node) -> Type {
+        self.is_part = true;
         let type_ = self.schema(variant);
         let tag = || {
             let discriminator = node.get("discriminator")?;
             let tag = discriminator.get("propertyName")?.as_str()?;
             let target = variant.get("$ref")?.as_str()?;
-            let mapping = discriminator.get("mapping")?.as_object()?;
+            let mapping = discriminator.get("mapping").and_then(Value::as_object);
             let mapped = |to: &Value| to == target || to.as_str().map(pointer::reference).as_deref() == Some(target);
-            let keys: Vec<&String> = mapping.iter().filter(|(_, to)| mapped(to)).map(|(key, _)| key).collect();
-            (!keys.is_empty()).then_some((tag, keys))
+            let keys = mapping.into_iter().flatten().filter(|(_, to)| mapped(to)).map(|(key, _)| key);
+            Some((tag, target, keys.map(|key| Type::Literal(text::literal(key))).collect::<Vec<_>>()))
         };
-        let Some((tag, keys)) = tag() else { return type_ };
-        // The tag is told only if it is any text: a value that the variant itself names is no other.
-        let is_text = self.property(variant, tag, 0).is_some_and(|(_, found)| found == Type::String);
-        if !is_text {
+        let Some((tag, target, keys)) = tag() else { return type_ };
+        // A value that the variant itself names is no other. One that nobody names is any text.
+        let told = if keys.is_empty() { Type::String } else { Type::union(keys) };
+        let target = Map::from_iter([("$ref".to_owned(), target.into())]);
+        let is_open = match self.property(variant, tag, 0) {
+            Some((_, found)) => found == Type::String && told != Type::String,
+            None => !self.may_be_other(&target, "object", 0),
+        };
+        if !is_open {
             return type_;
         }
-        let literals = keys.into_iter().map(|key| Type::Literal(text::literal(key)));
-        let tag = Property {
-            name: tag.to_owned(),
-            is_optional: true,
-            type_: Type::union(literals),
-            doc: Doc::default(),
-        };
+        let tag = Property { name: tag.to_owned(), is_optional: true, type_: told, doc: Doc::default() };
         Type::intersection([type_, Type::Object(Object { properties: vec![tag], others: None })])
     }
 
@@ -134,7 +144,7 @@ impl<'s, 'a> Lower<'s, 'a> {
     }
 
     /// The types that `type` names, or those that the keywords are for.
-    fn kinds(&mut self, node: &Node) -> Type {
+    fn kinds(&mut self, node: &Node, is_part: bool) -> Type {
         let named: Vec<&str> = match node.get("type") {
             Some(Value::String(kind)) => vec![kind],
             Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
@@ -142,16 +152,36 @@ impl<'s, 'a> Lower<'s, 'a> {
         };
         if named.is_empty() {
             let has = |keywords: &[&str]| keywords.iter().any(|keyword| node.contains_key(*keyword));
-            return if has(&["properties", "required", "additionalProperties", "patternProperties"]) {
-                self.object(node)
+            // By itself, a list of names says little of a type.
+            let names = is_part || has(&["$ref", "allOf", "anyOf", "oneOf"]);
+            let is_object = has(&["properties", "additionalProperties", "patternProperties"]);
+            let kind = if is_object || names && has(&["required"]) {
+                "object"
             } else if has(&["items", "prefixItems"]) {
-                self.array(node)
+                "array"
             } else {
-                Type::Unknown
+                return Type::Unknown;
             };
+            // What else the schema says may be for values of other types as well, to which the keywords mean nothing.
+            return if self.may_be_other(node, kind, 0) { Type::Unknown } else { self.kind(kind, node) };
         }
         let kinds: Vec<Type> = named.into_iter().map(|kind| self.kind(kind, node)).collect();
         Type::union(kinds)
+    }
+
+    /// True if what stands beside the keywords for one type names another.
+    fn may_be_other(&self, node: &Node, kind: &str, hops: usize) -> bool {
+        let other = |schema: &Value| {
+            let Some(node) = schema.as_object() else { return false };
+            match node.get("type") {
+                Some(Value::String(named)) => named != kind && named != "null",
+                Some(Value::Array(named)) => named.iter().any(|named| named != kind && named != "null"),
+                _ => hops < HOPS && self.may_be_other(node, kind, hops + 4),
+            }
+        };
+        let target = node.get("$ref").and_then(Value::as_str).and_then(|target| self.scope.target(self.table, target));
+        target.is_some_and(|held| other(held.value()))
+            || ["allOf", "anyOf", "oneOf"].iter().any(|keyword| list(node, keyword).take(100).any(other))
     }
 
     fn kind(&mut self, kind: &str, node: &Node) -> Type {

@@ -77,7 +77,8 @@ impl Policy {
             depth: 6,
             properties: 200,
             values: 50,
-            size: usize::MAX,
+            // What is longer is written anew by the next.
+            size: 4 * 1024,
         };
         let brief = Words::Sentence(80);
         let second = Self { due: sentence, input: brief, output: Words::None, depth: 4, values: 20, ..first.clone() };

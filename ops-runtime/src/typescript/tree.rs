@@ -66,6 +66,12 @@ impl Type {
             if object.properties.is_empty() && object.others.as_deref() == Some(&Self::Unknown))
     }
 
+    /// True if nothing is known but that some properties are there.
+    fn is_untyped_object(&self) -> bool {
+        matches!(self, Self::Object(object)
+            if object.others.is_none() && object.properties.iter().all(|it| it.type_ == Self::Unknown && !it.is_optional))
+    }
+
     /// A union of these, each once.
     pub(super) fn union(types: impl IntoIterator<Item = Self>) -> Self {
         let mut members: Vec<Self> = Vec::new();
@@ -131,6 +137,10 @@ impl Type {
                 Self::Union(parts) => parts.iter().all(|part| matches!(part, Self::Literal(_))),
                 _ => false,
             };
+            // Keywords for objects mean nothing to values of other types.
+            if members.iter().any(|member| matches!(member, Self::Array(_) | Self::Tuple(..) | Self::String | Self::Number)) {
+                members.retain(|member| !member.is_untyped_object());
+            }
             let has_literals = members.iter().any(is_literals);
             let is_said = |member: &Self| {
                 member.is_bare_object() || has_literals && matches!(member, Self::String | Self::Number | Self::Boolean)

@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write a Rust module for each document, as a build script would
+    /// Write a Rust module for each document, as a build script would, or declarations of TypeScript
     #[command(after_help = EXIT)]
     Generate(GenerateArguments),
     /// Show what would be generated, and all diagnostics of the document; or one operation in full
@@ -105,8 +105,11 @@ pub(crate) struct GenerateArguments {
     /// standard input; or an ops.toml, which names them, by default that of this folder
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) spec: Vec<String>,
-    /// Where to write: a file that ends in .rs, a folder for one file a namespace, or - for standard output; by default
-    /// what ops.toml says
+    /// The language: modules of Rust, or one file .d.ts of all operations, for scripts and web clients
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    pub(crate) lang: Language,
+    /// Where to write: a file that ends in .rs or .ts, a folder for one file of Rust a namespace, or - for standard output;
+    /// by default what ops.toml says for Rust
     #[arg(short, long, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -118,6 +121,15 @@ pub(crate) struct GenerateArguments {
     /// Overwrite files that this command did not write
     #[arg(long, conflicts_with = "check")]
     pub(crate) force: bool,
+}
+
+/// What `ops generate` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// Modules of Rust
+    Rust,
+    /// Declarations of TypeScript
+    Ts,
 }
 
 #[derive(Debug, Args)]
