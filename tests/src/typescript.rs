@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ops_runtime::openapi::{self, FileSource, ReadOptions};
 use ops_runtime::spec::{OperationKind, OperationSpec};
@@ -56,6 +56,31 @@ pub struct Written {
     pub fitting: usize,
     /// See `fitting`.
     pub wrong: usize,
+    /// Where each operation is in the files.
+    pub places: Places,
+}
+
+/// The first line of each operation in each file, and its id.
+pub type Places = BTreeMap<String, Vec<(usize, String)>>;
+
+/// The operation that a complaint is about; `None` if it is about declarations.
+pub fn operation<'p>(places: &'p Places, complaint: &Complaint) -> Option<&'p str> {
+    let operations = places.get(&complaint.file)?;
+    let at = operations.partition_point(|(line, _)| *line <= complaint.line);
+    Some(&operations.get(at.checked_sub(1)?)?.1)
+}
+
+impl Written {
+    /// Adds what was written of another document.
+    pub fn add(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.short.extend(other.short);
+        self.whole += other.whole;
+        self.declarations += other.declarations;
+        self.fitting += other.fitting;
+        self.wrong += other.wrong;
+        self.places.extend(other.places);
+    }
 }
 
 /// Reads a document or a list of tools; `None` if the file is neither.
@@ -75,16 +100,24 @@ pub fn read(path: &Path, namespace: &str) -> Result<Option<Vec<OperationSpec>>, 
     read.map(|(api, _)| Some(api.operations)).map_err(|error| format!("{location}: {error}"))
 }
 
-/// Writes what operations become, and values for them, to files for the compiler.
+/// Writes what operations become, and values for them, to files of a folder for the compiler.
 ///
 /// # Errors
 /// If a file can't be written.
-pub fn write(namespace: &str, specs: &[OperationSpec], judge: Judge, files: &mut Files) -> std::io::Result<Written> {
+pub fn write(
+    folder: &Path,
+    namespace: &str,
+    specs: &[OperationSpec],
+    judge: Judge,
+    details: &[Detail],
+) -> std::io::Result<Written> {
+    let (batch, batches, number, operations) = Default::default();
+    let mut files = Files { folder, namespace, batch, batches, number, operations };
     let names = Names::new(specs.iter().map(|spec| &spec.id));
     let mut written = Written { operations: specs.len(), ..Written::default() };
     let text = declarations(specs, &names);
     written.declarations = text.len();
-    files.whole(&format!("{namespace}.d.ts"), &text)?;
+    std::fs::write(folder.join(format!("{namespace}.d.ts")), &text)?;
     let mut program = File::new(format!("import type {{ Operations }} from \"./{namespace}.d.ts\";\n{HELP}"));
     for spec in specs {
         let values = values(spec, judge);
@@ -100,7 +133,6 @@ pub fn write(namespace: &str, specs: &[OperationSpec], judge: Judge, files: &mut
         written.fitting += assign(&mut program.text, &own, &values);
         program.text.push_str("}\n");
         written.wrong += values.wrong.len();
-        let details = if files.is_whole { &[Detail::Short, Detail::Whole][..] } else { &[Detail::Short] };
         for detail in details.iter().copied() {
             let text = describe(spec, detail, &names);
             match detail {
@@ -116,7 +148,9 @@ pub fn write(namespace: &str, specs: &[OperationSpec], judge: Judge, files: &mut
             files.description(spec, &body)?;
         }
     }
-    files.program(&format!("{namespace}.values.ts"), program)?;
+    files.program(format!("{namespace}.values.ts"), program)?;
+    files.flush()?;
+    written.places = files.operations;
     Ok(written)
 }
 
@@ -262,45 +296,22 @@ impl File {
     }
 }
 
-/// The files that the compiler reads.
-#[derive(Debug)]
-pub struct Files {
-    folder: PathBuf,
+/// The files of one document in the folder that the compiler reads.
+struct Files<'f> {
+    folder: &'f Path,
+    namespace: &'f str,
     batch: File,
     batches: usize,
     number: usize,
-    is_whole: bool,
-    /// The operations of each file.
-    operations: BTreeMap<String, Vec<(usize, String)>>,
+    operations: Places,
 }
 
-impl Files {
-    /// Files in a folder, from which all others are removed; with or without whole descriptions.
-    ///
-    /// # Errors
-    /// If the folder can't be made.
-    pub fn new(folder: &Path, is_whole: bool) -> std::io::Result<Self> {
-        let _ = std::fs::remove_dir_all(folder);
-        std::fs::create_dir_all(folder)?;
-        let (batch, batches, number, operations) = Default::default();
-        Ok(Self { folder: folder.to_owned(), batch, batches, number, is_whole, operations })
-    }
-
-    /// The operation that a complaint is about; `None` if it is about declarations.
-    pub fn operation(&self, complaint: &Complaint) -> Option<&str> {
-        let operations = self.operations.get(&complaint.file)?;
-        let at = operations.partition_point(|(line, _)| *line <= complaint.line);
-        Some(&operations.get(at.checked_sub(1)?)?.1)
-    }
-
-    fn whole(&self, name: &str, text: &str) -> std::io::Result<()> {
-        std::fs::write(self.folder.join(name), text)
-    }
-
-    fn program(&mut self, name: &str, file: File) -> std::io::Result<()> {
-        self.operations.insert(name.to_owned(), file.operations);
+impl Files<'_> {
+    fn program(&mut self, name: String, file: File) -> std::io::Result<()> {
         // A module, so that its names are its own.
-        std::fs::write(self.folder.join(name), format!("{}export {{}};\n", file.text))
+        std::fs::write(self.folder.join(&name), format!("{}export {{}};\n", file.text))?;
+        self.operations.insert(name, file.operations);
+        Ok(())
     }
 
     fn description(&mut self, spec: &OperationSpec, body: &str) -> std::io::Result<()> {
@@ -314,12 +325,9 @@ impl Files {
     }
 
     /// Writes what is not written yet.
-    ///
-    /// # Errors
-    /// If it can't be written.
-    pub fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> std::io::Result<()> {
         self.batches += 1;
         let batch = std::mem::take(&mut self.batch);
-        self.program(&format!("descriptions{}.ts", self.batches), batch)
+        self.program(format!("{}.described{}.ts", self.namespace, self.batches), batch)
     }
 }

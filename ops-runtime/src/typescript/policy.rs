@@ -18,6 +18,15 @@ pub(super) enum Optional {
     Names,
 }
 
+/// How much is written of objects, but for what callers must give.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    /// How deep they are written.
+    pub(super) depth: usize,
+    /// How many properties of each are written.
+    pub(super) properties: usize,
+}
+
 /// How much is written.
 #[derive(Debug, Clone)]
 pub(super) struct Policy {
@@ -30,10 +39,9 @@ pub(super) struct Policy {
     /// What is said of the output.
     pub(super) output: Words,
     pub(super) optional: Optional,
-    /// How deep objects are written, but for what callers must give.
-    pub(super) depth: usize,
-    /// How many properties of an object are written, but for what callers must give.
-    pub(super) properties: usize,
+    /// What is written of objects that callers may give, and of those that they get.
+    pub(super) given: Extent,
+    pub(super) got: Extent,
     /// How many values of an enum are written.
     pub(super) values: usize,
     /// No further named type is written beyond so many bytes, but for what callers must give.
@@ -53,8 +61,8 @@ impl Policy {
             input: Words::All,
             output: Words::All,
             optional: Optional::Whole,
-            depth: usize::MAX,
-            properties: usize::MAX,
+            given: Extent { depth: usize::MAX, properties: usize::MAX },
+            got: Extent { depth: usize::MAX, properties: usize::MAX },
             values: MAX_VALUES,
             size: MAX_SIZE,
         }
@@ -65,29 +73,30 @@ impl Policy {
         Self { size: usize::MAX, ..Self::whole() }
     }
 
-    /// Short forms, each shorter than the one before.
+    /// Short forms, each shorter than the one before. What callers may give stays longer than what they get.
     pub(super) fn short() -> impl Iterator<Item = Self> {
-        let sentence = Words::Sentence(160);
+        let extent = |depth, properties| Extent { depth, properties };
+        let (sentence, brief) = (Words::Sentence(160), Words::Sentence(80));
         let first = Self {
             operation: Words::Sentence(240),
             due: sentence,
             input: sentence,
             output: sentence,
             optional: Optional::Whole,
-            depth: 6,
-            properties: 200,
+            given: extent(6, 200),
+            got: extent(6, 200),
             values: 50,
             // What is longer is written anew by the next.
             size: 4 * 1024,
         };
-        let brief = Words::Sentence(80);
-        let second = Self { due: sentence, input: brief, output: Words::None, depth: 4, values: 20, ..first.clone() };
-        let third = Self { depth: 2, optional: Optional::Simple, ..second.clone() };
-        let fourth = Self { input: Words::None, due: brief, values: 10, depth: 1, properties: 40, ..third.clone() };
-        let fifth = Self { operation: Words::Sentence(120), optional: Optional::Names, properties: 20, ..fourth.clone() };
-        let sixth = Self { due: Words::Sentence(40), properties: 8, values: 4, depth: 1, ..fifth.clone() };
-        let last = Self { due: Words::None, properties: 0, values: 3, depth: 0, ..sixth.clone() };
-        [first, second, third, fourth, fifth, sixth, last].into_iter()
+        let second = Self { input: brief, output: Words::None, got: extent(2, 100), values: 20, ..first.clone() };
+        let third = Self { got: extent(1, 60), given: extent(4, 100), ..second.clone() };
+        let fourth = Self { optional: Optional::Simple, got: extent(1, 30), ..third.clone() };
+        let fifth = Self { input: Words::None, due: brief, values: 12, given: extent(3, 60), ..fourth.clone() };
+        let sixth = Self { operation: Words::Sentence(160), got: extent(1, 12), given: extent(2, 40), ..fifth.clone() };
+        let seventh = Self { optional: Optional::Names, got: extent(1, 8), given: extent(2, 30), values: 6, ..sixth.clone() };
+        let last = Self { due: Words::None, got: extent(0, 0), given: extent(1, 12), values: 3, ..seventh.clone() };
+        [first, second, third, fourth, fifth, sixth, seventh, last].into_iter()
     }
 
     /// True if nothing is said of properties.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
-use super::policy::{Optional, Policy, Words};
+use super::policy::{Extent, Optional, Policy, Words};
 use super::scope::{Lowered, Scope};
 use super::text;
 use super::tree::{Doc, Object, Property, Type};
@@ -111,7 +111,12 @@ impl<'p> Printer<'p> {
         for (at, member) in members.iter().enumerate() {
             if at > 0 {
                 let line = self.out.len() - self.out.rfind('\n').map_or(0, |at| at + 1);
-                let next = if let Type::Literal(text) = member { text.len() + 3 } else { 20 };
+                let next = match member {
+                    Type::Literal(text) => text.len() + 3,
+                    Type::Named(number) => scope.item(*number).map_or(0, |item| item.name.len()) + 3,
+                    Type::Array(_) | Type::Object(_) => 20,
+                    _ => 10,
+                };
                 if line + next > WIDTH {
                     self.line(place.indent + 2);
                 } else {
@@ -156,7 +161,8 @@ impl<'p> Printer<'p> {
 
     fn object(&mut self, scope: &Scope<'_>, object: &Object, place: Place) {
         let inside = place.inside();
-        if !place.is_due && place.depth >= self.policy.depth {
+        let extent = self.extent(place);
+        if !place.is_due && place.depth >= extent.depth {
             self.is_cut = true;
             return self.out.push_str("{ [key: string]: unknown }");
         }
@@ -175,12 +181,12 @@ impl<'p> Printer<'p> {
         let mut listed: Vec<String> = Vec::new();
         let mut written = 0;
         for property in &object.properties {
-            let is_due = place.is_input && !property.is_optional && place.is_due;
-            let (is_listed, is_gone) = if is_due || !place.is_input && !property.is_optional && written < self.policy.properties {
+            let is_due = place.is_due && !property.is_optional;
+            let is_full = written + listed.len() >= extent.properties;
+            let (is_listed, is_gone) = if is_due {
                 (false, false)
             } else {
-                let is_full = written + listed.len() >= self.policy.properties;
-                (place.is_input && self.is_listed(property), is_full)
+                (place.is_input && self.is_listed(property, place), is_full)
             };
             if is_gone {
                 left_out += 1;
@@ -208,12 +214,18 @@ impl<'p> Printer<'p> {
         self.out.push('}');
     }
 
+    fn extent(&self, place: Place) -> Extent {
+        if place.is_input { self.policy.given } else { self.policy.got }
+    }
+
     /// True if only the name of an optional property is written.
-    fn is_listed(&self, property: &Property) -> bool {
+    fn is_listed(&self, property: &Property, place: Place) -> bool {
+        // The body of a request is one of its properties, and is told by its own.
+        let is_body = place.depth == 0 && matches!(property.type_, Type::Object(_) | Type::Named(_));
         match self.policy.optional {
             Optional::Whole => false,
-            Optional::Simple => !is_simple(&property.type_, 6) ,
-            Optional::Names => true,
+            Optional::Simple => !is_body && !is_simple(&property.type_, 6),
+            Optional::Names => !is_body,
         }
     }
 
@@ -344,7 +356,7 @@ impl<'p> Printer<'p> {
             let lowered = scope.lowered(number);
             let is_small = matches!(&lowered.type_, Type::Union(members) if members.iter().all(|m| matches!(m, Type::Literal(_) | Type::Null)))
                 || is_simple(&lowered.type_, 6);
-            if (place.depth < self.policy.depth || is_small) && self.out.len() < self.policy.size {
+            if (place.depth < self.extent(place).depth || is_small) && self.out.len() < self.policy.size {
                 places.insert(number, true);
                 undone.remove(&(0, number));
                 self.item(scope, number, &lowered, Place { indent, ..place });
@@ -376,7 +388,7 @@ fn is_short(object: &Object, policy: &Policy) -> bool {
     let is_short = |property: &Property| {
         (property.doc.is_empty() || policy.is_silent()) && is_simple(&property.type_, 3) && property.name.len() < 20
     };
-    object.others.is_none() && object.properties.len() <= 3.min(policy.properties) && object.properties.iter().all(is_short)
+    object.others.is_none() && object.properties.len() <= 3 && object.properties.iter().all(is_short)
 }
 
 /// True if a type is about as short as `unknown`, with at most so many literals.

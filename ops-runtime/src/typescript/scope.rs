@@ -65,10 +65,34 @@ impl Side {
 struct Table<'a> {
     shared: Option<&'a Definitions>,
     values: HashMap<String, Held<'a>>,
+    /// What the definitions refer to.
+    seen: HashMap<String, Seen>,
     /// The definitions that have a direction, or reach one that has.
     directed: HashSet<String>,
     /// The table of what this one does not have.
     parent: Option<usize>,
+}
+
+/// What is known of a schema without reading it again.
+#[derive(Default)]
+struct Seen {
+    references: Vec<String>,
+    has_direction: bool,
+    has_root: bool,
+}
+
+impl Seen {
+    fn of(schema: &Value) -> Self {
+        let mut seen = Self::default();
+        each_schema(schema, &mut |node| {
+            if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
+                seen.has_root |= reference == ROOT;
+                seen.references.extend(definition(reference));
+            }
+            seen.has_direction |= ["readOnly", "writeOnly"].iter().any(|key| node.get(*key) == Some(&Value::Bool(true)));
+        });
+        seen
+    }
 }
 
 /// A type with a name.
@@ -119,8 +143,8 @@ impl<'a> Scope<'a> {
     }
 
     fn push(&mut self, shared: Option<&'a Definitions>, parent: Option<usize>) -> usize {
-        let (values, directed) = Default::default();
-        self.tables.push(Table { shared, values, directed, parent });
+        let (values, seen, directed) = Default::default();
+        self.tables.push(Table { shared, values, seen, directed, parent });
         self.tables.len() - 1
     }
 
@@ -131,35 +155,35 @@ impl<'a> Scope<'a> {
         let own = ["$defs", "definitions"].iter().filter_map(|key| value.get(*key)?.as_object());
         let own: Vec<(String, Held<'a>)> =
             own.flatten().map(|(name, value)| (name.clone(), Held::Owned(Rc::new(value.clone())))).collect();
-        let has_root = has_reference_to_root(value);
-        if own.is_empty() && !has_root {
-            self.reach(parent, value);
+        let seen = Seen::of(value);
+        self.reach(parent, seen.references);
+        if own.is_empty() && !seen.has_root {
             return parent;
         }
-        let table = self.push(None, Some(parent));
-        if let Some(table) = self.tables.get_mut(table) {
-            table.values.extend(own);
-            if has_root {
-                table.values.insert(ROOT.to_owned(), schema.clone());
+        let number = self.push(None, Some(parent));
+        if let Some(table) = self.tables.get_mut(number) {
+            let root = seen.has_root.then(|| (ROOT.to_owned(), schema.clone()));
+            for (name, held) in own.into_iter().chain(root) {
+                table.seen.insert(name.clone(), Seen::of(held.value()));
+                table.values.insert(name, held);
             }
         }
-        self.reach(parent, value);
-        table
+        number
     }
 
     /// Reads the definitions that a schema reaches in a shared table.
-    fn reach(&mut self, table: usize, schema: &Value) {
+    fn reach(&mut self, table: usize, mut queue: Vec<String>) {
         let Some(table) = self.tables.get_mut(table) else { return };
         let Some(shared) = table.shared else { return };
-        let mut queue = Vec::new();
-        references(schema, &mut |name| queue.push(name));
         while let Some(name) = queue.pop() {
             if table.values.contains_key(&name) {
                 continue;
             }
             if let Some(definition) = shared.get(&name) {
                 let held = Held::of(&definition.schema);
-                references(held.value(), &mut |name| queue.push(name));
+                let seen = Seen::of(held.value());
+                queue.extend(seen.references.iter().filter(|name| !table.values.contains_key(*name)).cloned());
+                table.seen.insert(name.clone(), seen);
                 table.values.insert(name, held);
             }
         }
@@ -168,21 +192,22 @@ impl<'a> Scope<'a> {
     /// Finds which definitions have a direction. To be called once everything is loaded.
     pub(super) fn direct(&mut self) {
         for table in &mut self.tables {
-            let mut users: HashMap<String, Vec<&str>> = HashMap::new();
-            let mut queue: Vec<&str> = Vec::new();
-            for (name, held) in &table.values {
-                references(held.value(), &mut |target| users.entry(target).or_default().push(name));
-                if has_direction(held.value()) {
-                    queue.push(name);
-                }
+            let mut queue: Vec<&str> =
+                table.seen.iter().filter(|(_, seen)| seen.has_direction).map(|(name, _)| name.as_str()).collect();
+            if queue.is_empty() {
+                continue;
             }
-            let mut directed: HashSet<String> = HashSet::new();
+            let mut users: HashMap<&str, Vec<&str>> = HashMap::new();
+            for (name, seen) in &table.seen {
+                seen.references.iter().for_each(|target| users.entry(target).or_default().push(name));
+            }
+            let mut directed: HashSet<&str> = HashSet::new();
             while let Some(name) = queue.pop() {
-                if directed.insert(name.to_owned()) {
-                    queue.extend(users.get(name).into_iter().flatten().copied());
+                if directed.insert(name) {
+                    queue.extend(users.get(name).into_iter().flatten());
                 }
             }
-            table.directed = directed;
+            table.directed = directed.into_iter().map(str::to_owned).collect();
         }
     }
 
@@ -253,7 +278,7 @@ impl<'a> Scope<'a> {
                 continue;
             }
             let Some((_, held)) = self.find(*table, &name) else { continue };
-            references(held.value(), &mut |target| queue.push(target));
+            queue.extend(Seen::of(held.value()).references);
             found.insert(name, held.value().to_string());
         }
         format!("{name:?} {side:?} {found:?}")
@@ -374,31 +399,10 @@ pub(super) fn type_name(definition: &str) -> String {
     if matches!(name.as_str(), "Promise") { format!("{name}_") } else { name }
 }
 
-/// Calls a function with the name of each definition that a schema refers to or into.
-fn references(schema: &Value, found: &mut dyn FnMut(String)) {
-    each_schema(schema, &mut |node| {
-        if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
-            let old = || reference.strip_prefix("#/definitions/")?.split('/').next();
-            let name = pointer::definition(reference).or_else(|| old().map(pointer::unescaped));
-            if let Some(name) = name {
-                found(name.into_owned());
-            }
-        }
-    });
-}
-
-fn has_reference_to_root(schema: &Value) -> bool {
-    let mut found = false;
-    each_schema(schema, &mut |node| found |= node.get("$ref").and_then(Value::as_str) == Some(ROOT));
-    found
-}
-
-fn has_direction(schema: &Value) -> bool {
-    let mut found = false;
-    each_schema(schema, &mut |node| {
-        found |= ["readOnly", "writeOnly"].iter().any(|key| node.get(*key) == Some(&Value::Bool(true)));
-    });
-    found
+/// The name of the definition that a reference leads to or into.
+fn definition(reference: &str) -> Option<String> {
+    let old = || reference.strip_prefix("#/definitions/")?.split('/').next().map(pointer::unescaped);
+    pointer::definition(reference).or_else(old).map(Cow::into_owned)
 }
 
 /// Calls a function with each schema in a schema, its own definitions among them.

@@ -1,19 +1,26 @@
 //! `tests/typescript [DIR..] [--full] [--only NAME] [--show N]`: writes every operation of every document and list of tools
 //! of directories as TypeScript, and has the compiler judge it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use ops_runtime::typescript::Detail;
+
 use ops_tests::corpus;
-use ops_tests::typescript::{self, Compiler, Complaint, Files, Judge, Written};
+use ops_tests::typescript::{self, Compiler, Complaint, Judge, Written};
 
 const USAGE: &str = "usage: tests/typescript [DIR..] [--full] [--only NAME] [--show N]";
 
 /// A short description is of at most so many bytes, for this share of the operations.
 const SHORT: usize = 2_400;
 const SHARE: f64 = 0.95;
+
+/// So many documents are written at once.
+const THREADS: usize = 2;
 
 fn main() -> ExitCode {
     match run() {
@@ -44,51 +51,62 @@ fn run() -> Result<bool, String> {
         folders = vec![corpus::directory("OPS_SPECS", "openapi"), corpus::directory("OPS_MCP", "mcp")];
     }
     let compiler = Compiler::installed()?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
-    let folder = target.join("typescript");
-    let mut files = Files::new(&folder, is_full).map_err(|error| error.to_string())?;
-    let (mut total, mut documents) = (Written::default(), BTreeMap::new());
+    let details = if is_full { &[Detail::Short, Detail::Whole][..] } else { &[Detail::Short] };
+    let mut files = Vec::new();
     for directory in folders {
         for file in corpus::below(&directory).map_err(|error| format!("{}: {error}", directory.display()))? {
             let name = file.strip_prefix(&directory).unwrap_or(&file).display().to_string();
-            let is_wanted = only.is_empty() || only.iter().any(|only| name.starts_with(only.as_str()));
-            let started = Instant::now();
-            let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-            let Some(specs) = is_wanted.then(|| typescript::read(&file, &plain)).transpose()?.flatten() else { continue };
-            let written = typescript::write(&plain, &specs, Judge::Nobody, &mut files);
-            let written = written.map_err(|error| error.to_string())?;
-            print(&name, &written, started);
-            total.operations += written.operations;
-            total.short.extend(written.short);
-            total.whole += written.whole;
-            total.declarations += written.declarations;
-            total.fitting += written.fitting;
-            total.wrong += written.wrong;
-            documents.insert(plain, specs);
+            if only.is_empty() || only.iter().any(|only| name.starts_with(only.as_str())) {
+                files.push((file, name));
+            }
         }
     }
-    files.flush().map_err(|error| error.to_string())?;
+    // The largest first, so that none is waited for alone.
+    files.sort_by_key(|(file, _)| std::cmp::Reverse(file.metadata().map_or(0, |data| data.len())));
+    let folder = folder("typescript")?;
+    let documents = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((file, name)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let started = Instant::now();
+            let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+            let Some(specs) = typescript::read(file, &plain)? else { continue };
+            let written = typescript::write(&folder, &plain, &specs, Judge::Nobody, details);
+            let written = written.map_err(|error| error.to_string())?;
+            print(name, &written, started);
+            documents.lock().map_err(|error| error.to_string())?.push((plain, specs, written));
+        }
+        Ok::<(), String>(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread has panicked".to_owned())?)
+    })?;
+    let (mut total, mut read) = (Written::default(), Vec::new());
+    for (name, specs, written) in documents.into_inner().map_err(|error| error.to_string())? {
+        total.add(written);
+        read.push((name, specs));
+    }
     let first = check(&compiler, &folder)?;
+    let about = |complaint: &Complaint| typescript::operation(&total.places, complaint).map(str::to_owned);
     let (of_values, mut complaints): (Vec<_>, Vec<_>) =
-        first.into_iter().partition(|complaint| files.operation(complaint).is_some());
+        first.into_iter().partition(|complaint| about(complaint).is_some());
     // Where the first values that come to mind are none, others are made, and everything said of the operation again.
-    let again: BTreeSet<String> =
-        of_values.iter().filter_map(|complaint| files.operation(complaint)).map(str::to_owned).collect();
+    let again: BTreeSet<String> = of_values.iter().filter_map(about).collect();
     if !again.is_empty() {
-        let mut files = Files::new(&target.join("typescript-again"), is_full).map_err(|error| error.to_string())?;
+        let folder = self::folder("typescript-again")?;
         let mut fitting = 0;
-        for (name, specs) in &documents {
+        for (name, specs) in &read {
             let specs: Vec<_> = specs.iter().filter(|spec| again.contains(&*spec.id)).cloned().collect();
             if !specs.is_empty() {
-                let written = typescript::write(name, &specs, Judge::Validator, &mut files);
+                let written = typescript::write(&folder, name, &specs, Judge::Validator, details);
                 fitting += written.map_err(|error| error.to_string())?.fitting;
             }
         }
-        files.flush().map_err(|error| error.to_string())?;
         println!("again, with {fitting} values that are known to fit: {} operations", again.len());
-        complaints.extend(check(&compiler, &target.join("typescript-again"))?);
+        complaints.extend(check(&compiler, &folder)?);
     }
-    let documents = documents.len();
+    let documents = read.len();
     for complaint in complaints.iter().take(show) {
         println!("    {}:{}: {}", complaint.file, complaint.line, complaint.message);
     }
@@ -101,6 +119,15 @@ fn run() -> Result<bool, String> {
     Ok(complaints.is_empty() && share >= SHARE && total.operations > 0 && total.fitting > 0)
 }
 
+/// An empty folder for the compiler.
+fn folder(name: &str) -> Result<PathBuf, String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| corpus::root().join("target"), PathBuf::from);
+    let folder = target.join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
 fn check(compiler: &Compiler, folder: &Path) -> Result<Vec<Complaint>, String> {
     let started = Instant::now();
     let complaints = compiler.check(folder)?;
@@ -109,7 +136,7 @@ fn check(compiler: &Compiler, folder: &Path) -> Result<Vec<Complaint>, String> {
 }
 
 fn print(name: &str, written: &Written, started: Instant) {
-    let Written { operations, short, whole, declarations, fitting, wrong } = written;
+    let Written { operations, short, whole, declarations, fitting, wrong, places: _ } = written;
     let is_short = short.iter().filter(|(size, _)| *size <= SHORT).count();
     let bytes: usize = short.iter().map(|(size, _)| size).sum();
     println!(
