@@ -34,20 +34,8 @@ mod text;
 mod tree;
 
 pub use self::name::{Name, Names};
+pub use self::policy::Detail;
 use crate::OperationSpec;
-
-/// How much [`describe`] says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Detail {
-    /// What a caller needs to begin with, in under 2,400 bytes unless what is required takes more.
-    ///
-    /// Everything that is required is there with its type. Of the rest, as much is there as fits: descriptions are cut to
-    /// a sentence, optional properties to their names, and types that are cut are `unknown`.
-    Short,
-    /// Everything. Of an enum, 1,000 values are written, and no further type beyond 256 KB.
-    Whole,
-}
 
 /// Describes an operation as a function of TypeScript, with the types that it refers to.
 ///
@@ -59,8 +47,13 @@ pub fn describe(spec: &OperationSpec, detail: Detail, names: &Names) -> String {
 
 /// Declares operations in TypeScript: the text of a module `.d.ts`.
 ///
-/// It declares the functions `ops.<namespace>.<operation>` of a program, with the types that they share, and exports
-/// `Operations`, which maps the id of each operation to its input and output. The order of the operations does not matter.
+/// It declares the functions `ops.<namespace>.<operation>`, which programs call, with the types that they share. And it
+/// exports `Operations`, which maps the id of each operation to its `input` and `output`, or, of a subscription, its `item`.
+/// With that, a client of the HTTP server (`ops_runtime::serve`) is typed:
+///
+#[doc = concat!("```ts\n", include_str!("typescript/client.ts"), "```")]
+///
+/// The order of the operations does not matter.
 ///
 /// ```
 /// use ops_runtime::spec::{OperationSpec, Schema};

@@ -154,6 +154,23 @@ pub fn write(
     Ok(written)
 }
 
+/// Writes the client that the documentation shows, the declarations of an API, and calls that are right and wrong.
+///
+/// # Errors
+/// If a file can't be read or written.
+pub fn write_client(folder: &Path) -> Result<(), String> {
+    let root = corpus::root();
+    let specs = read(&root.join("tests/fixtures/typescript/shop.json"), "shop")?.ok_or("the fixture is no document")?;
+    let names = Names::new(specs.iter().map(|spec| &spec.id));
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).map_err(|error| error.to_string());
+    write("ops.d.ts", &declarations(&specs, &names))?;
+    for (name, from) in [("client.ts", "ops-runtime/src/typescript"), ("calls.ts", "tests/fixtures/typescript")] {
+        let text = std::fs::read_to_string(root.join(from).join(name)).map_err(|error| error.to_string())?;
+        write(name, &text)?;
+    }
+    Ok(())
+}
+
 /// Types that each program uses: of an operation that takes nothing, the input is an empty object.
 const HELP: &str = "\
 type Input<F extends (input: never) => unknown> =
@@ -237,7 +254,8 @@ fn without_required(schema: &Value, input: &Value) -> Vec<Value> {
             found.push(less);
         }
         let part = sample::merged(&merged["properties"][&name], schema, 0);
-        let is_plain = part["type"] == "object" && ["oneOf", "anyOf", "discriminator"].iter().all(|key| part.get(key).is_none());
+        let is_plain =
+            part["type"] == "object" && ["oneOf", "anyOf", "discriminator"].iter().all(|key| part.get(key).is_none());
         for inner in required(&part).into_iter().filter(|_| is_plain) {
             if part["properties"][&inner]["readOnly"] == true {
                 continue;

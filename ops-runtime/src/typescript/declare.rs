@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Names;
 use super::describe::Function;
+use super::name::Names;
 use super::policy::Policy;
 use super::print::Printer;
 use super::scope::Scope;

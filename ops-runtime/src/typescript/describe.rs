@@ -1,12 +1,11 @@
 //! Operations as functions of TypeScript.
 
-use super::name::Name;
-use super::policy::{Policy, Words};
+use super::name::{Name, Names};
+use super::policy::{Detail, Policy, Words};
 use super::print::{Place, Printer};
 use super::scope::{Held, Scope, Side};
 use super::text;
 use super::tree::Type;
-use super::{Detail, Names};
 use crate::{Binding, OperationKind, OperationSpec};
 
 /// A short description has so many bytes at most, where what is required leaves room.
@@ -43,7 +42,14 @@ impl<'a> Function<'a> {
     }
 
     /// Writes the function, without its comment.
-    pub(super) fn print(&self, scope: &Scope<'a>, types: &Types, name: Name<'_>, printer: &mut Printer<'_>, indent: usize) {
+    pub(super) fn print(
+        &self,
+        scope: &Scope<'a>,
+        types: &Types,
+        name: Name<'_>,
+        printer: &mut Printer<'_>,
+        indent: usize,
+    ) {
         printer.line(indent);
         printer.out.push_str(&format!("function {}(", name.operation));
         let place = Place { indent, is_input: true, is_due: true, depth: 0 };
@@ -110,7 +116,8 @@ impl<'a> Function<'a> {
             })),
             _ if spec.errors.is_empty() => {}
             _ => {
-                let codes: Vec<String> = spec.errors.iter().take(12).map(|error| text::sentence(&error.code, 40).0).collect();
+                let codes: Vec<String> =
+                    spec.errors.iter().take(12).map(|error| text::sentence(&error.code, 40).0).collect();
                 let more = if spec.errors.len() > 12 { ", ..." } else { "" };
                 lines.push(format!("@throws {}{more}", codes.join(", ")));
             }

@@ -50,8 +50,9 @@ pub(super) fn of(schema: &Value) -> Doc {
         }
     }
     // Bytes are base64 in JSON.
-    if schema.get("format").and_then(Value::as_str) == Some("binary") && schema.get("contentEncoding").is_none() {
-        tags.push(("contentEncoding", "base64".to_owned()));
+    if let Some(tag) = tags.iter_mut().find(|(tag, value)| *tag == "format" && matches!(&**value, "binary" | "byte")) {
+        *tag = ("contentEncoding", "base64".to_owned());
     }
+    tags.dedup();
     Doc { text: text.to_owned(), tags }
 }

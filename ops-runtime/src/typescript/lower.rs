@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::doc;
 use super::scope::{Scope, Side};
 use super::text;
-use super::tree::{Doc, Object, Property, Type};
+use super::tree::{Doc, MAX_UNION, Object, Property, Type};
 use crate::pointer;
 
 /// What is nested deeper is `unknown`.
@@ -15,6 +15,9 @@ const DEPTH: usize = 100;
 
 /// So many references are followed to find a property.
 const HOPS: usize = 16;
+
+/// So many schemas are looked at to tell how large a union is.
+const BUDGET: usize = 1_000;
 
 /// A tuple of more items is a list.
 const MAX_TUPLE: usize = 64;
@@ -66,12 +69,19 @@ impl<'s, 'a> Lower<'s, 'a> {
         if is_null {
             parts.pop();
         }
+        // Unions that are joined are multiplied out by the compiler, which refuses too many: the last ones are left out.
+        let mut size = node.get("$ref").map_or(1, |_| self.size(node, 0, &mut BUDGET.clone()));
         for part in list(node, "allOf") {
+            size = size.saturating_mul(part.as_object().map_or(1, |part| self.size(part, 0, &mut BUDGET.clone())));
+            if size > MAX_UNION {
+                break;
+            }
             self.is_part = true;
             parts.push(self.schema(part));
         }
         for keyword in ["anyOf", "oneOf"] {
-            if node.get(keyword).is_some_and(Value::is_array) {
+            let is_alone = size == 1 || list(node, keyword).count().saturating_mul(size) <= MAX_UNION;
+            if node.get(keyword).is_some_and(Value::is_array) && is_alone {
                 let variants: Vec<Type> = list(node, keyword).map(|variant| self.variant(variant, node)).collect();
                 parts.push(Type::union(variants));
             }
@@ -95,6 +105,23 @@ impl<'s, 'a> Lower<'s, 'a> {
             }
             None => Type::Unknown,
         }
+    }
+
+    /// How many types there are if all unions are multiplied out, roughly: the budget ends the count.
+    fn size(&self, node: &Node, depth: usize, budget: &mut usize) -> usize {
+        if depth > HOPS || *budget == 0 {
+            return 1;
+        }
+        *budget -= 1;
+        let mut of = |schema: &Value| schema.as_object().map_or(1, |node| self.size(node, depth + 1, budget));
+        let mut size = list(node, "allOf").fold(1_usize, |product, part| product.saturating_mul(of(part)));
+        let target = node.get("$ref").and_then(Value::as_str).and_then(|target| self.scope.target(self.table, target));
+        size = size.saturating_mul(target.map_or(1, |held| of(held.value())));
+        for keyword in ["anyOf", "oneOf"] {
+            let sum = list(node, keyword).fold(0_usize, |sum, variant| sum.saturating_add(of(variant)));
+            size = size.saturating_mul(sum.max(1));
+        }
+        size
     }
 
     /// A variant of a union, with the value of the discriminator that stands for it.
@@ -221,8 +248,7 @@ impl<'s, 'a> Lower<'s, 'a> {
                 Some(Type::union(types))
             }
             Some(schema) => {
-                let types: Vec<Type> =
-                    patterns.into_iter().chain([schema]).map(|schema| self.schema(schema)).collect();
+                let types: Vec<Type> = patterns.into_iter().chain([schema]).map(|schema| self.schema(schema)).collect();
                 Some(Type::union(types))
             }
         };
@@ -241,9 +267,7 @@ impl<'s, 'a> Lower<'s, 'a> {
         if properties.is_empty() && others.is_none() {
             return match (additional, described) {
                 // Nothing is allowed; or all that is described is for the other side.
-                (Some(_), _) => {
-                    Type::Object(Object { properties, others: Some(Box::new(Type::Never)) })
-                }
+                (Some(_), _) => Type::Object(Object { properties, others: Some(Box::new(Type::Never)) }),
                 _ => Type::bare_object(),
             };
         }
@@ -256,7 +280,9 @@ impl<'s, 'a> Lower<'s, 'a> {
             return true;
         }
         let target = property.get("$ref").and_then(Value::as_str);
-        target.and_then(|target| self.scope.target(self.table, target)).is_some_and(|held| self.side.omits(held.value()))
+        target
+            .and_then(|target| self.scope.target(self.table, target))
+            .is_some_and(|held| self.side.omits(held.value()))
     }
 
     fn array(&mut self, node: &Node) -> Type {

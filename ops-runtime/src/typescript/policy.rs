@@ -1,5 +1,18 @@
 //! How much of an operation is written.
 
+/// How much [`describe`](super::describe) says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Detail {
+    /// What a caller needs to begin with, in under 2,400 bytes unless what is required takes more.
+    ///
+    /// Everything that is required is there with its type. Of the rest, as much is there as fits: descriptions are cut to
+    /// a sentence, optional properties to their names, and types that are cut are `unknown`.
+    Short,
+    /// Everything. Of an enum, 1,000 values are written, and no further type beyond 256 KB.
+    Whole,
+}
+
 /// How much is said in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
@@ -94,7 +107,8 @@ impl Policy {
         let fourth = Self { optional: Optional::Simple, got: extent(1, 30), ..third.clone() };
         let fifth = Self { input: Words::None, due: brief, values: 12, given: extent(3, 60), ..fourth.clone() };
         let sixth = Self { operation: Words::Sentence(160), got: extent(1, 12), given: extent(2, 40), ..fifth.clone() };
-        let seventh = Self { optional: Optional::Names, got: extent(1, 8), given: extent(2, 30), values: 6, ..sixth.clone() };
+        let seventh =
+            Self { optional: Optional::Names, got: extent(1, 8), given: extent(2, 30), values: 6, ..sixth.clone() };
         let last = Self { due: Words::None, got: extent(0, 0), given: extent(1, 12), values: 3, ..seventh.clone() };
         [first, second, third, fourth, fifth, sixth, seventh, last].into_iter()
     }

@@ -183,15 +183,16 @@ impl<'p> Printer<'p> {
         for property in &object.properties {
             let is_due = place.is_due && !property.is_optional;
             let is_full = written + listed.len() >= extent.properties;
-            let (is_listed, is_gone) = if is_due {
-                (false, false)
-            } else {
-                (place.is_input && self.is_listed(property, place), is_full)
-            };
+            let (is_listed, is_gone) =
+                if is_due { (false, false) } else { (place.is_input && self.is_listed(property, place), is_full) };
             if is_gone {
                 left_out += 1;
             } else if is_listed {
-                listed.push(format!("{}{}: unknown", text::property(&property.name), if property.is_optional { "?" } else { "" }));
+                listed.push(format!(
+                    "{}{}: unknown",
+                    text::property(&property.name),
+                    if property.is_optional { "?" } else { "" }
+                ));
             } else {
                 written += 1;
                 self.property(scope, property, Place { is_due, ..inside });
@@ -249,7 +250,13 @@ impl<'p> Printer<'p> {
     }
 
     fn property(&mut self, scope: &Scope<'_>, property: &Property, place: Place) {
-        let words = if place.is_due { self.policy.due } else if place.is_input { self.policy.input } else { self.policy.output };
+        let words = if place.is_due {
+            self.policy.due
+        } else if place.is_input {
+            self.policy.input
+        } else {
+            self.policy.output
+        };
         self.doc(&property.doc, words, place.indent);
         self.line(place.indent);
         self.name(property);
@@ -373,7 +380,13 @@ impl<'p> Printer<'p> {
     }
 
     fn item(&mut self, scope: &Scope<'_>, number: usize, lowered: &Rc<Lowered>, place: Place) {
-        let words = if place.is_due { self.policy.due } else if place.is_input { self.policy.input } else { self.policy.output };
+        let words = if place.is_due {
+            self.policy.due
+        } else if place.is_input {
+            self.policy.input
+        } else {
+            self.policy.output
+        };
         self.doc(&lowered.doc, words, place.indent);
         self.line(place.indent);
         let name = scope.item(number).map_or("Unknown", |item| item.name.as_str()).to_owned();

@@ -89,7 +89,8 @@ impl Seen {
                 seen.has_root |= reference == ROOT;
                 seen.references.extend(definition(reference));
             }
-            seen.has_direction |= ["readOnly", "writeOnly"].iter().any(|key| node.get(*key) == Some(&Value::Bool(true)));
+            seen.has_direction |=
+                ["readOnly", "writeOnly"].iter().any(|key| node.get(*key) == Some(&Value::Bool(true)));
         });
         seen
     }

@@ -113,7 +113,10 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_text() {
-        assert_eq!(literal("a\"b\\c\u{2028}</script>\n\u{202e}`${x}`"), r#""a\"b\\c\u2028\u003C/script>\n\u202E`${x}`""#);
+        assert_eq!(
+            literal("a\"b\\c\u{2028}</script>\n\u{202e}`${x}`"),
+            r#""a\"b\\c\u2028\u003C/script>\n\u202E`${x}`""#
+        );
         assert_eq!(property("a$_1"), "a$_1");
         assert_eq!(property("1a"), "\"1a\"");
         assert_eq!(property("__proto__"), "\"__proto__\"");
@@ -121,7 +124,10 @@ mod tests {
         assert_eq!(property(""), "\"\"");
         assert_eq!(lines("a */ b\n\n\n@evil\n</script>\u{2028}x\n\n"), ["a *\\/ b", "", "\\@evil", "<\\/script> x"]);
         assert_eq!(comment("**/"), "**\\/");
-        assert_eq!(constant(&json!({ "a b": [1, "x", null, -2.5], "c": {} })), r#"{ "a b": [1, "x", null, -2.5]; c: { [key: string]: never } }"#);
+        assert_eq!(
+            constant(&json!({ "a b": [1, "x", null, -2.5], "c": {} })),
+            r#"{ "a b": [1, "x", null, -2.5]; c: { [key: string]: never } }"#
+        );
     }
 
     #[test]

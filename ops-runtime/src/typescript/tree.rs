@@ -53,7 +53,7 @@ impl Doc {
 }
 
 /// A union has so many members at most, once intersections of unions are multiplied out: the compiler refuses 100,000.
-const MAX_UNION: usize = 10_000;
+pub(super) const MAX_UNION: usize = 10_000;
 
 impl Type {
     /// The object that the schema says nothing of.
@@ -138,7 +138,10 @@ impl Type {
                 _ => false,
             };
             // Keywords for objects mean nothing to values of other types.
-            if members.iter().any(|member| matches!(member, Self::Array(_) | Self::Tuple(..) | Self::String | Self::Number)) {
+            if members
+                .iter()
+                .any(|member| matches!(member, Self::Array(_) | Self::Tuple(..) | Self::String | Self::Number))
+            {
                 members.retain(|member| !member.is_untyped_object());
             }
             let has_literals = members.iter().any(is_literals);
@@ -197,9 +200,7 @@ impl Type {
             Self::Union(parts) => Self::union(
                 parts.into_iter().filter(|part| *part != Self::Named(own)).map(|part| part.without(gone, own)),
             ),
-            Self::Intersection(parts) => {
-                Self::intersection(parts.into_iter().map(|part| part.without(gone, own)))
-            }
+            Self::Intersection(parts) => Self::intersection(parts.into_iter().map(|part| part.without(gone, own))),
             other => other,
         }
     }

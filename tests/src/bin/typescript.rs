@@ -107,6 +107,10 @@ fn run() -> Result<bool, String> {
         complaints.extend(check(&compiler, &folder)?);
     }
     let documents = read.len();
+    // The client that the documentation shows.
+    let folder = self::folder("typescript-client")?;
+    typescript::write_client(&folder)?;
+    complaints.extend(check(&compiler, &folder)?);
     for complaint in complaints.iter().take(show) {
         println!("    {}:{}: {}", complaint.file, complaint.line, complaint.message);
     }

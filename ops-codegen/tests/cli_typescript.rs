@@ -1,0 +1,86 @@
+//! `ops generate --lang ts`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const DOCUMENT: &str = r##"{
+    "openapi": "3.1.0", "info": { "title": "shop", "version": "1" },
+    "paths": { "/pets/{id}": { "get": { "operationId": "pets/show",
+        "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } }],
+        "responses": { "200": { "description": "ok", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } } } } } } },
+    "components": { "schemas": { "Pet": { "type": "object", "properties": { "name": { "type": "string" } } } } }
+}"##;
+const TOOLS: &str = r#"{ "tools": [{ "name": "add", "inputSchema": { "type": "object", "required": ["a"], "properties": { "a": { "type": "number" } } } }] }"#;
+
+/// A folder with a document and a snapshot.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("typescript-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("shop.json"), DOCUMENT).unwrap();
+    std::fs::write(folder.join("math.json"), TOOLS).unwrap();
+    folder
+}
+
+fn ops(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    command.arg("generate").args(arguments).current_dir(folder).output().unwrap()
+}
+
+#[test]
+fn all_documents_are_one_file_that_is_checked_to_the_byte() {
+    let folder = folder("file");
+    let arguments = ["--lang", "ts", "shop.json", "math.json", "-o", "ops.d.ts"];
+    let check = [&arguments[..], &["--check"]].concat();
+    let missing = ops(&folder, &check);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("ops.d.ts is not there"));
+
+    let output = ops(&folder, &arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(folder.join("ops.d.ts")).unwrap();
+    assert!(ops_codegen::is_generated(text.as_bytes()));
+    for wanted in [
+        "    namespace math {\n      /** ",
+        "function add(input: { a: number }): Promise<",
+        "function pets_show(input: { id: number }): Promise<Pet>;",
+        "\"math.add\": Call<typeof ops.math.add>;\n  \"shop.pets/show\": Call<typeof ops.shop.pets_show>;",
+    ] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    assert!(ops(&folder, &check).status.success());
+
+    // The same on standard output.
+    let printed = ops(&folder, &["--lang", "ts", "shop.json", "math.json", "-o", "-"]);
+    assert_eq!(String::from_utf8_lossy(&printed.stdout), text);
+
+    // Another layout is a difference, and the file is written anew.
+    std::fs::write(folder.join("ops.d.ts"), text.replace("{ a: number }", "{ a:number }")).unwrap();
+    let changed = ops(&folder, &check);
+    assert_eq!(changed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&changed.stderr).contains("ops.d.ts differs"));
+    assert!(ops(&folder, &arguments).status.success());
+    assert_eq!(std::fs::read_to_string(folder.join("ops.d.ts")).unwrap(), text);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn only_chosen_operations_are_written_and_foreign_files_stay() {
+    let folder = folder("choice");
+    let output = ops(&folder, &["--lang", "ts", "shop.json", "math.json", "--include", "math.*", "-o", "-"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("ops.math.add") && !text.contains("pets_show"), "{text}");
+
+    std::fs::write(folder.join("own.ts"), "export const own = 1;").unwrap();
+    let refused = ops(&folder, &["--lang", "ts", "shop.json", "-o", "own.ts"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("was not written by this command"));
+    assert_eq!(std::fs::read_to_string(folder.join("own.ts")).unwrap(), "export const own = 1;");
+    assert!(ops(&folder, &["--lang", "ts", "shop.json", "-o", "own.ts", "--force"]).status.success());
+
+    for output in [&["-o", "."][..], &["-o", "ops.rs"], &[]] {
+        let usage = ops(&folder, &[&["--lang", "ts", "shop.json"][..], output].concat());
+        assert_eq!(usage.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&usage.stderr).contains("declarations are one file"), "{output:?}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,117 @@
+export {};
+
+declare global {
+  /** The operations, as programs call them. */
+  namespace ops {
+    namespace shop {
+      /** Adds a pet. */
+      function addPet(input: {
+        body: PetInput;
+      }): Promise<Pet>;
+      /**
+       * DELETE /pets/{petId}
+       * @deprecated
+       */
+      function delete_(input: { petId: number }): Promise<null>;
+      /** GET /health */
+      function health(): Promise<"ok">;
+      /**
+       * Show a pet
+       *
+       * Shows a pet of the shop. It may have been sold since.
+       *
+       * A second paragraph.
+       * @throws HTTP_404 There is no such pet
+       */
+      function pets_show_one(input: {
+        /** @minimum 1 */
+        petId: number;
+        /** What to show. Everything by default. */
+        fields?: ("name" | "kind" | "owner")[];
+        /** @default "none" */
+        "x-trace"?: string;
+      }): Promise<Pet>;
+      /**
+       * Streams sales as they come.
+       * A stream: gives its first items as a list.
+       */
+      function watchSales(): Promise<{
+        price: number;
+        pet?: Pet;
+      }[]>;
+      /** A pet. It is for sale. */
+      type PetInput = {
+        /**
+         * What it is called. Not unique.
+         * @maxLength 40
+         */
+        name: string;
+        kind: Cat & { type?: "cat" } | Dog;
+        /** @maxItems 2 */
+        parents?: PetInput[];
+        labels?: { [key: string]: string };
+        /** @format byte */
+        picture?: string;
+        /** @minItems 2 */
+        place?: [number, number];
+        /** @format date */
+        "born-on"?: string | null;
+      };
+      type Cat = {
+        type: string;
+        /**
+         * @minimum 1
+         * @maximum 9
+         */
+        lives: number;
+      };
+      type Dog = Animal & { type: "dog" };
+      type Animal = {
+        /** @exclusiveMinimum 0 */
+        weight?: number;
+      };
+      /** A pet. It is for sale. */
+      type Pet = {
+        /** @format int64 */
+        id: number;
+        /**
+         * What it is called. Not unique.
+         * @maxLength 40
+         */
+        name: string;
+        kind: Cat & { type?: "cat" } | Dog;
+        /** @maxItems 2 */
+        parents?: Pet[];
+        labels?: { [key: string]: string };
+        /** @format byte */
+        picture?: string;
+        /** @minItems 2 */
+        place?: [number, number];
+        /** @format date */
+        "born-on"?: string | null;
+      };
+    }
+  }
+}
+
+type Input<F extends (input: never) => unknown> =
+  Parameters<F> extends [] ? undefined : Exclude<Parameters<F>[0], undefined>;
+
+type Call<F extends (input: never) => Promise<unknown>> = {
+  input: Input<F>;
+  output: Awaited<ReturnType<F>>;
+};
+
+type Stream<F extends (input: never) => Promise<unknown[]>> = {
+  input: Input<F>;
+  item: Awaited<ReturnType<F>>[number];
+};
+
+/** What each operation takes and gives, by its id; a stream gives items. */
+export interface Operations {
+  "shop.addPet": Call<typeof ops.shop.addPet>;
+  "shop.delete": Call<typeof ops.shop.delete_>;
+  "shop.health": Call<typeof ops.shop.health>;
+  "shop.pets/show-one": Call<typeof ops.shop.pets_show_one>;
+  "shop.watchSales": Stream<typeof ops.shop.watchSales>;
+}

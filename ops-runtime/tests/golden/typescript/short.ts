@@ -1,0 +1,146 @@
+declare namespace ops.shop {
+  /**
+   * Shows a pet of the shop.
+   * @throws HTTP_404
+   * Cut: describe("shop.pets/show-one", "whole") gives all of it.
+   */
+  function pets_show_one(input: {
+    /** @minimum 1 */
+    petId: number;
+    /** What to show. */
+    fields?: ("name" | "kind" | "owner")[];
+    /** @default "none" */
+    "x-trace"?: string;
+  }): Promise<Pet>;
+  /** A pet. */
+  type Pet = {
+    /** @format int64 */
+    id: number;
+    /** What it is called. @maxLength 40 */
+    name: string;
+    kind: Cat & { type?: "cat" } | Dog;
+    /** @maxItems 2 */
+    parents?: Pet[];
+    labels?: { [key: string]: string };
+    /** @format byte */
+    picture?: string;
+    /** @minItems 2 */
+    place?: [number, number];
+    /** @format date */
+    "born-on"?: string | null;
+  };
+  type Cat = {
+    type: string;
+    /** @minimum 1 @maximum 9 */
+    lives: number;
+  };
+  type Dog = Animal & { type: "dog" };
+  type Animal = {
+    /** @exclusiveMinimum 0 */
+    weight?: number;
+  };
+}
+
+declare namespace ops.shop {
+  /**
+   * DELETE /pets/{petId}
+   * @deprecated
+   */
+  function delete_(input: { petId: number }): Promise<null>;
+}
+
+declare namespace ops.shop {
+  /**
+   * Adds a pet.
+   * Cut: describe("shop.addPet", "whole") gives all of it.
+   */
+  function addPet(input: {
+    body: PetInput;
+  }): Promise<Pet>;
+  /** A pet. */
+  type PetInput = {
+    /** What it is called. @maxLength 40 */
+    name: string;
+    kind: Cat & { type?: "cat" } | Dog;
+    /** @maxItems 2 */
+    parents?: PetInput[];
+    labels?: { [key: string]: string };
+    /** @format byte */
+    picture?: string;
+    /** @minItems 2 */
+    place?: [number, number];
+    /** @format date */
+    "born-on"?: string | null;
+  };
+  type Cat = {
+    type: string;
+    /** @minimum 1 @maximum 9 */
+    lives: number;
+  };
+  type Dog = Animal & { type: "dog" };
+  type Animal = {
+    /** @exclusiveMinimum 0 */
+    weight?: number;
+  };
+  /** A pet. */
+  type Pet = {
+    /** @format int64 */
+    id: number;
+    /** What it is called. @maxLength 40 */
+    name: string;
+    kind: Cat & { type?: "cat" } | Dog;
+    /** @maxItems 2 */
+    parents?: Pet[];
+    labels?: { [key: string]: string };
+    /** @format byte */
+    picture?: string;
+    /** @minItems 2 */
+    place?: [number, number];
+    /** @format date */
+    "born-on"?: string | null;
+  };
+}
+
+declare namespace ops.shop {
+  /**
+   * Streams sales as they come.
+   * A stream: gives its first items as a list.
+   * Cut: describe("shop.watchSales", "whole") gives all of it.
+   */
+  function watchSales(): Promise<{
+    price: number;
+    pet?: Pet;
+  }[]>;
+  /** A pet. */
+  type Pet = {
+    /** @format int64 */
+    id: number;
+    /** What it is called. @maxLength 40 */
+    name: string;
+    kind: Cat & { type?: "cat" } | Dog;
+    /** @maxItems 2 */
+    parents?: Pet[];
+    labels?: { [key: string]: string };
+    /** @format byte */
+    picture?: string;
+    /** @minItems 2 */
+    place?: [number, number];
+    /** @format date */
+    "born-on"?: string | null;
+  };
+  type Cat = {
+    type: string;
+    /** @minimum 1 @maximum 9 */
+    lives: number;
+  };
+  type Dog = Animal & { type: "dog" };
+  type Animal = {
+    /** @exclusiveMinimum 0 */
+    weight?: number;
+  };
+}
+
+declare namespace ops.shop {
+  /** GET /health */
+  function health(): Promise<"ok">;
+}
