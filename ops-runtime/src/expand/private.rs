@@ -180,4 +180,11 @@ mod tests {
         assert_eq!(schema["items"]["$ref"], "#/$defs/Page");
         assert!(schema["$defs"]["Page"].is_object());
     }
+
+    #[cfg(feature = "registry")]
+    #[test]
+    fn types_stand_for_the_schemas_that_they_make() {
+        assert!(output_schema::<Page>().is_made() && Schema::make(|| json!(true)).is_made());
+        assert!(!Schema::ANY.is_made() && !Schema::text("{}").is_made());
+    }
 }

@@ -415,16 +415,20 @@ mod tests {
             counted.fetch_add(1, Ordering::Relaxed);
         });
         let mut turns = Turns::default();
-        let mut piece = async |cost: &Arc<Cost>, time: Duration| {
+        let mut piece = async |cost: &Arc<Cost>, done: Duration| {
+            pace.done.store(nanoseconds(done), Ordering::Relaxed);
             let work = |_: &mut Task<'_>| {
-                std::thread::sleep(time);
+                std::thread::sleep(SHORT);
                 Poll::Ready(others.load(Ordering::Relaxed))
             };
             poll_fn(|task| turns.poll(cost, task, work)).await
         };
-        assert_eq!(piece(&costs[0], SHORT / 2).await, 0);
-        assert_eq!(piece(&costs[1], SHORT).await, 0);
+        assert_eq!(piece(&costs[0], Duration::ZERO).await, 0);
+        assert!(pace.is_done());
+        assert_eq!(piece(&costs[1], SHORT / 2).await, 0);
         assert_eq!(piece(&costs[2], SHORT).await, 1);
+        // It counts anew.
+        assert_eq!(piece(&costs[3], Duration::ZERO).await, 1);
     }
 
     #[tokio::test(flavor = "current_thread")]
