@@ -53,6 +53,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `program`: running JavaScript programs of models in a sandbox
 //! - `gateway`: a registry before agents: limits of callers, large results, an audit log
 //! - `discover`: `Registry::discover`
+//! - `search`: finding operations by words
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
@@ -78,6 +79,8 @@ pub mod program;
 pub mod record;
 #[cfg(feature = "registry")]
 mod run;
+#[cfg(feature = "search")]
+pub mod search;
 #[cfg(feature = "http-server")]
 pub mod serve;
 #[cfg(feature = "typescript")]

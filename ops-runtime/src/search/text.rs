@@ -1,0 +1,194 @@
+//! What an operation says of itself, by where it says it.
+
+use serde_json::Value;
+
+use crate::binding::Binding;
+use crate::pointer;
+use crate::spec::OperationSpec;
+
+/// Where a word of an operation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Name,
+    /// The namespace, and the host of the API.
+    Namespace,
+    Title,
+    /// The segments of the path that are no parameters.
+    Path,
+    Tags,
+    /// The first sentence of the description.
+    Lead,
+    Description,
+    /// Names of parameters and properties.
+    Parameter,
+    /// The first words of what is said of them.
+    About,
+    /// Words that mean what the method and the kind mean.
+    Action,
+}
+
+impl Field {
+    pub(super) const ALL: [Self; 10] = [
+        Self::Name,
+        Self::Namespace,
+        Self::Title,
+        Self::Path,
+        Self::Tags,
+        Self::Lead,
+        Self::Description,
+        Self::Parameter,
+        Self::About,
+        Self::Action,
+    ];
+
+    /// How much a word there counts.
+    pub(super) const fn weight(self) -> f32 {
+        match self {
+            Self::Name => 7.0,
+            Self::Namespace => 7.0,
+            Self::Title => 7.0,
+            Self::Path => 3.0,
+            Self::Tags => 2.5,
+            Self::Lead => 3.0,
+            Self::Description => 1.0,
+            Self::Parameter => 1.0,
+            Self::About => 0.2,
+            Self::Action => 4.0,
+        }
+    }
+
+    /// So many words are usual there: among more, each counts less.
+    pub(super) const fn usual(self) -> f32 {
+        match self {
+            Self::Name | Self::Path => 4.0,
+            Self::Namespace | Self::Tags | Self::Action => 3.0,
+            Self::Title => 5.0,
+            Self::Lead => 12.0,
+            Self::Description => 40.0,
+            Self::Parameter => 15.0,
+            Self::About => 60.0,
+        }
+    }
+
+    /// True if words without meaning are left out there.
+    pub(super) const fn is_prose(self) -> bool {
+        matches!(self, Self::Lead | Self::Description | Self::About)
+    }
+}
+
+/// How much of an operation is read: in bytes of a text, in properties, and in bytes of what is said of one.
+const MAX_NAME: usize = 300;
+const MAX_TEXT: usize = 3_000;
+const MAX_LEAD: usize = 200;
+const MAX_PROPERTIES: usize = 64;
+const MAX_ABOUT: usize = 100;
+/// How many schemas are looked at for properties, and how deep they lie.
+const MAX_SCHEMAS: usize = 96;
+const MAX_DEPTH: usize = 6;
+const MAX_TAGS: usize = 8;
+
+/// Calls `take` with each text of an operation, cut to a bounded length.
+pub(super) fn texts(spec: &OperationSpec, mut take: impl FnMut(Field, &str)) {
+    take(Field::Name, cut(spec.name(), MAX_NAME));
+    take(Field::Namespace, cut(spec.namespace(), MAX_NAME));
+    if let Some(title) = &spec.title {
+        take(Field::Title, cut(title, MAX_NAME));
+    }
+    for tag in spec.tags.iter().take(MAX_TAGS) {
+        take(Field::Tags, cut(tag, MAX_NAME));
+    }
+    if let Binding::Http(http) = &spec.binding {
+        for segment in segments(&http.path) {
+            take(Field::Path, segment);
+        }
+        if let Some(server) = &http.server {
+            take(Field::Namespace, host(cut(server, MAX_NAME)));
+        }
+    }
+    let description = cut(&spec.description, MAX_TEXT);
+    let lead = lead(description);
+    if spec.title.is_none() {
+        // Tools of MCP servers have no other.
+        take(Field::Title, cut(lead, MAX_LEAD / 2));
+    }
+    take(Field::Lead, lead);
+    take(Field::Description, description.get(lead.len()..).unwrap_or_default());
+    properties(spec, take);
+}
+
+/// The segments of a path that are no parameters.
+pub(super) fn segments(path: &str) -> impl Iterator<Item = &str> {
+    cut(path, MAX_NAME).split('/').filter(|segment| !segment.is_empty() && !segment.starts_with('{'))
+}
+
+/// A host's name without its last part: `api.stripe` of `https://api.stripe.com/v1`.
+fn host(url: &str) -> &str {
+    let host = url.split_once("://").map_or("", |(_, rest)| rest);
+    let host = host.split(['/', ':', '?']).next().unwrap_or_default();
+    if host.starts_with(|c: char| c.is_ascii_digit() || c == '{') {
+        return "";
+    }
+    host.rsplit_once('.').map_or("", |(own, _)| own)
+}
+
+/// The first sentence or paragraph.
+fn lead(text: &str) -> &str {
+    let text = cut(text, MAX_LEAD);
+    let ends = [text.find(". "), text.find(".\n"), text.find("\n\n")];
+    ends.into_iter().flatten().min().and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+pub(super) fn cut(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+/// Calls `take` with the names of the input's properties and those below, and the first words of what is said of them.
+fn properties(spec: &OperationSpec, take: impl FnMut(Field, &str)) {
+    if let Ok(schema) = spec.input.to_value() {
+        Properties { spec, take, names: MAX_PROPERTIES, schemas: MAX_SCHEMAS }.visit(&schema, 0);
+    }
+}
+
+/// A walk through schemas, which ends when it has found enough.
+struct Properties<'a, T> {
+    spec: &'a OperationSpec,
+    take: T,
+    names: usize,
+    schemas: usize,
+}
+
+impl<T: FnMut(Field, &str)> Properties<'_, T> {
+    fn visit(&mut self, schema: &Value, depth: usize) {
+        let Some(object) = schema.as_object() else { return };
+        if self.schemas == 0 || depth > MAX_DEPTH {
+            return;
+        }
+        self.schemas -= 1;
+        let own = object.get("properties").and_then(Value::as_object);
+        // Those at one place before those below them: what is cut is what lies deep.
+        for (name, property) in own.into_iter().flatten() {
+            if self.names == 0 {
+                return;
+            }
+            self.names -= 1;
+            (self.take)(Field::Parameter, cut(name, MAX_NAME));
+            if let Some(about) = property.get("description").and_then(Value::as_str) {
+                (self.take)(Field::About, cut(about, MAX_ABOUT));
+            }
+        }
+        let many = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| object.get(key)?.as_array()).flatten();
+        let below = many.chain(object.get("items")).chain(own.into_iter().flat_map(|own| own.values()));
+        for schema in below.take(MAX_SCHEMAS) {
+            self.visit(schema, depth + 1);
+        }
+        let name = object.get("$ref").and_then(Value::as_str).and_then(pointer::definition);
+        let definition = name.and_then(|name| self.spec.definitions.get(&name));
+        if let Some(Ok(schema)) = definition.map(|definition| definition.schema.to_value()) {
+            self.visit(&schema, depth + 1);
+        }
+    }
+}

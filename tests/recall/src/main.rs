@@ -1,0 +1,95 @@
+//! `tests/search DIR... QUESTIONS.tsv [--bound RECALL] [--quiet]`: how often a search finds the operation that answers a
+//! question. `tests/search` says what is read and printed.
+
+mod catalogue;
+mod questions;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ops_runtime::search::SearchIndex;
+
+use crate::catalogue::Catalogue;
+
+const USAGE: &str = "usage: tests/search DIR... QUESTIONS.tsv [--bound RECALL] [--quiet]";
+
+/// The numbers of places that are counted.
+const PLACES: [usize; 3] = [1, 5, 10];
+
+struct Arguments {
+    directories: Vec<String>,
+    questions: String,
+    /// The least recall at five.
+    bound: Option<f64>,
+    quiet: bool,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let (mut paths, mut bound, mut quiet) = (Vec::new(), None, false);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--bound" => bound = Some(arguments.next().and_then(|bound| bound.parse().ok()).ok_or(USAGE)?),
+            "--quiet" => quiet = true,
+            _ if argument.starts_with('-') => return Err(USAGE.to_owned()),
+            _ => paths.push(argument),
+        }
+    }
+    let questions = paths.pop().filter(|_| !paths.is_empty()).ok_or(USAGE)?;
+    Ok(Arguments { directories: paths, questions, bound, quiet })
+}
+
+fn main() -> ExitCode {
+    match arguments().and_then(|arguments| run(&arguments)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    let text =
+        std::fs::read_to_string(&arguments.questions).map_err(|error| format!("{}: {error}", arguments.questions))?;
+    let catalogue = Catalogue::read(&arguments.directories)?;
+    let questions = questions::read(&text, &catalogue).map_err(|error| format!("{}: {error}", arguments.questions))?;
+
+    let started = Instant::now();
+    let index = SearchIndex::new(catalogue.operations());
+    let built = started.elapsed();
+
+    let mut found = [0_usize; PLACES.len()];
+    let mut times: Vec<Duration> = Vec::new();
+    for question in &questions {
+        let started = Instant::now();
+        let hits = index.search(&question.text, PLACES[2]);
+        times.push(started.elapsed());
+        let place = hits.iter().position(|hit| question.answers.iter().any(|answer| *answer == hit.id));
+        for (count, places) in found.iter_mut().zip(PLACES) {
+            *count += usize::from(place.is_some_and(|place| place < places));
+        }
+        if !arguments.quiet && place.is_none_or(|place| place >= PLACES[1]) {
+            let place = place.map_or_else(|| "not found".to_owned(), |place| format!("at {}", place + 1));
+            let first: Vec<&str> = hits.iter().take(PLACES[1]).map(|hit| hit.id.as_ref()).collect();
+            println!("miss: {}\n    {} {place}; first {}", question.text, question.answers.join(","), first.join(" "));
+        }
+    }
+    times.sort();
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    println!(
+        "{} operations indexed in {} ms; {} questions, p50 of a search {:.2} ms",
+        index.len(),
+        built.as_millis(),
+        questions.len(),
+        median.as_secs_f64() * 1e3
+    );
+    let recall = found.map(|count| count as f64 / questions.len() as f64);
+    let is_good = arguments.bound.is_none_or(|bound| recall[1] >= bound);
+    if let Some(bound) = arguments.bound.filter(|_| !is_good) {
+        println!("recall@5 is below {bound}");
+    }
+    println!("recall@1 {:.3} recall@5 {:.3} recall@10 {:.3}", recall[0], recall[1], recall[2]);
+    Ok(is_good)
+}
