@@ -209,6 +209,12 @@ fn what_is_too_much_is_cut_in_the_short_form_and_told() {
     let text = body(&taking(product, named), Detail::Whole);
     assert!(text.contains("x: A & B;") && !text.contains("type C ="), "{text}");
 
+    // Neither do references into definitions, each of which holds several others.
+    let many: Vec<Value> = (0..20).map(|_| json!({ "$ref": "#/$defs/P/properties/p" })).collect();
+    let inner = json!({ "P": { "properties": { "p": { "prefixItems": many } } } });
+    let text = body(&taking(json!({ "$ref": "#/$defs/P/properties/p" }), inner), Detail::Whole);
+    assert!(text.len() < 200_000 && text.contains("unknown?"), "{}", text.len());
+
     // What is nested deeper than anybody writes ends somewhere.
     let mut deep = json!({ "type": "string" });
     for _ in 0..500 {

@@ -1,4 +1,4 @@
-//! What schemas say for readers, and how it is written as JSDoc.
+//! What schemas say for readers, and how that is written in comments.
 
 use serde_json::Value;
 

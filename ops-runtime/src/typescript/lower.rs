@@ -1,5 +1,6 @@
 //! Schemas to types.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
@@ -19,6 +20,9 @@ const HOPS: usize = 16;
 /// So many schemas are looked at to tell how large a union is.
 const BUDGET: usize = 1_000;
 
+/// So many schemas are looked at for other than their own types: where a property is described, what a variant is.
+const LOOKS: usize = 50_000;
+
 /// A tuple of more items is a list.
 const MAX_TUPLE: usize = 64;
 
@@ -30,13 +34,15 @@ pub(super) struct Lower<'s, 'a> {
     depth: usize,
     /// True if the next schema is a part of another, which may name the type of both.
     is_part: bool,
+    /// How many more schemas are looked at beside those that types are made of.
+    budget: Cell<usize>,
 }
 
 type Node = Map<String, Value>;
 
 impl<'s, 'a> Lower<'s, 'a> {
     pub(super) fn new(scope: &'s mut Scope<'a>, table: usize, side: Side) -> Self {
-        Self { scope, table, side, depth: 0, is_part: false }
+        Self { scope, table, side, depth: 0, is_part: false, budget: Cell::new(LOOKS) }
     }
 
     /// The type of the values that a schema accepts, or a wider one.
@@ -97,14 +103,22 @@ impl<'s, 'a> Lower<'s, 'a> {
         }
         // A reference into a definition; one that leads back to itself ends at the greatest depth.
         match self.scope.target(self.table, reference) {
-            Some(held) => {
+            // Such schemas are copied, and may hold several others.
+            Some(held) if self.looks(100) => {
                 self.depth += 8;
                 let type_ = self.schema(held.value());
                 self.depth -= 8;
                 type_
             }
-            None => Type::Unknown,
+            _ => Type::Unknown,
         }
+    }
+
+    /// True if so many more schemas may be looked at.
+    fn looks(&self, count: usize) -> bool {
+        let left = self.budget.get().checked_sub(count);
+        self.budget.set(left.unwrap_or(0));
+        left.is_some()
     }
 
     /// How many types there are if all unions are multiplied out, roughly: the budget ends the count.
@@ -154,7 +168,7 @@ impl<'s, 'a> Lower<'s, 'a> {
 
     /// The type of a property, wherever a schema describes it, and whether the schema requires it there.
     fn property(&mut self, schema: &Value, name: &str, hops: usize) -> Option<(bool, Type)> {
-        if hops > HOPS {
+        if hops > HOPS || !self.looks(1) {
             return None;
         }
         if let Some(property) = schema.get("properties").and_then(|all| all.get(name)) {
@@ -198,6 +212,9 @@ impl<'s, 'a> Lower<'s, 'a> {
 
     /// True if what stands beside the keywords for one type names another.
     fn may_be_other(&self, node: &Node, kind: &str, hops: usize) -> bool {
+        if !self.looks(1) {
+            return true;
+        }
         let other = |schema: &Value| {
             let Some(node) = schema.as_object() else { return false };
             match node.get("type") {
@@ -330,10 +347,16 @@ fn literal(value: &Value) -> Type {
 
 /// True if a value is of a type, or of one of several; of none, any is.
 fn is_of(value: &Value, kind: Option<&Value>) -> bool {
-    let is_one = |kind: &Value| match (kind.as_str().unwrap_or_default(), value) {
-        ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("null", Value::Null) => true,
-        ("number" | "integer", Value::Number(_)) | ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
-        _ => false,
+    let is_one = |kind: &Value| {
+        let kind = kind.as_str().unwrap_or_default();
+        match value {
+            Value::Null => kind == "null",
+            Value::Bool(_) => kind == "boolean",
+            Value::Number(_) => matches!(kind, "number" | "integer"),
+            Value::String(_) => kind == "string",
+            Value::Array(_) => kind == "array",
+            Value::Object(_) => kind == "object",
+        }
     };
     match kind {
         Some(kind @ Value::String(_)) => is_one(kind),

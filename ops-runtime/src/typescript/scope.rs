@@ -131,6 +131,8 @@ pub(super) struct Scope<'a> {
     taken: HashSet<String>,
     /// The numbers of definitions that a schema holds for itself, by all that they lead to.
     closures: HashMap<String, usize>,
+    /// Which named types must have something.
+    demanding: HashMap<usize, bool>,
 }
 
 /// The name under which a schema is found to which `#` refers.
@@ -344,10 +346,15 @@ impl<'a> Scope<'a> {
             Type::Object(object) => object.properties.iter().any(|property| !property.is_optional),
             Type::Intersection(parts) => parts.iter().any(|part| self.is_demanding(part, depth + 1)),
             Type::Union(parts) => parts.iter().all(|part| self.is_demanding(part, depth + 1)),
-            Type::Named(number) if depth < 32 => {
-                let lowered = self.lowered(*number);
-                self.is_demanding(&lowered.type_, depth + 1)
-            }
+            Type::Named(number) if depth < 32 => match self.demanding.get(number) {
+                Some(known) => *known,
+                None => {
+                    let lowered = self.lowered(*number);
+                    let is_demanding = self.is_demanding(&lowered.type_, depth + 1);
+                    self.demanding.insert(*number, is_demanding);
+                    is_demanding
+                }
+            },
             _ => true,
         }
     }

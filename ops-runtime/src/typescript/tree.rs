@@ -1,5 +1,7 @@
 //! Types as a tree, between schemas and TypeScript.
 
+use std::collections::{HashMap, HashSet};
+
 /// A type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Type {
@@ -42,7 +44,7 @@ pub(super) struct Property {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Doc {
     pub(super) text: String,
-    /// Tags of JSDoc with what stands behind them.
+    /// Tags such as `@default`, with what stands behind them.
     pub(super) tags: Vec<(&'static str, String)>,
 }
 
@@ -75,7 +77,7 @@ impl Type {
     /// A union of these, each once.
     pub(super) fn union(types: impl IntoIterator<Item = Self>) -> Self {
         let mut members: Vec<Self> = Vec::new();
-        let mut literals = std::collections::HashSet::new();
+        let mut literals = HashSet::new();
         for type_ in types {
             let parts = match type_ {
                 Self::Union(parts) => parts,
@@ -107,6 +109,9 @@ impl Type {
     /// An intersection of these. Objects that are written out become one.
     pub(super) fn intersection(types: impl IntoIterator<Item = Self>) -> Self {
         let mut members: Vec<Self> = Vec::new();
+        // The object among them, and where each of its properties is.
+        let mut object_at = None;
+        let mut places: HashMap<String, usize> = HashMap::new();
         for type_ in types {
             let parts = match type_ {
                 Self::Intersection(parts) => parts,
@@ -117,13 +122,12 @@ impl Type {
                     Self::Unknown => {}
                     Self::Never => return Self::Never,
                     Self::Object(object) if object.others.is_none() => {
-                        let written = members.iter_mut().find_map(|member| match member {
-                            Self::Object(other) if other.others.is_none() => Some(other),
-                            _ => None,
+                        let at = *object_at.get_or_insert_with(|| {
+                            members.push(Self::Object(Object::default()));
+                            members.len() - 1
                         });
-                        match written {
-                            Some(written) => written.merge(object),
-                            None => members.push(Self::Object(object)),
+                        if let Some(Self::Object(written)) = members.get_mut(at) {
+                            written.merge(object, &mut places);
                         }
                     }
                     part if members.len() > 1000 || !members.contains(&part) => members.push(part),
@@ -207,10 +211,10 @@ impl Type {
 }
 
 impl Object {
-    /// Adds what another object says.
-    fn merge(&mut self, other: Self) {
+    /// Adds what another object says; `places` tells where each property is.
+    fn merge(&mut self, other: Self, places: &mut HashMap<String, usize>) {
         for property in other.properties {
-            match self.properties.iter_mut().find(|own| own.name == property.name) {
+            match places.get(&property.name).and_then(|at| self.properties.get_mut(*at)) {
                 Some(own) => {
                     own.is_optional &= property.is_optional;
                     let type_ = std::mem::replace(&mut own.type_, Type::Unknown);
@@ -219,7 +223,10 @@ impl Object {
                         own.doc = property.doc;
                     }
                 }
-                None => self.properties.push(property),
+                None => {
+                    places.insert(property.name.clone(), self.properties.len());
+                    self.properties.push(property);
+                }
             }
         }
     }

@@ -52,29 +52,32 @@ fn run() -> Result<bool, String> {
     }
     let compiler = Compiler::installed()?;
     let details = if is_full { &[Detail::Short, Detail::Whole][..] } else { &[Detail::Short] };
-    let mut files = Vec::new();
+    let (mut files, mut taken) = (Vec::new(), BTreeSet::new());
     for directory in folders {
         for file in corpus::below(&directory).map_err(|error| format!("{}: {error}", directory.display()))? {
             let name = file.strip_prefix(&directory).unwrap_or(&file).display().to_string();
             if only.is_empty() || only.iter().any(|only| name.starts_with(only.as_str())) {
-                files.push((file, name));
+                // Documents of two directories may have the same name.
+                let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                let is_taken = !taken.insert(plain.clone());
+                let plain = if is_taken { format!("{plain}_{}", files.len()) } else { plain };
+                files.push((file, name, plain));
             }
         }
     }
     // The largest first, so that none is waited for alone.
-    files.sort_by_key(|(file, _)| std::cmp::Reverse(file.metadata().map_or(0, |data| data.len())));
+    files.sort_by_key(|(file, ..)| std::cmp::Reverse(file.metadata().map_or(0, |data| data.len())));
     let folder = folder("typescript")?;
     let documents = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     let work = || {
-        while let Some((file, name)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((file, name, plain)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
             let started = Instant::now();
-            let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-            let Some(specs) = typescript::read(file, &plain)? else { continue };
-            let written = typescript::write(&folder, &plain, &specs, Judge::Nobody, details);
+            let Some(specs) = typescript::read(file, plain)? else { continue };
+            let written = typescript::write(&folder, plain, &specs, Judge::Nobody, details);
             let written = written.map_err(|error| error.to_string())?;
             print(name, &written, started);
-            documents.lock().map_err(|error| error.to_string())?.push((plain, specs, written));
+            documents.lock().map_err(|error| error.to_string())?.push((plain.clone(), specs, written));
         }
         Ok::<(), String>(())
     };

@@ -50,7 +50,7 @@ declare global {
         /** @maxItems 2 */
         parents?: PetInput[];
         labels?: { [key: string]: string };
-        /** @format byte */
+        /** @contentEncoding base64 */
         picture?: string;
         /** @minItems 2 */
         place?: [number, number];
@@ -83,7 +83,7 @@ declare global {
         /** @maxItems 2 */
         parents?: Pet[];
         labels?: { [key: string]: string };
-        /** @format byte */
+        /** @contentEncoding base64 */
         picture?: string;
         /** @minItems 2 */
         place?: [number, number];

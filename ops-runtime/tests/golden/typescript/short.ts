@@ -22,7 +22,7 @@ declare namespace ops.shop {
     /** @maxItems 2 */
     parents?: Pet[];
     labels?: { [key: string]: string };
-    /** @format byte */
+    /** @contentEncoding base64 */
     picture?: string;
     /** @minItems 2 */
     place?: [number, number];
@@ -65,7 +65,7 @@ declare namespace ops.shop {
     /** @maxItems 2 */
     parents?: PetInput[];
     labels?: { [key: string]: string };
-    /** @format byte */
+    /** @contentEncoding base64 */
     picture?: string;
     /** @minItems 2 */
     place?: [number, number];
@@ -92,7 +92,7 @@ declare namespace ops.shop {
     /** @maxItems 2 */
     parents?: Pet[];
     labels?: { [key: string]: string };
-    /** @format byte */
+    /** @contentEncoding base64 */
     picture?: string;
     /** @minItems 2 */
     place?: [number, number];
@@ -121,7 +121,7 @@ declare namespace ops.shop {
     /** @maxItems 2 */
     parents?: Pet[];
     labels?: { [key: string]: string };
-    /** @format byte */
+    /** @contentEncoding base64 */
     picture?: string;
     /** @minItems 2 */
     place?: [number, number];

@@ -28,7 +28,7 @@ declare namespace ops.shop {
     /** @maxItems 2 */
     parents?: Pet[];
     labels?: { [key: string]: string };
-    /** @format byte */
+    /** @contentEncoding base64 */
     picture?: string;
     /** @minItems 2 */
     place?: [number, number];
@@ -74,7 +74,7 @@ declare namespace ops.shop {
     /** @maxItems 2 */
     parents?: PetInput[];
     labels?: { [key: string]: string };
-    /** @format byte */
+    /** @contentEncoding base64 */
     picture?: string;
     /** @minItems 2 */
     place?: [number, number];
@@ -107,7 +107,7 @@ declare namespace ops.shop {
     /** @maxItems 2 */
     parents?: Pet[];
     labels?: { [key: string]: string };
-    /** @format byte */
+    /** @contentEncoding base64 */
     picture?: string;
     /** @minItems 2 */
     place?: [number, number];
@@ -138,7 +138,7 @@ declare namespace ops.shop {
     /** @maxItems 2 */
     parents?: Pet[];
     labels?: { [key: string]: string };
-    /** @format byte */
+    /** @contentEncoding base64 */
     picture?: string;
     /** @minItems 2 */
     place?: [number, number];
