@@ -41,8 +41,8 @@ macro_rules! limits {
 limits! {
     /// The time from start to end, the time for which it waits included; by default a minute.
     time, with_time: Duration = Duration::from_secs(60),
-    /// The time for which its own code runs; by default five seconds.
-    cpu, with_cpu: Duration = Duration::from_secs(5),
+    /// The time for which its own code runs; by default ten seconds.
+    cpu, with_cpu: Duration = Duration::from_secs(10),
     /// Bytes of memory of one program; by default 64 MiB.
     memory, with_memory: usize = 64 << 20,
     /// Bytes of memory of all programs of a sandbox together, beyond 2 MiB that each has; by default 1 GiB.

@@ -288,7 +288,7 @@ const ATTEMPTS: &[(&str, End, &str)] = &[
     ("console", Gets("1"), "for (let i = 0; i < 2e3; i++) console.log('x'.repeat(100)); return 1"),
     ("one-long-line", Gets("1"), "console.log('x'.repeat(5e5)); return 1"),
     ("long-error", Fails(&[Thrown]), "throw new Error('x'.repeat(5e5))"),
-    ("inputs", Fails(&[Traffic]), "const s = 'x'.repeat(1e5); for (;;) await ops.t.echo(s)"),
+    ("inputs", Fails(&[Traffic, Cpu]), "const s = 'x'.repeat(1e5); for (;;) await ops.t.echo(s)"),
     ("results", Fails(&[Traffic, Memory]), "for (;;) await ops.t.big({})"),
 ];
 

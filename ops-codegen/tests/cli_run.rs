@@ -1,0 +1,186 @@
+//! `ops run`: programs in a shell, against a server that counts what it is asked.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{Method, Uri};
+use axum::routing::any;
+
+const DOCUMENT: &str = r#"
+openapi: 3.1.0
+info: { title: Shop, version: 1.0.0 }
+servers: [{ url: "http://ADDRESS" }]
+paths:
+  /pets/{petId}:
+    get:
+      operationId: pets/show
+      parameters: [{ name: petId, in: path, required: true, schema: { type: integer } }]
+      responses: { 200: { description: x, content: { application/json: { schema: { type: object } } } } }
+    delete:
+      operationId: removePet
+      parameters: [{ name: petId, in: path, required: true, schema: { type: integer } }]
+      responses: { 200: { description: x, content: { application/json: { schema: { type: object, required: [path], properties: { path: { type: string } } } } } } }
+"#;
+
+const SCRIPT: &str = "
+const pet = await ops.shop.pets_show({ petId: input.petId });
+console.log('found', pet.path);
+const gone = await ops.shop.removePet({ petId: 7 });
+return { pet, gone };
+";
+
+type Seen = Arc<Mutex<Vec<String>>>;
+
+/// A server, a document of it, and what it was asked.
+struct Shop {
+    folder: PathBuf,
+    seen: Seen,
+}
+
+impl Shop {
+    fn start(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let seen = Seen::default();
+        let answer = |State(seen): State<Seen>, method: Method, uri: Uri| async move {
+            seen.lock().unwrap().push(format!("{method} {}", uri.path()));
+            axum::Json(serde_json::json!({ "path": uri.path() }))
+        };
+        let router = Router::new().fallback(any(answer)).with_state(seen.clone());
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                axum::serve(listener, router).await.unwrap();
+            });
+        });
+        std::fs::write(folder.join("shop.yaml"), DOCUMENT.replace("ADDRESS", &address)).unwrap();
+        std::fs::write(folder.join("script.js"), SCRIPT).unwrap();
+        Self { folder, seen }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_ops"))
+            .args(["run", "script.js", "--spec", "shop.yaml", "--input", r#"{"petId":3}"#])
+            .args(arguments)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    fn seen(&self) -> Vec<String> {
+        std::mem::take(&mut self.seen.lock().unwrap())
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_program_runs_its_queries_and_what_is_allowed() {
+    let shop = Shop::start("allowed");
+    let output = shop.run(&["--allow", "shop.remove*"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value, serde_json::json!({ "pet": { "path": "/pets/3" }, "gone": { "path": "/pets/7" } }));
+    assert_eq!(text(&output.stderr), "found /pets/3\n");
+    assert_eq!(shop.seen(), ["GET /pets/3", "DELETE /pets/7"]);
+}
+
+#[test]
+fn without_a_terminal_a_change_is_refused() {
+    let shop = Shop::start("refused");
+    let output = shop.run(&[]);
+    let wanted = "error: the program asks for `shop.removePet {\"petId\":7}`, and there is no terminal to ask on: \
+                  `--allow 'shop.removePet'` lets it run\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), format!("found /pets/3\n{wanted}")));
+    assert_eq!(shop.seen(), ["GET /pets/3"]);
+
+    // With a journal, the same command goes on when it may.
+    assert_eq!(shop.run(&["--journal", "journal"]).status.code(), Some(1));
+    let output = shop.run(&["--journal", "journal", "--allow", "*"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(shop.seen(), ["GET /pets/3", "DELETE /pets/7"]);
+    assert_eq!(std::fs::read_dir(shop.folder.join("journal")).unwrap().count(), 0, "it has ended");
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_changed() {
+    let shop = Shop::start("dry");
+    let output = shop.run(&["--dry-run"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(value["gone"]["path"].is_string() && value["gone"]["path"] != "/pets/7", "{value}");
+    assert_eq!(text(&output.stderr), "would call: shop.removePet {\"petId\":7}\nfound /pets/3\n");
+    assert_eq!(shop.seen(), ["GET /pets/3"]);
+}
+
+#[test]
+fn mistakes_say_what_is_wrong() {
+    let shop = Shop::start("mistakes");
+    for (script, arguments, status, message) in [
+        (
+            "\nawait ops.shop.removePets({})",
+            &["--deny", "*"][..],
+            1,
+            "error: TypeError: there is no ops.shop.removePets; nearest: removePet, at line 2, column 7\n",
+        ),
+        (
+            "return ops.shop.removePet({ petId: 1 })",
+            &["--deny", "shop.*"],
+            1,
+            "error: programs may not call this operation [ACCESS_DENIED], at line 1",
+        ),
+        ("return (", &[], 1, "error: SyntaxError: "),
+        ("return 1", &["--input", "{"], 2, "error: the argument '--input <JSON>' cannot be used multiple times"),
+        (
+            "return 1",
+            &["--spec", "shop.yaml", "--header", "A: b"],
+            2,
+            "error: credentials and `--base-url` go to all operations: name one document with them\n",
+        ),
+        ("return 1", &["--spec", "none.yaml"], 3, "error"),
+    ] {
+        std::fs::write(shop.folder.join("script.js"), script).unwrap();
+        let output = shop.run(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{script}: {stderr}");
+        assert!(stderr.starts_with(message), "{script}: {stderr}");
+    }
+    assert!(shop.seen().is_empty());
+}
+
+/// On a terminal, a yes runs the call, and all else does not.
+#[test]
+fn a_terminal_is_asked() {
+    let shop = Shop::start("asked");
+    std::fs::write(
+        shop.folder.join("script.js"),
+        "try { await ops.shop.removePet({ petId: 1 }) } catch (e) { console.log(e.code) } return ops.shop.removePet({ petId: 2 })",
+    )
+    .unwrap();
+    let command = format!("{} run script.js --spec shop.yaml", env!("CARGO_BIN_EXE_ops"));
+    // `script` gives it a terminal.
+    let mut child = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .current_dir(&shop.folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("`script` runs");
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"no\nyes\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let shown = text(&output.stdout);
+    assert!(output.status.success(), "{shown}");
+    assert_eq!(shown.matches("Run it? [y/N]").count(), 2, "{shown}");
+    assert!(shown.contains("ACCESS_DENIED") && shown.contains("/pets/2"), "{shown}");
+    assert_eq!(shop.seen(), ["DELETE /pets/2"]);
+}
