@@ -62,4 +62,4 @@ pub use self::limits::Limits;
 pub use self::outcome::{Ask, Failure, Log, Outcome, Reason, Report, Waiting};
 pub use self::policy::{Decision, Policy};
 pub use self::sandbox::{Program, Sandbox};
-pub use self::store::{FolderStore, JournalStore, MemoryStore};
+pub use self::store::{FolderStore, Hold, JournalStore, Kept, MemoryStore};

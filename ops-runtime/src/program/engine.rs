@@ -1,4 +1,4 @@
-//! QuickJS in a WebAssembly interpreter.
+//! `QuickJS` in a WebAssembly interpreter.
 //!
 //! `engine.wasm` is made from `engine/` of the repository. It can do nothing but compute, in memory of its own, and call
 //! the three functions of [`linker`]. Each of its instructions takes fuel, so that it can be stopped anywhere: inside a

@@ -158,6 +158,19 @@ impl Journal {
         Ok(())
     }
 
+    /// Takes an answer, unless the same is there already.
+    pub(super) fn answer(&mut self, key: &str, yes: bool) -> Result<(), UnknownAsk> {
+        let known = (0..self.calls.len()).find(|at| self.key(*at) == key).and_then(|at| self.calls.get_mut(at));
+        let entry = known.ok_or(UnknownAsk)?;
+        match (entry.state, yes) {
+            (State::Asked, true) => entry.state = State::Allowed,
+            (State::Asked, false) => entry.state = State::Declined,
+            (State::Allowed | State::Started, true) | (State::Declined, false) => {}
+            _ => return Err(UnknownAsk),
+        }
+        Ok(())
+    }
+
     /// The key of a call: a hash of the run, the place, the operation and the input.
     fn key(&self, at: usize) -> String {
         let Some(entry) = self.calls.get(at) else { return String::new() };

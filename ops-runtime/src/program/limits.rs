@@ -51,8 +51,8 @@ limits! {
     calls, with_calls: usize = 1_000,
     /// How many calls may be in flight at once; others wait. By default 16.
     calls_in_flight, with_calls_in_flight: usize = 16,
-    /// Bytes of JSON of all inputs and results of its calls together; by default 32 MiB.
-    traffic, with_traffic: usize = 32 << 20,
+    /// Bytes of JSON of all inputs and results of its calls together; by default 8 MiB.
+    traffic, with_traffic: usize = 8 << 20,
     /// Bytes of JSON of its result; by default 1 MiB.
     output, with_output: usize = 1 << 20,
     /// Bytes of what it writes to the console; the rest is left out. By default 64 KiB.

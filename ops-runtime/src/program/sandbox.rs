@@ -1,5 +1,6 @@
 //! Where programs run: their limits, and whose turn it is.
 
+use std::io;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -14,7 +15,7 @@ use crate::program::journal::{Journal, hash};
 use crate::program::limits::Limits;
 use crate::program::outcome::{Failure, Outcome, Reason, Report};
 use crate::program::run::Run;
-use crate::program::store::JournalStore;
+use crate::program::store::Kept;
 
 /// For how long a program runs before it is another's turn.
 pub(super) const TURN: Duration = Duration::from_millis(10);
@@ -102,21 +103,38 @@ impl Sandbox {
         Run::new(self, program, host, journal, None).run().await
     }
 
-    /// Runs a program whose journal is kept under a name, or goes on with it if there is a journal of that name.
+    /// Runs a program whose journal is kept, or goes on with it if there is a journal of that name.
     ///
     /// The journal is kept before each call that changes something and after it, so that a process that is killed and
     /// started again makes no such call twice. One whose result was lost fails with the code `OUTCOME_UNKNOWN`; a query
-    /// is repeated. The journal stays in the store when the program has ended, for the caller to remove.
-    pub async fn run_kept(&self, program: &Program, name: &str, store: &dyn JournalStore, host: &dyn Host) -> Report {
-        let journal = match store.load(name).await {
+    /// is repeated. Nobody else runs the program of this journal at the same time. It stays in the store when the program
+    /// has ended, for the caller to remove.
+    pub async fn run_kept(&self, program: &Program, kept: &Kept<'_>, host: &dyn Host) -> Report {
+        let failed = |message: String| Report::failed(Failure::new(Reason::Journal, message));
+        let _hold = match kept.store.hold(kept.name).await {
+            Ok(hold) => hold,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return failed("the program is under way already: wait for its end".to_owned());
+            }
+            Err(error) => return failed(format!("the journal cannot be held: {error}")),
+        };
+        let mut journal = match kept.store.load(kept.name).await {
             Ok(Some(journal)) if !journal.is_of(&program.hash()) => return differs(),
             Ok(Some(journal)) => journal,
             Ok(None) => self.journal(program),
-            Err(error) => {
-                return Report::failed(Failure::new(Reason::Journal, format!("the journal cannot be read: {error}")));
-            }
+            Err(error) => return failed(format!("the journal cannot be read: {error}")),
         };
-        Run::new(self, program, host, journal, Some((store, name))).run().await
+        for (key, yes) in &kept.answers {
+            if let Err(error) = journal.answer(key, *yes) {
+                return failed(error.to_string());
+            }
+        }
+        if !kept.answers.is_empty()
+            && let Err(error) = kept.store.save(kept.name, &journal).await
+        {
+            return failed(format!("the journal cannot be kept: {error}"));
+        }
+        Run::new(self, program, host, journal, Some((kept.store, kept.name))).run().await
     }
 
     fn journal(&self, program: &Program) -> Journal {

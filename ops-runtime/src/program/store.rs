@@ -1,10 +1,11 @@
 //! Where journals are kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::TryLockError;
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::BoxFuture;
 use crate::model::random;
@@ -18,13 +19,78 @@ pub trait JournalStore: Send + Sync {
     /// Keeps the journal. When this is done, the journal outlives the process and the machine.
     fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>>;
 
+    /// Keeps others, also in other processes, from running the program of the journal until what this gives is dropped.
+    ///
+    /// # Errors
+    /// Of the kind `WouldBlock` if another runs it.
+    fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>>;
+
     /// Removes the journal, if there is one.
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>>;
 }
 
+/// Keeps others from running the program of a journal, until it is dropped.
+pub struct Hold(#[allow(dead_code, reason = "it acts when it is dropped")] Box<dyn Send + Sync>);
+
+impl Hold {
+    /// Lets others run the program when the value is dropped.
+    pub fn new(value: impl Send + Sync + 'static) -> Self {
+        Self(Box::new(value))
+    }
+}
+
+impl std::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hold")
+    }
+}
+
+/// A journal that is kept, and answers to what it asks.
+///
+/// Answers that the journal has already change nothing, so that they may be given again after a crash.
+#[derive(Clone)]
+pub struct Kept<'a> {
+    pub(super) store: &'a dyn JournalStore,
+    pub(super) name: &'a str,
+    pub(super) answers: Vec<(String, bool)>,
+}
+
+impl<'a> Kept<'a> {
+    /// The journal with the name, which is made if there is none.
+    pub fn new(store: &'a dyn JournalStore, name: &'a str) -> Self {
+        Self { store, name, answers: Vec::new() }
+    }
+
+    /// Says yes to the call with this key.
+    #[must_use]
+    pub fn with_yes(mut self, key: impl Into<String>) -> Self {
+        self.answers.push((key.into(), true));
+        self
+    }
+
+    /// Says no to the call with this key.
+    #[must_use]
+    pub fn with_no(mut self, key: impl Into<String>) -> Self {
+        self.answers.push((key.into(), false));
+        self
+    }
+}
+
 /// Journals in memory, which end with the process.
 #[derive(Debug, Default)]
-pub struct MemoryStore(Mutex<BTreeMap<String, Journal>>);
+pub struct MemoryStore {
+    journals: Mutex<BTreeMap<String, Journal>>,
+    held: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// Gives up a name when it is dropped.
+struct Held(Arc<Mutex<BTreeSet<String>>>, String);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+    }
+}
 
 impl MemoryStore {
     /// An empty store.
@@ -33,7 +99,7 @@ impl MemoryStore {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut BTreeMap<String, Journal>) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.journals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -46,6 +112,13 @@ impl JournalStore for MemoryStore {
         Box::pin(async move {
             self.with(|all| all.insert(name.to_owned(), journal.clone()));
             Ok(())
+        })
+    }
+
+    fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>> {
+        Box::pin(async move {
+            let is_free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+            is_free.then(|| Hold::new(Held(self.held.clone(), name.to_owned()))).ok_or(io::ErrorKind::WouldBlock.into())
         })
     }
 
@@ -96,6 +169,20 @@ impl JournalStore for FolderStore {
             let text = journal.to_json().map_err(io::Error::other)?;
             blocking(move || write(&folder, &path, text.as_bytes())).await
         })
+    }
+
+    fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>> {
+        let (folder, path) = (self.0.clone(), self.path(name).with_extension("lock"));
+        Box::pin(blocking(move || {
+            std::fs::create_dir_all(&folder)?;
+            let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+            // The system gives the lock up when the process ends. The file stays, as others may wait with it.
+            file.try_lock().map_err(|error| match error {
+                TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+                TryLockError::Error(error) => error,
+            })?;
+            Ok(Hold::new(file))
+        }))
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>> {

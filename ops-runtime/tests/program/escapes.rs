@@ -312,7 +312,9 @@ async fn attempts() {
         let start = std::time::Instant::now();
         let report = sandbox.run(&program(&format!("{CAUGHT}{source}")), &host).await;
         let is_right = match (&report.outcome, end) {
-            (Outcome::Done(value), Gets(wanted)) => value.to_string() == *wanted,
+            (Outcome::Done(value), Gets(wanted)) => {
+                *value == serde_json::from_str::<serde_json::Value>(wanted).unwrap()
+            }
             (Outcome::Failed(failed), Fails(reasons)) => {
                 reasons.contains(&failed.reason) && failed.message.len() < 5000
             }

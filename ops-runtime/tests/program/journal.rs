@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ops_runtime::program::{FolderStore, Journal, JournalStore, MemoryStore, Outcome, Reason, Sandbox};
+use ops_runtime::program::{FolderStore, Journal, JournalStore, Kept, MemoryStore, Outcome, Reason, Sandbox};
 use serde_json::json;
 
 use crate::support::{Recorder, program};
@@ -42,12 +42,12 @@ async fn a_kept_program_that_has_ended_makes_no_call_again() {
     let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
     let program = program("return ops.t.echo(5)");
     for _ in 0..2 {
-        let outcome = sandbox.run_kept(&program, "one", &store, &host).await.outcome;
+        let outcome = sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await.outcome;
         assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(5)), "{outcome:?}");
     }
     assert_eq!(host.ids().len(), 1);
     store.remove("one").await.unwrap();
-    sandbox.run_kept(&program, "one", &store, &host).await;
+    sandbox.run_kept(&program, &Kept::new(&store, "one"), &host).await;
     assert_eq!(host.ids().len(), 2);
 }
 
@@ -69,7 +69,7 @@ async fn a_change_whose_result_is_lost_is_not_repeated_but_a_query_is() {
 
     let query = program("return ops.t.echo(1)");
     let kept = MemoryStore::new();
-    sandbox.run_kept(&query, "q", &kept, &host).await;
+    sandbox.run_kept(&query, &Kept::new(&kept, "q"), &host).await;
     let mut journal: serde_json::Value =
         serde_json::from_str(&kept.load("q").await.unwrap().unwrap().to_json().unwrap()).unwrap();
     for gone in ["answer", "order", "at"] {
@@ -85,7 +85,7 @@ async fn a_change_whose_result_is_lost_is_not_repeated_but_a_query_is() {
 async fn broken_journals_are_errors() {
     let (sandbox, host, store) = (Sandbox::default(), Recorder::default(), MemoryStore::new());
     let query = program("return await ops.t.echo(1) + await ops.t.echo(2)");
-    sandbox.run_kept(&query, "q", &store, &host).await;
+    sandbox.run_kept(&query, &Kept::new(&store, "q"), &host).await;
     let text = store.load("q").await.unwrap().unwrap().to_json().unwrap();
     for broken in ["", "{}", "null", &text[..text.len() - 1], &text.replace("\"version\":1", "\"version\":2")] {
         assert!(Journal::from_json(broken).unwrap_err().to_string().starts_with("the journal cannot be read: "));
@@ -102,7 +102,7 @@ async fn broken_journals_are_errors() {
     }
     // More calls than the program makes.
     let longer = program("return await ops.t.echo(1) + await ops.t.echo(2) + await ops.t.echo(3)");
-    sandbox.run_kept(&longer, "l", &store, &host).await;
+    sandbox.run_kept(&longer, &Kept::new(&store, "l"), &host).await;
     let mut one: serde_json::Value = serde_json::from_str(&text).unwrap();
     let other: serde_json::Value =
         serde_json::from_str(&store.load("l").await.unwrap().unwrap().to_json().unwrap()).unwrap();
@@ -111,4 +111,37 @@ async fn broken_journals_are_errors() {
     let Outcome::Failed(failed) = sandbox.resume(&query, journal, &host).await.outcome else { panic!() };
     assert_eq!(failed.reason, Reason::Differs, "{failed:?}");
     assert_eq!(host.ids().len(), 5);
+}
+
+#[tokio::test]
+async fn a_journal_is_run_once_at_a_time_and_answers_may_be_given_again() {
+    let root = folder("held");
+    let stores: [&dyn JournalStore; 2] = [&MemoryStore::new(), &FolderStore::new(&root)];
+    for store in stores {
+        let (sandbox, host) = (Sandbox::default(), Recorder::default());
+        let asking = program("await ops.t.sleep({ ms: 200 }); return ops.t.set(1)");
+        let kept = Kept::new(store, "one");
+        let (one, other) = tokio::join!(sandbox.run_kept(&asking, &kept, &host), async {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            sandbox.run_kept(&asking, &kept, &host).await
+        });
+        let Outcome::Failed(failed) = other.outcome else { panic!() };
+        assert_eq!(
+            (failed.reason, failed.message.as_str()),
+            (Reason::Journal, "the program is under way already: wait for its end")
+        );
+        let Outcome::Waiting(waiting) = one.outcome else { panic!() };
+
+        let key = &waiting.asks[0].key;
+        for _ in 0..2 {
+            let outcome = sandbox.run_kept(&asking, &kept.clone().with_yes(key), &host).await.outcome;
+            assert!(matches!(outcome, Outcome::Done(ref value) if *value == json!(1)), "{outcome:?}");
+        }
+        for wrong in [kept.clone().with_no(key), kept.clone().with_yes("x")] {
+            let Outcome::Failed(failed) = sandbox.run_kept(&asking, &wrong, &host).await.outcome else { panic!() };
+            assert_eq!(failed.reason, Reason::Journal, "{failed:?}");
+        }
+        assert_eq!(host.ids(), ["t.sleep", "t.set"]);
+    }
+    std::fs::remove_dir_all(&root).unwrap();
 }

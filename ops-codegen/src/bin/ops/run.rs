@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ops_runtime::adapter::BoxFuture;
 use ops_runtime::program::{
-    Ask, CallerHost, Decision, FolderStore, Functions, Host, JournalStore, Limits, MemoryStore, Outcome, Policy,
+    Ask, CallerHost, Decision, FolderStore, Functions, Host, JournalStore, Kept, Limits, MemoryStore, Outcome, Policy,
     Program, Report, Sandbox,
 };
 use ops_runtime::spec::OperationSpec;
@@ -53,21 +53,22 @@ async fn drive(
 ) -> Result<(), Failure> {
     let name = arguments.script.as_str();
     let mut told = 0;
+    let mut kept = Kept::new(store, name);
     loop {
-        let report = sandbox.run_kept(program, name, store, host).await;
+        let report = sandbox.run_kept(program, &kept, host).await;
         tell_logs(&report, told);
         told = told.max(report.logs.len());
-        let kept = |error: std::io::Error| Failure::Failed(format!("the journal cannot be kept: {error}"));
+        let unkept = |error: std::io::Error| Failure::Failed(format!("the journal cannot be kept: {error}"));
         let Outcome::Waiting(waiting) = report.outcome else {
             if matches!(report.outcome, Outcome::Done(_)) {
-                store.remove(name).await.map_err(kept)?;
+                store.remove(name).await.map_err(unkept)?;
             } else if let Some(folder) = &arguments.journal {
                 let folder = folder.display();
                 tell("note", &format!("`{folder}` keeps the calls that were made: without it, they are made again"));
             }
             return finish(report);
         };
-        let mut journal = waiting.journal;
+        kept = Kept::new(store, name);
         for ask in &waiting.asks {
             // The command may allow by now what asked before.
             let yes = match host.decide(&ask.id, &ask.input) {
@@ -75,10 +76,8 @@ async fn drive(
                 Decision::Ask => is_approved(ask, arguments)?,
                 Decision::Deny => false,
             };
-            let answered = if yes { journal.approve(&ask.key) } else { journal.decline(&ask.key) };
-            answered.map_err(|error| Failure::Failed(error.to_string()))?;
+            kept = if yes { kept.with_yes(&ask.key) } else { kept.with_no(&ask.key) };
         }
-        store.save(name, &journal).await.map_err(kept)?;
     }
 }
 
