@@ -66,13 +66,13 @@ impl Pattern {
     }
 
     /// Adds the text of each parameter, still escaped, if a [canonical] text matches. No text is empty.
-    pub(super) fn texts<'t>(&self, text: &Cow<'t, str>, texts: &mut Vec<Cow<'t, str>>) -> bool {
+    pub(super) fn texts<'t>(&self, text: Cow<'t, str>, texts: &mut Vec<Cow<'t, str>>) -> bool {
         let Some(regex) = &self.regex else {
             let matches = !text.is_empty();
-            texts.extend(matches.then(|| text.clone()));
+            texts.extend(matches.then_some(text));
             return matches;
         };
-        let Some(found) = regex.captures(text) else { return false };
+        let Some(found) = regex.captures(&text) else { return false };
         texts.extend(found.iter().skip(1).map(|part| part.map_or("", |part| part.as_str()).to_owned().into()));
         true
     }
@@ -135,7 +135,7 @@ mod tests {
             let pattern = Pattern::new(&pieces(template).collect::<Vec<_>>()).unwrap();
             let mut texts = Vec::new();
             let found = pattern
-                .texts(&canonical(text), &mut texts)
+                .texts(canonical(text), &mut texts)
                 .then_some(texts.iter().map(AsRef::as_ref).collect::<Vec<_>>());
             assert_eq!(found.as_deref(), expected, "{template} {text}");
         }

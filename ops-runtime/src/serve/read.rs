@@ -340,7 +340,7 @@ impl Reading {
 /// The pair of a template that a pair of a query is, with the texts of its parameters.
 fn in_template<'r, 'p>(template: &'r [Pattern], pair: &'p str) -> Option<(&'r Pattern, Vec<Cow<'p, str>>)> {
     let (pair, mut texts) = (canonical(pair), Vec::new());
-    let found = template.iter().find(|pattern| pattern.texts(&pair, &mut texts))?;
+    let found = template.iter().find(|pattern| pattern.texts(pair.clone(), &mut texts))?;
     Some((found, texts))
 }
 

@@ -237,7 +237,7 @@ impl Node {
         }
         for (pattern, node) in self.patterns.values() {
             let length = texts.len();
-            if pattern.texts(&segment, texts) {
+            if pattern.texts(segment.clone(), texts) {
                 node.find(rest, texts, found);
             }
             texts.truncate(length);
