@@ -1,16 +1,18 @@
 //! Large results: what fits is shown, and the rest is kept for a while, to be read on.
 
 mod fit;
+mod options;
+mod part;
 mod store;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use self::fit::{Parts, fit};
+use self::part::thousands;
 use self::store::Store;
 use super::CallerId;
 use super::size::{size_of, weight_of};
@@ -18,65 +20,14 @@ use crate::model::nearest::{nearest, question};
 use crate::model::text::readable;
 use crate::{CallError, ErrorCode};
 
+pub use self::options::ResultLimits;
+pub use self::part::{Part, Unit};
+
 /// The least that a result may be cut to, so that any number and a part of any text fit.
 const MIN_SHOWN: usize = 256;
 
 /// How many names a message proposes.
 const PROPOSED: usize = 3;
-
-/// How much of a result is shown, and how much is kept.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ResultLimits {
-    /// The size of what is shown, as JSON text in bytes; at least 256.
-    pub max_shown: usize,
-    /// The memory that the kept results of one caller take, in bytes. A result that takes more is not kept.
-    pub max_caller_bytes: usize,
-    /// The memory that all kept results take, in bytes.
-    pub max_bytes: usize,
-    /// How long a result is kept after it was last read.
-    pub keep: Duration,
-}
-
-impl Default for ResultLimits {
-    /// 32 KiB are shown; 32 MiB are kept for a caller, 256 MiB in all, for ten minutes.
-    fn default() -> Self {
-        Self {
-            max_shown: 32 * 1024,
-            max_caller_bytes: 32 * 1024 * 1024,
-            max_bytes: 256 * 1024 * 1024,
-            keep: Duration::from_secs(600),
-        }
-    }
-}
-
-impl ResultLimits {
-    /// The default limits.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the size of what is shown, as JSON text in bytes.
-    #[must_use]
-    pub fn with_max_shown(mut self, bytes: usize) -> Self {
-        self.max_shown = bytes;
-        self
-    }
-
-    /// Sets the memory that kept results take: those of one caller, and all of them. Zero keeps none.
-    #[must_use]
-    pub fn with_max_bytes(mut self, of_caller: usize, in_all: usize) -> Self {
-        (self.max_caller_bytes, self.max_bytes) = (of_caller, in_all);
-        self
-    }
-
-    /// Sets how long a result is kept after it was last read.
-    #[must_use]
-    pub fn with_keep(mut self, time: Duration) -> Self {
-        self.keep = time;
-        self
-    }
-}
 
 /// Shows what fits of results, and keeps the rest for their callers. A clone is the same.
 ///
@@ -133,87 +84,6 @@ impl Fitted {
         members.extend(self.cursor.map(|cursor| ("cursor".to_owned(), cursor.into())));
         Value::Object(members)
     }
-}
-
-/// A place of a result that is shown in part.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Part {
-    /// The JSON pointer of the place in the whole result.
-    pub pointer: String,
-    /// What it is counted in.
-    pub unit: Unit,
-    /// How many are left out before those that are shown.
-    pub from: usize,
-    /// How many are shown.
-    pub shown: usize,
-    /// How many there are.
-    pub total: usize,
-}
-
-/// What the parts of a value are counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// The items of a list.
-    Items,
-    /// The members of an object.
-    Members,
-    /// The characters of a text (Unicode scalar values).
-    Characters,
-}
-
-impl Part {
-    /// How many come after those that are shown.
-    pub fn rest(&self) -> usize {
-        self.total.saturating_sub(self.from).saturating_sub(self.shown)
-    }
-
-    /// Where to read on; `None` at the end. What cannot be shown at all is left out.
-    fn next(&self) -> Option<usize> {
-        Some(self.from.saturating_add(self.shown.max(1))).filter(|next| *next < self.total)
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.unit {
-            Unit::Items => "items",
-            Unit::Members => "members",
-            Unit::Characters => "characters",
-        };
-        // Names are foreign text. As they stand, they can be given back.
-        match self.pointer.as_str() {
-            "" => {}
-            pointer if pointer.contains(char::is_control) => write!(f, "{}: ", pointer.escape_debug())?,
-            pointer => write!(f, "{pointer}: ")?,
-        }
-        let (from, shown, total) = (thousands(self.from), thousands(self.shown), thousands(self.total));
-        match (self.from, self.shown) {
-            (_, 0) => write!(f, "none of {total} {unit} are shown")?,
-            (0, _) => write!(f, "{shown} of {total} {unit} are shown")?,
-            _ => {
-                let last = self.from.saturating_add(self.shown).saturating_sub(1);
-                write!(f, "{unit} {from} to {} of {total} are shown, counted from 0", thousands(last))?;
-            }
-        }
-        match self.rest() {
-            0 => Ok(()),
-            rest => write!(f, ", {} more", thousands(rest)),
-        }
-    }
-}
-
-/// A number with commas between its thousands.
-fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Where to read a kept result: where its cursor stands, unless this says otherwise.

@@ -4,9 +4,8 @@ mod environment;
 mod exchange;
 mod oauth;
 mod plan;
+mod secret;
 mod token;
-
-use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,46 +21,8 @@ pub(super) use environment::Environment;
 pub use exchange::TokenExchange;
 pub use oauth::{ClientCredentials, TokenRequest, TokenSource};
 pub(super) use plan::{Applied, Credentials, Plan};
-
-/// Secret text, which `Debug` never shows.
-///
-/// ```
-/// use ops_runtime::http::Secret;
-///
-/// assert_eq!(format!("{:?}", Secret::from("s3cr3t")), "Secret");
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Keeps the text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text itself.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
+pub use secret::Secret;
+use secret::sensitive;
 
 /// How a client proves who it is.
 ///
@@ -204,12 +165,16 @@ impl Auth {
     }
 }
 
-/// A header value that is marked as sensitive.
-pub(super) fn sensitive(value: &str) -> Result<HeaderValue, CallError> {
-    let mut value = HeaderValue::from_bytes(value.as_bytes())
-        .map_err(|_| invalid("/auth", "the credentials hold a character that a header cannot carry"))?;
-    value.set_sensitive(true);
-    Ok(value)
+impl From<ClientCredentials> for Auth {
+    fn from(credentials: ClientCredentials) -> Self {
+        Self::ClientCredentials(credentials)
+    }
+}
+
+impl From<TokenExchange> for Auth {
+    fn from(exchange: TokenExchange) -> Self {
+        Self::Exchange(exchange)
+    }
 }
 
 /// Takes user and password out of the URL.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Part, Unit};
+use super::part::{Part, Unit};
 use crate::gateway::size::{size_of, size_of_byte, size_of_text};
 use crate::pointer;
 

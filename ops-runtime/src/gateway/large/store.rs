@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::ResultLimits;
+use super::options::ResultLimits;
 use crate::gateway::CallerId;
 use crate::model::random;
 

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 use tokio::time::advance;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ring::digest::{Context, SHA256};
 use url::Url;
 
-use super::Secret;
+use super::secret::Secret;
 use super::token::{Answer, Client, Form, Refusal, Slot, Token, ask, parse_url, valid};
 use crate::access::CallerToken;
 use crate::http::invalid;
@@ -284,12 +284,6 @@ fn key(subject: &CallerToken, scopes: &str) -> Key {
     let mut key = [0; 32];
     key.copy_from_slice(digest.finish().as_ref());
     key
-}
-
-impl From<TokenExchange> for super::Auth {
-    fn from(exchange: TokenExchange) -> Self {
-        Self::Exchange(exchange)
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use url::Url;
 
-use super::Secret;
+use super::secret::Secret;
 use super::token::{Client, Form, Slot, Token, ask, parse_url, valid, without_user};
 use crate::http::address::{is_http, same_origin};
 use crate::http::settings::Settings;
@@ -221,9 +221,3 @@ impl PartialEq for TokenSource {
 }
 
 impl Eq for TokenSource {}
-
-impl From<ClientCredentials> for super::Auth {
-    fn from(credentials: ClientCredentials) -> Self {
-        Self::ClientCredentials(credentials)
-    }
-}

@@ -11,7 +11,8 @@ use url::Url;
 
 use super::exchange::Exchanged;
 use super::oauth::Tokens;
-use super::{Auth, Environment, Secret, TokenRequest, sensitive};
+use super::secret::sensitive;
+use super::{Auth, Environment, Secret, TokenRequest};
 use crate::access::CallerToken;
 use crate::http::address::same_origin;
 use crate::http::settings::Settings;
