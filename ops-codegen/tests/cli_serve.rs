@@ -152,8 +152,8 @@ fn what_cannot_be_served_says_why() {
     };
     let (shop, empty) = (shop.to_str().unwrap(), empty.to_str().unwrap());
     for (arguments, status, part) in [
-        (&[shop][..], 2, "pass `--mock` to answer with examples"),
-        (&[empty, "--mock"], 2, "has no operations to serve"),
+        (&[empty, "--mock"][..], 2, "has no operations to serve"),
+        (&[shop, empty, "--mock"], 2, "serves one document: name one, or pass `--mcp`"),
         (&["no/such.yaml", "--mock"], 3, "no/such.yaml"),
         (&[shop, "--mock", "--addr", &address], 1, "takes a free port"),
         (&[shop, "--mock", "--addr", "x"], 1, "`x` is no address to listen at"),

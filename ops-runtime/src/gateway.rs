@@ -1,12 +1,406 @@
-//! A registry before agents: what each caller may take, what they get of large results, and what is written down.
+//! A gateway: any number of operations behind the few tools that a model can keep in mind.
+//!
+//! An MCP server of 2,000 tools is one that no model can use: their list alone fills its memory. A gateway has three, and
+//! behind them everything: a program's own operations, whole APIs by their documents, other MCP servers. `search` finds
+//! operations by words, `describe` shows one as a TypeScript signature, `call` calls it. With programs (feature
+//! `program`), `execute` takes the place of `call`: a model then writes a program of many calls, which runs in a sandbox.
+//!
+#![cfg_attr(
+    feature = "macros",
+    doc = r#"
+```
+use ops_runtime::{Registry, operation};
+use ops_runtime::gateway::{Gateway, Tools};
 
+/// Adds two numbers.
+#[operation(namespace = "math", kind = query)]
+async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+# #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+let registry = Registry::new();
+registry.register(Add)?;
+let gateway = Gateway::builder().with_registry(registry).with_tools(Tools::Search).build().await?;
+# if false {
+gateway.serve_stdio().await?;
+# }
+# Ok(()) }
+```
+"#
+)]
+//!
+//! # Rules
+//!
+//! Every call is held to the same rules, whichever way it comes. A [`CallPolicy`] says which operations may be called, which
+//! need somebody's agreement, and which are refused: by default queries are allowed, and whatever else is asked about. A
+//! client that can ask its user (elicitation) is asked to. For others, the answer of the tool says what waits, with a key for
+//! the call that follows the user's yes. Callers have [limits](CallerLimits), and an [audit log](AuditLog) tells what they
+//! called.
+//!
+//! Over stdio the caller is the owner, who started the process: access rules are not checked. Over HTTP they are, against
+//! the identity that the authenticator finds, and callers find and call only what they may call.
+
+mod approval;
 mod audit;
 mod caller;
+mod core;
+#[cfg(feature = "program")]
+mod execute;
+mod find;
+mod gate;
 mod large;
 mod limits;
+mod rules;
 mod size;
+mod tools;
+mod upstream;
 
-pub use audit::{Approval, AuditEntry, AuditInputs, AuditLog, AuditOptions, AuditRecord, AuditSink};
-pub use caller::CallerId;
-pub use large::{Fitted, Part, ReadAt, ResultLimits, Results, Unit};
-pub use limits::{CallPermit, CallerLimits, Limiter, Rate};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+pub use self::audit::{Approval, AuditEntry, AuditInputs, AuditLog, AuditOptions, AuditRecord, AuditSink};
+pub use self::caller::CallerId;
+pub use self::large::{Fitted, Part, ReadAt, ResultLimits, Results, Unit};
+pub use self::limits::{CallPermit, CallerLimits, Limiter, Rate};
+
+use self::core::{Approvals, Core};
+use self::gate::{Filter, Gate};
+use self::rules::Rules;
+use self::upstream::Document;
+use crate::mcp::{McpClients, McpConfig, McpServer, McpServerOptions, McpService};
+use crate::{CallError, CallPolicy, Diagnostic, HttpConfig, Identity, OperationKind, OperationSpec, Registry};
+
+/// From how many operations on `search` takes the place of a tool for each.
+const MANY: usize = 40;
+
+/// What a gateway shows of its operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Tools {
+    /// A tool for each operation if there are fewer than 40; otherwise as `Search`.
+    #[default]
+    Auto,
+    /// A tool for each operation.
+    All,
+    /// `search`, `describe` and `call`.
+    Search,
+    /// `search`, `describe` and `execute`, which runs a program of many calls.
+    #[cfg(feature = "program")]
+    Code,
+}
+
+/// Operations behind a few tools, held to rules; see the [module](self).
+///
+/// A clone is the same gateway.
+#[derive(Clone)]
+pub struct Gateway {
+    core: Arc<Core>,
+    tools: Tools,
+    options: McpServerOptions,
+    identity: Option<Identity>,
+    diagnostics: Arc<Vec<(String, Diagnostic)>>,
+    failures: Arc<Vec<(String, CallError)>>,
+    /// Kept so that their connections last.
+    _servers: Option<McpClients>,
+}
+
+impl Gateway {
+    /// Starts a gateway.
+    pub fn builder() -> GatewayBuilder {
+        GatewayBuilder::default()
+    }
+
+    /// All operations, as callers find them: each call by it is held to the gateway's rules.
+    pub fn registry(&self) -> &Registry {
+        self.core.gate().registry()
+    }
+
+    /// What the readers of documents had to say, each beside the document's location.
+    pub fn diagnostics(&self) -> &[(String, Diagnostic)] {
+        &self.diagnostics
+    }
+
+    /// What is missing: documents that could not be read and servers that could not be connected to, each beside its
+    /// location or name.
+    pub fn failures(&self) -> &[(String, CallError)] {
+        &self.failures
+    }
+
+    /// Serves the process that started this one over stdio, until it closes stdin.
+    ///
+    /// # Errors
+    /// If the client does not begin as the protocol says, or if the pipe breaks.
+    pub async fn serve_stdio(&self) -> io::Result<()> {
+        let served = self.mcp_server(true).serve_stdio().await;
+        self.flush().await;
+        served
+    }
+
+    /// Waits until the audit log, if there is one, has written all calls that have ended.
+    pub async fn flush(&self) {
+        self.core.gate().rules().flush().await;
+    }
+
+    /// The gateway as an MCP server over HTTP, to be mounted. Each call is checked against the identity of its caller.
+    pub fn mcp_service(&self) -> McpService {
+        self.mcp_server(false).into_service()
+    }
+
+    /// The gateway as an MCP server whose callers without an identity are the owner.
+    pub fn owned_mcp_server(&self) -> McpServer {
+        self.mcp_server(true)
+    }
+
+    /// The tools as operations, for a model that is called from this process: `gateway.search` and the like, or all
+    /// operations themselves where they are few. Their data is the text for the model, as content blocks in the facts of the
+    /// result ([`McpMeta`](crate::envelope::McpMeta)). A call without an identity is the owner's.
+    ///
+    /// ```
+    /// # use ops_runtime::Registry;
+    /// # use ops_runtime::gateway::{Gateway, Tools};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gateway = Gateway::builder().with_tools(Tools::Search).build().await?;
+    /// let found = gateway.tools().call("gateway.search", serde_json::json!({ "query": "refund" })).await?;
+    /// let text = found.meta.as_mcp().and_then(|meta| meta.content[0].as_text().map(str::to_owned));
+    /// assert_eq!(text.as_deref(), Some("There are no operations."));
+    /// # Ok(()) }
+    /// ```
+    pub fn tools(&self) -> Registry {
+        self.few(true).unwrap_or_else(|| self.registry().clone())
+    }
+
+    /// The few tools, unless there is one for each operation.
+    fn few(&self, unknown_is_owner: bool) -> Option<Registry> {
+        match self.tools {
+            Tools::All => None,
+            Tools::Auto if self.registry().list().len() < MANY => None,
+            _ => tools::registry(&self.core, unknown_is_owner).ok(),
+        }
+    }
+
+    fn mcp_server(&self, unknown_is_owner: bool) -> McpServer {
+        let server = match self.few(unknown_is_owner) {
+            Some(few) => McpServer::new(few).with_names(|spec| spec.name().to_owned()),
+            None => {
+                self.core.gate.keep_following();
+                McpServer::new(self.registry().clone())
+            }
+        };
+        let server = server.with_options(self.options.clone());
+        match &self.identity {
+            Some(identity) => server.with_identity(identity.clone()),
+            None => server,
+        }
+    }
+
+    /// The operations over HTTP, with their OpenAPI document: see [`HttpServer`](crate::serve::HttpServer). Each call is
+    /// checked against the identity of its caller; what the policy asks about is allowed, for the caller is no model.
+    #[cfg(feature = "http-server")]
+    pub fn http_server(&self) -> crate::serve::HttpServer {
+        self.core.gate.keep_following();
+        crate::serve::HttpServer::new(self.registry().clone())
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operations = self.registry().list().len();
+        f.debug_struct("Gateway").field("tools", &self.tools).field("operations", &operations).finish_non_exhaustive()
+    }
+}
+
+/// Collects what a gateway is made of.
+#[derive(Default)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct GatewayBuilder {
+    registry: Option<Registry>,
+    documents: Vec<Document>,
+    credentials_from_env: bool,
+    servers: Option<McpConfig>,
+    filters: Vec<Filter>,
+    tools: Tools,
+    options: Option<McpServerOptions>,
+    identity: Option<Identity>,
+    policy: CallPolicy,
+    limits: CallerLimits,
+    results: ResultLimits,
+    audit: Option<AuditLog>,
+    asks_by_client_only: bool,
+    #[cfg(feature = "program")]
+    program_limits: crate::program::Limits,
+    #[cfg(feature = "program")]
+    program_store: Option<Arc<dyn crate::program::JournalStore>>,
+}
+
+impl GatewayBuilder {
+    /// Sets the program's own registry. What the gateway reads is registered there, too.
+    pub fn with_registry(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
+    /// Adds the API of an OpenAPI document, in a file or at a URL, called by a client with that configuration. Its
+    /// credentials are for this API alone.
+    ///
+    /// The namespace is that of the configuration, or else the name of the file. A file may also be a list of tools
+    /// (`ops snapshot`): without its server, they are found and described, and calls of them fail.
+    pub fn with_document(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
+        self.documents.push(Document { location: location.into(), config, is_mock: false });
+        self
+    }
+
+    /// Adds a document as [`with_document`](Self::with_document) does, whose operations are answered with examples.
+    pub fn with_mock(mut self, location: impl Into<String>, config: HttpConfig) -> Self {
+        self.documents.push(Document { location: location.into(), config, is_mock: true });
+        self
+    }
+
+    /// Reads credentials of documents from the environment: those of the namespace `my-shop` from `MY_SHOP_TOKEN` and the
+    /// like, as [`HttpConfig::with_credentials_from_env`] says. Credentials of a document's own configuration win.
+    pub fn with_credentials_from_env(mut self) -> Self {
+        self.credentials_from_env = true;
+        self
+    }
+
+    /// Adds the tools of the MCP servers of a configuration, and follows them when they change.
+    pub fn with_mcp_servers(mut self, config: McpConfig) -> Self {
+        self.servers = Some(config);
+        self
+    }
+
+    /// Shows only operations that the filter accepts; with several filters, those that all accept.
+    pub fn with_filter(mut self, filter: impl Fn(&OperationSpec) -> bool + Send + Sync + 'static) -> Self {
+        self.filters.push(Box::new(filter));
+        self
+    }
+
+    /// Shows only operations that change nothing.
+    pub fn read_only(self) -> Self {
+        self.with_filter(|spec| spec.kind != OperationKind::Mutation)
+    }
+
+    /// Sets which tools models see.
+    pub fn with_tools(mut self, tools: Tools) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Sets what the MCP server says of itself, and its limits.
+    pub fn with_options(mut self, options: McpServerOptions) -> Self {
+        self.options = Some(options);
+        self
+    }
+
+    /// Sets who calls over stdio: every call is checked against that identity.
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// Sets which operations may be called, and which somebody has to agree to first.
+    pub fn with_policy(mut self, policy: CallPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Asks the client's user alone. By default, where a client can't ask, the tool's answer asks, and a further call with
+    /// the answer's key follows the yes: whether the user was asked is then the model's word.
+    pub fn with_approval_by_client_only(mut self) -> Self {
+        self.asks_by_client_only = true;
+        self
+    }
+
+    /// Sets what a program of a model may take.
+    #[cfg(feature = "program")]
+    pub fn with_program_limits(mut self, limits: crate::program::Limits) -> Self {
+        self.program_limits = limits;
+        self
+    }
+
+    /// Sets where programs are kept that wait for somebody to agree to a call, so that they go on in another process as
+    /// well: a [`FolderStore`](crate::program::FolderStore), say. By default they are in memory, 1,000 of them for a day.
+    #[cfg(feature = "program")]
+    pub fn with_program_store(mut self, store: impl crate::program::JournalStore + 'static) -> Self {
+        self.program_store = Some(Arc::new(store));
+        self
+    }
+
+    /// Sets how much each caller may ask for.
+    pub fn with_limits(mut self, limits: CallerLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how long results may be, and how many are kept for reading on.
+    pub fn with_results(mut self, limits: ResultLimits) -> Self {
+        self.results = limits;
+        self
+    }
+
+    /// Tells of every call in a log.
+    pub fn with_audit(mut self, log: AuditLog) -> Self {
+        self.audit = Some(log);
+        self
+    }
+
+    /// Reads the documents, connects to the servers, and makes the gateway.
+    ///
+    /// What can't be read or connected to does not stop the rest: see [`Gateway::failures`].
+    ///
+    /// # Errors
+    /// If two sources have operations of the same id.
+    pub async fn build(self) -> Result<Gateway, CallError> {
+        let registry = self.registry.unwrap_or_default();
+        let (mut diagnostics, mut failures) = (Vec::new(), Vec::new());
+        let connecting = async {
+            match &self.servers {
+                Some(config) => Some(McpClients::connect(config).await),
+                None => None,
+            }
+        };
+        let (read, servers) =
+            futures_util::join!(upstream::read(self.documents, self.credentials_from_env), connecting);
+        let taken = |error: crate::RegistryError| CallError::execution(error.to_string());
+        let mut operations = Vec::new();
+        for (location, read) in read? {
+            match read {
+                Ok(read) => {
+                    operations.extend(read.operations);
+                    diagnostics.extend(read.diagnostics.into_iter().map(|told| (location.clone(), told)));
+                }
+                Err(error) => failures.push((location, error)),
+            }
+        }
+        registry.register_all(operations).map_err(taken)?;
+        if let Some(servers) = &servers {
+            servers.register_all(&registry).map_err(taken)?;
+            failures.extend(servers.errors().iter().map(|(name, error)| (name.clone(), error.clone())));
+        }
+        let rules = Arc::new(Rules::new(self.policy, self.limits, self.audit));
+        let gate = Gate::new(registry, self.filters, rules);
+        let approvals = Approvals { waiting: approval::Waiting::default(), by_answer: !self.asks_by_client_only };
+        #[allow(unused_mut, reason = "programs are set below")]
+        let mut core = Core::new(gate, large::Results::new(self.results), approvals);
+        #[cfg(feature = "program")]
+        if self.tools == Tools::Code {
+            core.programs = Some(execute::Programs::new(self.program_limits, self.program_store));
+        }
+        Ok(Gateway {
+            core: Arc::new(core),
+            tools: self.tools,
+            options: self.options.unwrap_or_default(),
+            identity: self.identity,
+            diagnostics: Arc::new(diagnostics),
+            failures: Arc::new(failures),
+            _servers: servers,
+        })
+    }
+}
+
+impl fmt::Debug for GatewayBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GatewayBuilder").field("tools", &self.tools).finish_non_exhaustive()
+    }
+}

@@ -51,7 +51,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `mcp`, `mcp-http`, `mcp-auth`: the MCP client, for servers that are child processes, at a URL, and with OAuth
 //! - `typescript`: operations as TypeScript, for models and for people
 //! - `program`: running JavaScript programs of models in a sandbox
-//! - `gateway`: a registry before agents: limits of callers, large results, an audit log
+//! - `gateway`: any number of operations behind the few tools of a model, held to a policy, limits and an audit log
 //! - `discover`: `Registry::discover`
 //! - `search`: finding operations by words
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them

@@ -7,7 +7,8 @@
 //!
 //! ```
 //! # #[cfg(feature = "macros")] mod example {
-//! use ops_runtime::program::{CallerHost, Functions, Outcome, Policy, Program, Sandbox};
+//! use ops_runtime::program::{CallerHost, Functions, Outcome, Program, Sandbox};
+//! use ops_runtime::access::CallPolicy;
 //! use ops_runtime::{Registry, operation};
 //! use serde_json::json;
 //!
@@ -21,7 +22,7 @@
 //! let registry = Registry::new();
 //! registry.register(Price)?;
 //! let specs = registry.list();
-//! let host = CallerHost::new(registry, specs.iter().map(|spec| &**spec), &Policy::new());
+//! let host = CallerHost::new(registry, specs.iter().map(|spec| &**spec), &CallPolicy::new());
 //!
 //! let functions: Functions = [("shop", "price", "shop.price")].into_iter().collect();
 //! let source = "
@@ -38,7 +39,7 @@
 //!
 //! # Asking
 //!
-//! A [`Host`] decides for each call whether it is made, refused, or made after a yes: [`Policy`] does so by patterns and
+//! A [`Host`] decides for each call whether it is made, refused, or made after a yes: [`CallPolicy`](crate::access::CallPolicy) does so by patterns and
 //! kinds. A program stops where it asks ([`Outcome::Waiting`]), after the calls that are in flight have ended. With the
 //! answers in its [`Journal`], [`Sandbox::resume`] runs it again from its start. Calls that are in the journal are not made
 //! again. With a [`JournalStore`], this holds across processes as well: [`Sandbox::run_kept`].
@@ -50,7 +51,6 @@ mod host;
 mod journal;
 mod limits;
 mod outcome;
-mod policy;
 mod run;
 mod sandbox;
 mod store;
@@ -60,6 +60,5 @@ pub use self::host::{CallerHost, Describe, Host, Search};
 pub use self::journal::{InvalidJournal, Journal, UnknownAsk};
 pub use self::limits::Limits;
 pub use self::outcome::{Ask, Failure, Log, Outcome, Reason, Report, Waiting};
-pub use self::policy::{Decision, Policy};
 pub use self::sandbox::{Program, Sandbox};
 pub use self::store::{FolderStore, Hold, JournalStore, Kept, MemoryStore};

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::program::policy::{Decision, Policy};
-use crate::{BoxFuture, CallError, Caller, OperationKind, OperationSpec};
+use crate::{BoxFuture, CallError, CallPolicy, Caller, Decision, OperationKind, OperationSpec};
 
 /// What a program calls, and what it may call.
 pub trait Host: Send + Sync {
@@ -47,12 +46,13 @@ pub trait Describe: Send + Sync {
 ///
 /// ```
 /// # use ops_runtime::{Registry, access::Identity};
-/// use ops_runtime::program::{CallerHost, Policy};
+/// use ops_runtime::access::CallPolicy;
+/// use ops_runtime::program::CallerHost;
 ///
 /// # let registry = Registry::new();
 /// let specs = registry.list();
 /// let ann = registry.scoped(Identity::new("ann"));
-/// let host = CallerHost::new(ann, specs.iter().map(|spec| &**spec), &Policy::new());
+/// let host = CallerHost::new(ann, specs.iter().map(|spec| &**spec), &CallPolicy::new());
 /// ```
 #[derive(Debug)]
 pub struct CallerHost<C> {
@@ -62,7 +62,7 @@ pub struct CallerHost<C> {
 
 impl<C: Caller> CallerHost<C> {
     /// A host that calls these operations, as far as the policy lets it.
-    pub fn new<'a>(caller: C, specs: impl IntoIterator<Item = &'a OperationSpec>, policy: &Policy) -> Self {
+    pub fn new<'a>(caller: C, specs: impl IntoIterator<Item = &'a OperationSpec>, policy: &CallPolicy) -> Self {
         let operations = specs.into_iter().map(|spec| (spec.id.clone().into_owned(), (policy.decide(spec), spec.kind)));
         Self { caller, operations: operations.collect() }
     }

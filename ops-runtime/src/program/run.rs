@@ -8,12 +8,12 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::time::timeout_at;
 
+use crate::Decision;
 use crate::program::engine::Instance;
 use crate::program::guest::{self, Guest, Message, Target};
 use crate::program::host::Host;
 use crate::program::journal::{Answer, Entry, Journal, State};
 use crate::program::outcome::{Failure, Outcome, Reason, Report, Waiting};
-use crate::program::policy::Decision;
 use crate::program::sandbox::{Program, Sandbox, TURN, now};
 use crate::program::store::JournalStore;
 use crate::{BoxFuture, CallError};

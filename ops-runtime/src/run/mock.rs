@@ -51,6 +51,8 @@ use crate::{
 };
 
 pub use described::examples;
+#[cfg(feature = "gateway")]
+pub(crate) use example::input as input_example;
 pub use recorder::Recorder;
 
 /// A caller that answers with functions, and keeps what it was called with.

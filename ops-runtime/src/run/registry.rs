@@ -272,6 +272,25 @@ impl Registry {
         added.map_err(|error| CallError::from_error(&error))
     }
 
+    /// An entry for [`replace_all`](Self::replace_all).
+    #[cfg(feature = "gateway")]
+    pub(crate) fn make_entry(&self, spec: SpecRef, handler: Option<Handler>) -> Result<Arc<Entry>, RegistryError> {
+        Ok(Arc::new(Entry::new(spec, handler, &self.0.definitions)?))
+    }
+
+    /// Puts these entries, of different ids, in the place of all that there are.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn replace_all(&self, entries: impl IntoIterator<Item = Arc<Entry>>) {
+        let entries: Vec<Arc<Entry>> = entries.into_iter().collect();
+        // Nothing is refused: there is nothing yet that could be in the way.
+        let _ = self.change(|table| {
+            let version = table.version;
+            *table = Table::default();
+            table.version = version;
+            entries.iter().try_for_each(|entry| table.add(entry))
+        });
+    }
+
     fn entry(&self, registration: Registration) -> Result<Arc<Entry>, RegistryError> {
         let Registration { spec, handler, requires } = registration;
         if let Some((_, state)) = requires.iter().find(|(id, _)| !self.0.state.contains_key(id)) {

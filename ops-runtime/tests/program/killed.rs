@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use ops_runtime::CallError;
+use ops_runtime::access::Decision;
 use ops_runtime::adapter::BoxFuture;
-use ops_runtime::program::{Decision, FolderStore, Host, JournalStore, Kept, Outcome, Sandbox};
+use ops_runtime::program::{FolderStore, Host, JournalStore, Kept, Outcome, Sandbox};
 use serde_json::{Value, json};
 
 use crate::support::program;

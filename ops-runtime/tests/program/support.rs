@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ops_runtime::CallError;
+use ops_runtime::access::Decision;
 use ops_runtime::adapter::BoxFuture;
-use ops_runtime::program::{Decision, Functions, Host, Limits, Outcome, Program, Report, Sandbox};
+use ops_runtime::program::{Functions, Host, Limits, Outcome, Program, Report, Sandbox};
 use serde_json::{Value, json};
 
 /// Answers calls of `t.NAME`; `t.set*` are changes, which ask.

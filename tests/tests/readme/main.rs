@@ -91,6 +91,11 @@ const SNIPPETS: &[(&str, &str, Place)] = &[
         ),
     ),
     (
+        "use ops_runtime::gateway::{Gateway, Tools};",
+        "gateway",
+        Place::Body("ops_runtime::{HttpConfig, Registry, http::Auth}", "registry: Registry, token: String"),
+    ),
+    (
         "use ops_runtime::serve::HttpServer;",
         "http_server",
         Place::Body(

@@ -18,7 +18,7 @@ publish = false
 build = "build/main.rs"
 
 [features]
-snippets = ["dep:axum", "dep:futures-util", "ops-runtime/openapi", "ops-runtime/http-server", "ops-runtime/mcp", "ops-runtime/mcp-server", "ops-runtime/webhooks", "ops-runtime/websocket"]
+snippets = ["dep:axum", "dep:futures-util", "ops-runtime/openapi", "ops-runtime/gateway", "ops-runtime/http-server", "ops-runtime/mcp", "ops-runtime/mcp-server", "ops-runtime/program", "ops-runtime/webhooks", "ops-runtime/websocket"]
 
 [[bin]]
 name = "program"

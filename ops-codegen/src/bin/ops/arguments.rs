@@ -61,6 +61,7 @@ pub(crate) enum Command {
     #[command(after_help = RUN)]
     Run(RunArguments),
     /// Answer the requests of a document with examples
+    /// Put APIs and MCP servers behind one MCP server, or HTTP server, or answer with examples
     #[command(after_help = EXIT)]
     Serve(ServeArguments),
     /// Show what changed between two versions of a document, and what of it breaks callers
@@ -331,20 +332,81 @@ pub(crate) struct RunArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// An OpenAPI document, or a snapshot of an MCP server: a file, a URL, or - for standard input
-    #[arg(value_hint = ValueHint::AnyPath)]
-    pub(crate) spec: String,
-    /// Answer with examples made from the schemas of the document. A request is held to the document: it needs credentials
-    /// of the kind that its operation asks for, and a violation is answered with 422. `Prefer: code=404` asks for the
-    /// response that the document describes for a status
+    /// OpenAPI documents, snapshots of MCP servers, configurations of MCP servers (`mcpServers`), and folders of them: files
+    /// or URLs; with --mock over HTTP, one document, which may be - for standard input
+    #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "config")]
+    pub(crate) spec: Vec<String>,
+    /// Be an MCP server: for the host that starts this command (stdio, which is what it does if nothing else is said), or
+    /// at /mcp of the address of --http
+    #[arg(long, value_enum, value_name = "TRANSPORT")]
+    pub(crate) mcp: Option<Transport>,
+    /// Be an HTTP server at this address, with the page /docs; port 0 for any that is free
+    #[arg(long, alias = "addr", value_name = "HOST:PORT")]
+    pub(crate) http: Option<String>,
+    /// What a model sees: a tool for each operation; or tools that find, describe and call them, or that run programs which
+    /// call them. By default a tool for each, if there are fewer than 40, and otherwise tools that find them
+    #[arg(long, value_enum)]
+    pub(crate) tools: Option<ToolsChoice>,
+    /// Answer with examples made from the schemas of the document. Over HTTP, a request is held to the document: it needs
+    /// credentials of the kind that its operation asks for, and a violation is answered with 422. `Prefer: code=404` asks
+    /// for the response that the document describes for a status
     #[arg(long)]
     pub(crate) mock: bool,
-    /// Listen at this address; port 0 for any that is free
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
-    pub(crate) addr: String,
     /// Call the document's operations NAMESPACE.name; by default the name of its file
     #[arg(long)]
     pub(crate) namespace: Option<String>,
+    /// Take only operations that match: an id or name, tag:NAME, a path, or 'METHOD path'; * is any text, ? any character
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) include: Vec<String>,
+    /// Leave out operations that match, even if an --include matches them
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+    /// Leave out operations that change something
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Call operations that match without asking; others that change something are asked about
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) allow: Vec<String>,
+    /// Ask before operations that match are called
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) ask: Vec<String>,
+    /// Refuse calls of operations that match
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) deny: Vec<String>,
+    /// Tell of each call in this file, a line of JSON each
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) audit: Option<PathBuf>,
+    /// Read documents, servers, credentials and rules from this file (TOML)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Call the document's operations below this URL instead of the servers that it names
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) base_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
+    /// Print the configuration by which an MCP host starts this very command, and do not serve
+    #[arg(long)]
+    pub(crate) print_config: bool,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// By the host that starts the command
+    Stdio,
+    /// At /mcp over HTTP
+    Http,
+}
+
+/// What a model sees of the operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolsChoice {
+    /// A tool for each
+    All,
+    /// search, describe and call
+    Search,
+    /// search, describe and execute, which runs a program
+    Code,
 }
 
 /// What to do with a result that does not match its schema.
@@ -379,7 +441,8 @@ mod tests {
     #[test]
     fn each_command_of_the_readme_is_understood() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+        let text = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+        let readme = text("README.md") + &text("docs/agents.md");
         // Lines of shell blocks are whole commands; in the text, a command may be only named.
         let lines = readme.lines().filter(|line| line.starts_with("ops "));
         let lines: Vec<&str> = lines.map(|line| line.split(" #").next().unwrap()).collect();

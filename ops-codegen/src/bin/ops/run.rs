@@ -6,12 +6,14 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use ops_runtime::access::{CallPolicy, Decision};
 use ops_runtime::adapter::BoxFuture;
 use ops_runtime::program::{
-    Ask, CallerHost, Decision, FolderStore, Functions, Host, JournalStore, Kept, Limits, MemoryStore, Outcome, Policy,
-    Program, Report, Sandbox,
+    Ask, CallerHost, FolderStore, Functions, Host, JournalStore, Kept, Limits, MemoryStore, Outcome, Program, Report,
+    Sandbox,
 };
 use ops_runtime::spec::OperationSpec;
+use ops_runtime::typescript::Names;
 use ops_runtime::{CallError, Registry, mock};
 use serde_json::Value;
 
@@ -142,11 +144,10 @@ fn input(arguments: &RunArguments) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::Usage(format!("the input is not JSON: {error}")))
 }
 
-fn policy(arguments: &RunArguments) -> Policy {
-    let rules =
-        [(&arguments.allow, Decision::Allow), (&arguments.ask, Decision::Ask), (&arguments.deny, Decision::Deny)];
-    let rules = rules.into_iter().flat_map(|(patterns, decision)| patterns.iter().map(move |one| (one, decision)));
-    rules.fold(Policy::new(), |policy, (pattern, decision)| policy.with_rule(pattern, decision))
+fn policy(arguments: &RunArguments) -> CallPolicy {
+    let policy = arguments.allow.iter().fold(CallPolicy::new(), CallPolicy::with_allow);
+    let policy = arguments.ask.iter().fold(policy, CallPolicy::with_ask);
+    arguments.deny.iter().fold(policy, CallPolicy::with_deny)
 }
 
 /// Registers the operations of all documents.
@@ -174,22 +175,10 @@ fn register(arguments: &RunArguments, registry: &Registry) -> Result<Vec<Operati
     Ok(specs)
 }
 
-/// The names by which the program calls the operations.
+/// The names by which the program calls the operations, as `ops generate --lang ts` declares them.
 fn functions(specs: &[OperationSpec]) -> Functions {
-    let mut functions = Functions::new();
-    for spec in specs {
-        let (namespace, name) = (identifier(spec.namespace()), identifier(spec.name()));
-        let others = (2..).map(|number| format!("{name}_{number}"));
-        let free = std::iter::once(name.clone()).chain(others).find(|name| functions.find(&namespace, name).is_err());
-        functions.insert(namespace, free.unwrap_or(name), spec.id.clone());
-    }
-    functions
-}
-
-/// A text as an identifier of JavaScript.
-fn identifier(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
-    if plain.starts_with(|first: char| first.is_ascii_digit()) { format!("_{plain}") } else { plain }
+    let names = Names::new(specs.iter().map(|spec| spec.id.as_ref()));
+    names.iter().map(|(id, name)| (name.namespace.to_owned(), name.operation.to_owned(), id.to_owned())).collect()
 }
 
 /// Runs queries, and answers all else with examples.

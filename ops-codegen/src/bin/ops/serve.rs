@@ -1,116 +1,23 @@
-//! `ops serve`
+//! `ops serve`: documents and MCP servers behind one server, or a mock server.
 
-mod credentials;
+mod config;
+mod gateway;
+mod host;
+mod mock;
 
-use std::collections::BTreeMap;
-use std::io::Write;
-
-use ops_runtime::openapi::{FileSource, Source};
-use ops_runtime::serve::HttpServer;
-use ops_runtime::spec::{Api, OperationSpec};
-use ops_runtime::{HttpConfig, Registry, mcp, mock, openapi};
-use tokio::net::TcpListener;
-
-use self::credentials::Credentials;
 use crate::arguments::ServeArguments;
 use crate::failure::Failure;
-use crate::modules::{UNNAMED, is_url, read_stdin, runtime, shown};
-use crate::progress::Progress;
-use crate::report::{Reporter, line};
-use crate::server::is_tools;
+
+/// Where HTTP is served unless something else is said.
+const ADDRESS: &str = "127.0.0.1:8080";
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
-    let ServeArguments { spec, mock, addr, .. } = arguments;
-    if !mock {
-        let message = format!(
-            "nothing runs the operations of `{}`: pass `--mock` to answer with examples, or implement them in Rust, by the \
-             trait that `Builder::with_server` generates",
-            shown(spec)
-        );
-        return Err(Failure::Usage(message));
+    if arguments.print_config {
+        return host::print();
     }
-    let progress = Progress::start("reading");
-    let operations = read(arguments)?;
-    drop(progress);
-    let registry = Registry::new();
-    let credentials = Credentials::of(&operations);
-    let served: Vec<OperationSpec> = operations.iter().map(|spec| credentials.asked_for(spec)).collect();
-    let registered = registry.register_all(served.into_iter().map(mock::examples));
-    registered.map_err(|error| Failure::Failed(error.to_string()))?;
-    runtime()?.block_on(async {
-        let unusable = |error: std::io::Error| {
-            let message =
-                format!("`{addr}` is no address to listen at: {error}; `--addr 127.0.0.1:0` takes a free port");
-            Failure::Failed(message)
-        };
-        let listener = TcpListener::bind(addr.as_str()).await.map_err(unusable)?;
-        let url = format!("http://{}", listener.local_addr().map_err(unusable)?);
-        let mut stdout = std::io::stdout().lock();
-        stdout
-            .write_all(listing(&url, &operations).as_bytes())
-            .and_then(|()| stdout.flush())
-            .map_err(Failure::output)?;
-        drop(stdout);
-        let server = HttpServer::new(registry).with_authenticator(credentials);
-        server.serve_listener(listener).await.map_err(|error| Failure::Failed(format!("the server stopped: {error}")))
-    })
-}
-
-/// Where a document is read. What a document at a URL refers to is not fetched.
-fn source(spec: &str) -> Result<(String, Box<dyn Source>), Failure> {
-    let (location, text) = if is_url(spec) {
-        let text = runtime()?.block_on(openapi::fetch(spec, HttpConfig::new()));
-        (shown(spec), text.map_err(|error| Failure::importing(&error, &shown(spec)))?)
-    } else if spec == "-" {
-        (UNNAMED.to_owned(), read_stdin()?)
-    } else {
-        return Ok((spec.to_owned(), Box::new(FileSource::new())));
-    };
-    Ok((location.clone(), Box::new(BTreeMap::from([(location, text)]))))
-}
-
-/// The operations of the document. What the reader has to say of it goes to standard error.
-fn read(arguments: &ServeArguments) -> Result<Vec<OperationSpec>, Failure> {
-    let ServeArguments { spec, namespace, .. } = arguments;
-    let (location, source) = source(spec)?;
-    let read = if is_tools(spec) {
-        let mut options = mcp::ReadOptions::new();
-        options.namespace.clone_from(namespace);
-        mcp::load(&location, &*source, &options)
-    } else {
-        let mut options = openapi::ReadOptions::new().with_examples();
-        options.namespace.clone_from(namespace);
-        openapi::load(&location, &*source, &options)
-    };
-    let (Api { operations, .. }, diagnostics) = read.map_err(|error| Failure::Unreadable(vec![error]))?;
-    let mut reporter = Reporter::default();
-    let count = diagnostics.len();
-    diagnostics.iter().for_each(|diagnostic| reporter.count(diagnostic));
-    if count > 0 {
-        let told = format!("{}: `ops inspect` shows them", reporter.total(operations.len()));
-        // If standard error is closed, there is no way to report it.
-        let _ = writeln!(std::io::stderr().lock(), "{told}");
+    // Without MCP, a mock server is one for the requests of the document themselves.
+    if arguments.mock && arguments.mcp.is_none() && arguments.tools.is_none() && arguments.config.is_none() {
+        return mock::run(arguments);
     }
-    if operations.is_empty() {
-        return Err(Failure::Usage(format!("`{}` has no operations to serve", shown(spec))));
-    }
-    Ok(operations)
-}
-
-/// Where the server listens, and what is there.
-fn listing(url: &str, operations: &[OperationSpec]) -> String {
-    let count = operations.len();
-    let mut text = format!("{url} answers {count} operation{} with examples\n\n", if count == 1 { "" } else { "s" });
-    for spec in operations {
-        let (method, path) = match spec.http() {
-            Some(http) => (http.method.as_ref(), http.path.to_string()),
-            None => ("POST", format!("/operations/{}/{}", spec.namespace(), spec.name())),
-        };
-        text.push_str(line(&format!("  {method:7} {path}  {}", spec.name())).trim_end());
-        text.push('\n');
-    }
-    text.push_str(
-        "\nPOST /operations/{namespace}/{name} has each of them by its name; `Prefer: code=404` chooses a response\n",
-    );
-    text
+    gateway::run(arguments)
 }

@@ -91,6 +91,12 @@ impl McpPeer {
         declared.is_some_and(|all| all.get(capability).is_some_and(|value| !value.is_null()))
     }
 
+    /// The answers that came with this call, by the keys of their questions; of a client of 2026-07-28.
+    #[cfg(all(feature = "gateway", feature = "program"))]
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.answers.iter().map(|(key, answer)| (key.as_str(), answer))
+    }
+
     /// Asks the client, and waits for its answer: `elicitation/create`, `sampling/createMessage` or `roots/list`, with
     /// parameters and result as the protocol describes them. The key identifies the question within the call.
     ///

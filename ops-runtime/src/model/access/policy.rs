@@ -4,7 +4,6 @@ use crate::{OperationKind, OperationSpec};
 
 /// What becomes of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Decision {
     /// It is made.
     Allow,

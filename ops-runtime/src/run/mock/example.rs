@@ -25,6 +25,13 @@ pub(super) fn example(spec: &OperationSpec) -> Value {
     fitting(&spec.output, &spec.definitions, fits)
 }
 
+/// An example of the operation's input that has what is required.
+#[cfg(feature = "gateway")]
+pub(crate) fn input(spec: &OperationSpec) -> Value {
+    let schemas = Schemas::new(spec, &DefinitionCache::default());
+    fitting(&spec.input, &spec.definitions, |made| schemas.check_input(spec, made).is_ok())
+}
+
 /// An example of a schema, if possible one that fits.
 pub(super) fn fitting(schema: &Schema, definitions: &Definitions, fits: impl Fn(&Value) -> bool) -> Value {
     let Ok(schema) = schema.to_value() else { return Value::Null };

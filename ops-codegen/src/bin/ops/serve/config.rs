@@ -1,0 +1,217 @@
+//! The file of `ops serve --config`: what is behind a gateway, and its rules.
+//!
+//! ```toml
+//! tools = "search"                              # or "all", "code"
+//! read-only = false
+//! exclude = ["tag:admin"]
+//!
+//! [apis.github]                                 # the namespace
+//! spec = "github.json"                          # a file beside this one, or a URL
+//! base-url = "https://api.github.com"
+//! token = { env = "GITHUB_TOKEN" }              # or { file = "/run/secrets/github" }; secrets do not stand in the file
+//!
+//! [apis.shop]
+//! spec = "shop.yaml"
+//! credentials = { shopKey = { env = "SHOP_KEY" } }
+//! caller-token = "pass-on"                      # the caller's own token, in place of `token`
+//!
+//! [mcp]
+//! config = ".mcp.json"                          # MCP servers, as other programs name them
+//!
+//! [policy]                                      # patterns of operations; what changes something is asked about
+//! allow = ["github.issues/*"]
+//! deny = ["DELETE *"]
+//!
+//! [limits]                                      # of each caller
+//! calls-per-second = 20
+//! in-flight = 8
+//! result-bytes = 65536
+//!
+//! [audit]
+//! file = "calls.jsonl"
+//!
+//! [callers.ann]                                 # who may call over HTTP
+//! token = { env = "ANN_TOKEN" }
+//! scopes = ["pets:read"]
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ops_runtime::http::Secret;
+use serde::Deserialize;
+
+use crate::arguments::ToolsChoice;
+use crate::failure::Failure;
+use crate::modules::is_url;
+
+/// The content of the file.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Config {
+    pub(super) tools: Option<Tools>,
+    pub(super) read_only: bool,
+    pub(super) include: Vec<String>,
+    pub(super) exclude: Vec<String>,
+    pub(super) apis: BTreeMap<String, Api>,
+    pub(super) mcp: Mcp,
+    pub(super) policy: Policy,
+    pub(super) limits: Limits,
+    pub(super) audit: Audit,
+    pub(super) callers: BTreeMap<String, Caller>,
+    /// The folder of the file, which its paths are relative to.
+    #[serde(skip)]
+    folder: PathBuf,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Tools {
+    All,
+    Search,
+    Code,
+}
+
+impl From<Tools> for ToolsChoice {
+    fn from(tools: Tools) -> Self {
+        match tools {
+            Tools::All => Self::All,
+            Tools::Search => Self::Search,
+            Tools::Code => Self::Code,
+        }
+    }
+}
+
+/// An API by its document.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Api {
+    pub(super) spec: String,
+    pub(super) base_url: Option<String>,
+    pub(super) token: Option<From_>,
+    #[serde(default)]
+    pub(super) credentials: BTreeMap<String, From_>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, From_>,
+    pub(super) caller_token: Option<CallerToken>,
+    /// In seconds.
+    pub(super) timeout: Option<u64>,
+}
+
+/// What becomes of the token that a caller came with.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CallerToken {
+    PassOn,
+}
+
+/// Where a secret is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) enum From_ {
+    Env(String),
+    File(PathBuf),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Mcp {
+    pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Policy {
+    pub(super) allow: Vec<String>,
+    pub(super) ask: Vec<String>,
+    pub(super) deny: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Limits {
+    pub(super) calls_per_second: Option<u32>,
+    pub(super) burst: Option<u32>,
+    pub(super) in_flight: Option<usize>,
+    pub(super) result_bytes: Option<usize>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Audit {
+    pub(super) file: Option<PathBuf>,
+}
+
+/// Somebody who may call over HTTP.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Caller {
+    pub(super) token: From_,
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+}
+
+impl Config {
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::Usage(format!("`{shown}` cannot be read: {error}")))?;
+        let mut config: Self = toml::from_str(&text).map_err(|error| Failure::Usage(format!("`{shown}`: {error}")))?;
+        config.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(config)
+    }
+
+    /// A path of the file, as the process finds it.
+    pub(super) fn path(&self, path: &Path) -> PathBuf {
+        self.folder.join(path)
+    }
+
+    /// A file or URL of the file, as the process finds it.
+    pub(super) fn location(&self, location: &str) -> String {
+        if is_url(location) {
+            return location.to_owned();
+        }
+        self.path(Path::new(location)).to_string_lossy().into_owned()
+    }
+
+    /// The secret itself. Errors say where it is missing, never what it is.
+    pub(super) fn secret(&self, from: &From_) -> Result<Secret, Failure> {
+        let text = match from {
+            From_::Env(name) => std::env::var(name)
+                .map_err(|_| Failure::Usage(format!("the environment variable `{name}` is not set")))?,
+            From_::File(path) => {
+                let path = self.path(path);
+                std::fs::read_to_string(&path)
+                    .map_err(|error| Failure::Usage(format!("`{}` cannot be read: {error}", path.display())))?
+            }
+        };
+        match text.trim() {
+            "" => {
+                Err(Failure::Usage("a secret is empty: see the environment and files of the configuration".to_owned()))
+            }
+            text => Ok(Secret::from(text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::Config;
+
+    #[test]
+    fn the_file_of_the_documentation_is_one() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let page = std::fs::read_to_string(root.join("docs/agents.md")).unwrap();
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let shown: Config = toml::from_str(rest.split_once("```").unwrap().0).unwrap();
+        assert_eq!(shown.apis.keys().collect::<Vec<_>>(), ["github"]);
+        assert_eq!((shown.policy.deny.as_slice(), shown.callers.len()), (&["DELETE *".to_owned()][..], 1));
+        let own = include_str!("config.rs").lines().filter_map(|line| line.strip_prefix("//! "));
+        let own: Vec<&str> =
+            own.skip_while(|line| *line != "```toml").skip(1).take_while(|line| *line != "```").collect();
+        let own: Config = toml::from_str(&own.join("\n")).unwrap();
+        assert_eq!(own.apis.keys().collect::<Vec<_>>(), ["github", "shop"]);
+    }
+}

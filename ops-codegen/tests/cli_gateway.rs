@@ -1,0 +1,216 @@
+//! `ops serve --mcp`: documents behind a few tools, as a host's child and over HTTP.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+const SECRET: &str = "s3cr3t-of-the-shop";
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gateway-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A document of so many operations.
+fn document(operations: usize) -> String {
+    let path = |n: usize| {
+        let responses = json!({ "200": { "description": "It", "content": { "application/json": {
+            "schema": { "type": "object", "properties": { "number": { "type": "integer", "examples": [n] } } } } } } });
+        let get = json!({ "operationId": format!("showThing{n}"), "summary": format!("Shows thing {n}"), "responses": responses });
+        let delete = json!({ "operationId": format!("removeThing{n}"), "summary": format!("Removes thing {n}"),
+            "responses": { "204": { "description": "Gone" } } });
+        (format!("/things/{n}"), json!({ "get": get, "delete": delete }))
+    };
+    let paths: serde_json::Map<String, Value> = (0..operations / 2).map(path).collect();
+    json!({ "openapi": "3.1.0", "info": { "title": "Things", "version": "1" }, "paths": paths }).to_string()
+}
+
+struct Host {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Host {
+    fn start(arguments: &[&str], folder: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        command.arg("serve").args(arguments).current_dir(folder).env("SHOP_SECRET", SECRET);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut host = Self { child, stdin, stdout, next: 0 };
+        let info = json!({ "name": "test", "version": "1" });
+        host.request("initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info }));
+        host.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        host
+    }
+
+    fn write(&mut self, message: &Value) {
+        writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        self.write(&json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params }));
+        loop {
+            let mut line = String::new();
+            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the command has ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == self.next {
+                return message["result"].clone();
+            }
+        }
+    }
+
+    fn tools(&mut self) -> Vec<String> {
+        let listed = self.request("tools/list", json!({}));
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> String {
+        let result = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+    }
+}
+
+impl Host {
+    /// Goes away as hosts do, and waits until the command has ended.
+    fn close(mut self) {
+        self.stdin = None;
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_host_gets_few_tools() {
+    let folder = folder("tools");
+    std::fs::write(folder.join("few.json"), document(4)).unwrap();
+    std::fs::write(folder.join("many.json"), document(60)).unwrap();
+    for (arguments, tools) in [
+        (
+            &["few.json", "--mock", "--mcp", "stdio"][..],
+            &["few_removeThing0", "few_removeThing1", "few_showThing0", "few_showThing1"][..],
+        ),
+        (&["few.json", "--mock", "--mcp", "stdio", "--read-only"], &["few_showThing0", "few_showThing1"]),
+        (&["few.json", "--mock", "--mcp", "stdio", "--include", "*1", "--exclude", "DELETE *"], &["few_showThing1"]),
+        (&["many.json"], &["call", "describe", "search"]),
+        (&["many.json", "--tools", "code"], &["describe", "execute", "search"]),
+        (&[".", "--tools", "search"], &["call", "describe", "search"]),
+    ] {
+        assert_eq!(Host::start(arguments, &folder).tools(), tools, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_model_works_over_two_documents() {
+    let folder = folder("two");
+    std::fs::write(folder.join("shop.json"), document(60)).unwrap();
+    // Of the same name in another folder.
+    std::fs::create_dir_all(folder.join("old")).unwrap();
+    std::fs::write(folder.join("old/shop.json"), document(60)).unwrap();
+    let mut host = Host::start(&["shop.json", "old/shop.json", "--mock", "--tools", "search"], &folder);
+    let found = host.call("search", json!({ "query": "show thing 7", "limit": 2 }));
+    assert!(found.contains("shop.showThing7: Shows thing 7") && found.contains("old_shop.showThing7"), "{found}");
+    assert_eq!(host.call("call", json!({ "id": "old_shop.showThing7" })), r#"{"number":7}"#);
+    assert!(host.call("call", json!({ "id": "shop.removeThing7" })).starts_with("This call waits."));
+    drop(host);
+    let mut host =
+        Host::start(&["shop.json", "--mock", "--tools", "code", "--allow", "DELETE *", "--deny", "*8"], &folder);
+    let code = "await ops.shop.removeThing7(); try { await ops.shop.showThing8() } catch (error) { return error.code }";
+    assert_eq!(host.call("execute", json!({ "code": code })), "ACCESS_DENIED");
+}
+
+/// Answers each request with 1 if it has the secret, and gives the address.
+fn echo() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = String::new();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            while reader.read_line(&mut request).unwrap() > 2 {}
+            let body = json!({ "number": usize::from(request.contains(SECRET)) }).to_string();
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len()).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn a_configuration_names_documents_credentials_and_rules() {
+    let folder = folder("config");
+    std::fs::write(folder.join("things.json"), document(60)).unwrap();
+    let config = format!(
+        "tools = \"search\"\nexclude = [\"*9\"]\n\n[apis.shop]\nspec = \"things.json\"\nbase-url = \"http://{}\"\n\
+         token = {{ env = \"SHOP_SECRET\" }}\n\n[policy]\ndeny = [\"DELETE *\"]\n\n[audit]\nfile = \"calls.jsonl\"\n",
+        echo()
+    );
+    std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    let mut host = Host::start(&["--config", "gateway.toml"], &folder);
+    let answer = host.call("call", json!({ "id": "shop.showThing7" }));
+    assert_eq!(answer, r#"{"number":1}"#);
+    assert!(host.call("call", json!({ "id": "shop.showThing9" })).starts_with("There is no operation"));
+    assert!(host.call("call", json!({ "id": "shop.removeThing7" })).starts_with("ACCESS_DENIED"));
+    host.close();
+    let log = std::fs::read_to_string(folder.join("calls.jsonl")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = lines.iter().map(|line| (line["operation"].clone(), line["outcome"].clone())).collect();
+    assert_eq!(told, [(json!("shop.showThing7"), json!("ok")), (json!("shop.removeThing7"), json!("ACCESS_DENIED"))]);
+    assert!(!log.contains(SECRET));
+}
+
+#[test]
+fn a_host_starts_what_its_configuration_says() {
+    let folder = folder("host");
+    std::fs::write(folder.join("shop.json"), document(60)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    let arguments = ["serve", "shop.json", "--mock", "--tools", "search", "--print-config"];
+    let output = command.args(arguments).current_dir(&folder).output().unwrap();
+    let config: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let server = &config["mcpServers"]["ops"];
+    assert_eq!(server["command"], env!("CARGO_BIN_EXE_ops"));
+    let arguments: Vec<&str> = server["args"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    // From anywhere.
+    let mut host = Host::start(&arguments[1..], Path::new("/"));
+    assert_eq!(host.call("call", json!({ "id": "shop.showThing3" })), r#"{"number":3}"#);
+}
+
+#[test]
+fn what_cannot_be_served_says_why() {
+    let folder = folder("wrong");
+    std::fs::write(folder.join("a.json"), document(4)).unwrap();
+    std::fs::write(folder.join("b.json"), document(4)).unwrap();
+    let file = |text: &str| std::fs::write(folder.join("gateway.toml"), text).unwrap();
+    for (config, arguments, status, said) in [
+        ("", &["a.json", "b.json", "--base-url", "http://x"][..], 2, "for one document, and there are several"),
+        ("", &["none.json"], 3, "none.json"),
+        ("tool = 'all'", &["--config", "gateway.toml"], 2, "unknown field `tool`"),
+        // Two faults at once: the secret is asked for first.
+        (
+            "[apis.a]\nspec = 'none.json'\ntoken = { env = 'OPS_NO_SUCH' }",
+            &["--config", "gateway.toml"],
+            2,
+            "`OPS_NO_SUCH` is not set",
+        ),
+        ("", &["a.json", "--http", "0.0.0.0:0"], 2, "name who may"),
+        ("", &["a.json", "--http", "x"], 1, "`x` is no address to listen at"),
+    ] {
+        file(config);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+        let output = command.arg("serve").args(arguments).current_dir(&folder).stdin(Stdio::null()).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(said), "{arguments:?}: {told}");
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
+    }
+}

@@ -1,0 +1,138 @@
+//! Asking whether a call may be made: the client's user, or in the answer of the tool.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::caller::CallerId;
+use crate::mcp::McpPeer;
+use crate::model::random;
+use crate::{CallError, ErrorCode, OperationSpec};
+
+/// The code of a call that waits for somebody to agree to it.
+pub(super) const NEEDED: &str = "APPROVAL_NEEDED";
+
+/// How many calls may wait at a time, of all callers. The oldest gives way.
+const WAITING: usize = 10_000;
+
+/// How long a call may wait.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// How much of an input is shown to who is asked, in bytes.
+const SHOWN: usize = 2_000;
+
+/// An extension of a call that somebody has agreed to: the gate does not ask again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Approved;
+
+/// Calls that wait for somebody to agree to them, each by a key that cannot be guessed.
+#[derive(Default)]
+pub(super) struct Waiting(Mutex<VecDeque<Call>>);
+
+struct Call {
+    key: String,
+    since: Instant,
+    about: String,
+}
+
+impl Waiting {
+    /// The key of a call that waits from now on.
+    pub(super) fn add(&self, caller: &CallerId, id: &str, input: &Value) -> String {
+        let call = Call {
+            key: random::bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect(),
+            since: Instant::now(),
+            about: about(caller, id, input),
+        };
+        let key = call.key.clone();
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|call| call.since.elapsed() < PATIENCE);
+        if waiting.len() >= WAITING {
+            waiting.pop_front();
+        }
+        waiting.push_back(call);
+        key
+    }
+
+    /// True if that very call of that caller waits under the key; it then waits no longer.
+    pub(super) fn redeem(&self, key: &str, caller: &CallerId, id: &str, input: &Value) -> bool {
+        let about = about(caller, id, input);
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = waiting.iter().position(|call| call.key == key && call.about == about);
+        let call = found.and_then(|index| waiting.remove(index));
+        call.is_some_and(|call| call.since.elapsed() < PATIENCE)
+    }
+}
+
+fn about(caller: &CallerId, id: &str, input: &Value) -> String {
+    json!([format!("{caller:?}"), id, input]).to_string()
+}
+
+/// Asks the user of the client whether the call may be made; the key tells this question from others of the same request.
+///
+/// # Errors
+/// If the client can't ask, with the code [`NEEDED`]; if its user says no, with `ACCESS_DENIED`.
+pub(super) async fn ask(peer: &McpPeer, key: &str, spec: &OperationSpec, input: &Value) -> Result<(), CallError> {
+    if !peer.supports("elicitation") {
+        return Err(needed(spec));
+    }
+    let message = question(spec, input);
+    let schema = json!({ "type": "object", "properties": {} });
+    let params = json!({ "message": message, "requestedSchema": schema });
+    let answer = peer.ask(key, "elicitation/create", params).await?;
+    if answer.get("action").and_then(Value::as_str) == Some("accept") { Ok(()) } else { Err(declined(spec)) }
+}
+
+/// What is asked: which operation, with which input.
+pub(super) fn question(spec: &OperationSpec, input: &Value) -> String {
+    let mut shown = serde_json::to_string_pretty(input).unwrap_or_default();
+    if shown.len() > SHOWN {
+        let end = (0..=SHOWN).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or(0);
+        let left = shown.len() - end;
+        shown.truncate(end);
+        shown.push_str(&format!("\n... and {left} bytes more"));
+    }
+    let summary = spec.title.as_deref().unwrap_or_else(|| spec.description.lines().next().unwrap_or_default());
+    format!("May `{}` be called? {summary}\n\n{shown}", spec.id)
+}
+
+/// The error of a call that nobody has agreed to yet.
+pub(super) fn needed(spec: &OperationSpec) -> CallError {
+    let message = format!(
+        "`{}` changes something, so somebody has to agree to the call, and this client cannot ask its user (elicitation)",
+        spec.id
+    );
+    CallError::new(NEEDED, message)
+}
+
+fn declined(spec: &OperationSpec) -> CallError {
+    CallError::new(ErrorCode::AccessDenied, format!("the user declined the call of `{}`: do not repeat it", spec.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_good_once_for_one_caller_and_call() {
+        let waiting = Waiting::default();
+        let input = json!({ "petId": 7 });
+        let [ann, bob] = ["ann", "bob"].map(CallerId::connection);
+        let key = waiting.add(&ann, "shop.deletePet", &input);
+        assert!(!waiting.redeem(&key, &bob, "shop.deletePet", &input));
+        assert!(!waiting.redeem(&key, &ann, "shop.deletePet", &json!({ "petId": 8 })));
+        assert!(!waiting.redeem(&key, &ann, "shop.deleteShop", &input));
+        assert!(waiting.redeem(&key, &ann, "shop.deletePet", &input));
+        assert!(!waiting.redeem(&key, &ann, "shop.deletePet", &input));
+    }
+
+    #[test]
+    fn a_question_shows_the_call_and_cuts_what_is_long() {
+        let spec = OperationSpec::mutation("shop.deletePet").with_description("Takes a pet off the shop.\nFor good.");
+        let text = question(&spec, &json!({ "petId": 7 }));
+        assert_eq!(text, "May `shop.deletePet` be called? Takes a pet off the shop.\n\n{\n  \"petId\": 7\n}");
+        let long = question(&spec, &json!("ä".repeat(5_000)));
+        assert!(long.len() < 2_200 && long.ends_with("bytes more"), "{long}");
+    }
+}

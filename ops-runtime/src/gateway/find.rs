@@ -1,0 +1,199 @@
+//! What a model reads of operations: lists of them, their signatures, and what may have been meant.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::core::Core;
+use crate::model::nearest::{nearest, question};
+use crate::run::mock::input_example;
+use crate::run::principal::Principal;
+use crate::run::registry::Entry;
+use crate::search::SearchIndex;
+use crate::typescript::{self, Detail, Names};
+use crate::{CallError, OperationKind, OperationSpec};
+
+/// How many operations a search lists at most.
+const MOST: usize = 50;
+
+/// How long the summary of an operation may be in a list, in characters.
+const SUMMARY: usize = 120;
+
+/// How many optional properties of an input a list names.
+const OPTIONAL: usize = 6;
+
+/// What is made of the operations of a registry as a whole.
+pub(super) struct View {
+    pub(super) version: u64,
+    pub(super) names: Names,
+    /// The names by which programs of the owner call operations, made when the first is run.
+    #[cfg(feature = "program")]
+    pub(super) functions: std::sync::OnceLock<Arc<crate::program::Functions>>,
+    index: SearchIndex,
+}
+
+impl View {
+    /// Reads all operations. It takes a while for thousands of them.
+    pub(super) fn of(version: u64, entries: &[Arc<Entry>]) -> Self {
+        let specs = || entries.iter().map(|entry| &*entry.spec);
+        Self {
+            version,
+            names: Names::new(specs().map(|spec| spec.id.as_ref())),
+            #[cfg(feature = "program")]
+            functions: std::sync::OnceLock::new(),
+            index: SearchIndex::new(specs()),
+        }
+    }
+}
+
+/// The operation of that id, if the caller may call it.
+pub(super) fn entry(core: &Core, principal: &Principal, id: &str) -> Option<Arc<Entry>> {
+    let table = core.gate().registry().table();
+    table.get(id).filter(|entry| principal.sees(&entry.spec)).cloned()
+}
+
+/// The best operations for some words that the caller may call.
+pub(super) fn best(
+    core: &Core,
+    view: &View,
+    principal: &Principal,
+    query: &str,
+    namespace: Option<&str>,
+    limit: usize,
+) -> Vec<Arc<Entry>> {
+    let limit = limit.clamp(1, MOST);
+    let table = core.gate().registry().table();
+    let mut asked = limit.saturating_mul(4);
+    loop {
+        let hits = view.index.search(query, asked);
+        let found = hits.iter().filter_map(|hit| table.get(&hit.id));
+        let shown = found.filter(|entry| {
+            principal.sees(&entry.spec) && namespace.is_none_or(|namespace| entry.spec.namespace() == namespace)
+        });
+        let shown: Vec<Arc<Entry>> = shown.take(limit).cloned().collect();
+        // What the caller may not see makes room for others.
+        if shown.len() == limit || hits.len() < asked {
+            return shown;
+        }
+        asked = asked.saturating_mul(8);
+    }
+}
+
+/// The best operations for some words, a line or two each.
+pub(super) fn list(
+    core: &Core,
+    view: &View,
+    principal: &Principal,
+    query: &str,
+    namespace: Option<&str>,
+    limit: usize,
+) -> String {
+    let found = best(core, view, principal, query, namespace, limit);
+    if found.is_empty() {
+        return nothing(core, principal, namespace);
+    }
+    let mut text = String::new();
+    for entry in &found {
+        line(&mut text, &entry.spec);
+    }
+    text.push_str("`describe` shows the types of one; other words find others.");
+    text
+}
+
+/// What there is, for who found nothing.
+fn nothing(core: &Core, principal: &Principal, namespace: Option<&str>) -> String {
+    let table = core.gate().registry().table();
+    let mut namespaces: Vec<&str> =
+        table.iter().filter(|entry| principal.sees(&entry.spec)).map(|entry| entry.spec.namespace()).collect();
+    namespaces.dedup();
+    if namespaces.is_empty() {
+        return "There are no operations.".to_owned();
+    }
+    let mut text = "Nothing is like that.".to_owned();
+    if let Some(namespace) = namespace.filter(|namespace| !namespaces.contains(namespace)) {
+        let meant = question(&nearest(namespace, namespaces.iter().copied(), 3));
+        let _ = write!(text, " There is no namespace `{namespace}`{meant}");
+    }
+    const SHOWN: usize = 100;
+    let _ =
+        write!(text, " The namespaces are: {}", namespaces.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", "));
+    if let Some(more) = namespaces.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = write!(text, ", and {more} more");
+    }
+    text
+}
+
+/// An operation in a list: its id, what it does, and what it takes.
+fn line(text: &mut String, spec: &OperationSpec) {
+    let kind = match spec.kind {
+        OperationKind::Query => "",
+        OperationKind::Mutation => " (changes)",
+        _ => " (streams)",
+    };
+    let deprecated = if spec.deprecated { " (deprecated)" } else { "" };
+    let _ = writeln!(text, "{}{kind}{deprecated}: {}", spec.id, summary(spec));
+    let takes = takes(spec);
+    if !takes.is_empty() {
+        let _ = writeln!(text, "  takes {takes}");
+    }
+}
+
+/// What an operation does, in one line.
+pub(super) fn summary(spec: &OperationSpec) -> String {
+    let first = || spec.description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let summary = spec.title.as_deref().filter(|title| !title.is_empty()).unwrap_or_else(first);
+    let mut cut: String = summary.chars().filter(|c| !c.is_control()).take(SUMMARY).collect();
+    if summary.chars().count() > SUMMARY {
+        cut.push_str("...");
+    }
+    cut
+}
+
+/// The names of the properties of an input: those that are required, and some that are not.
+fn takes(spec: &OperationSpec) -> String {
+    let Ok(schema) = spec.input_schema() else { return String::new() };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return String::new() };
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let optional: Vec<&str> = properties.keys().map(String::as_str).filter(|name| !required.contains(name)).collect();
+    let mut names: Vec<String> = required.iter().map(|name| (*name).to_owned()).collect();
+    names.extend(optional.iter().take(OPTIONAL).map(|name| format!("{name}?")));
+    if optional.len() > OPTIONAL {
+        names.push(format!("and {} more", optional.len() - OPTIONAL));
+    }
+    names.join(", ")
+}
+
+/// An operation as a TypeScript signature.
+pub(super) fn describe(view: &View, spec: &OperationSpec, whole: bool) -> String {
+    let detail = if whole { Detail::Whole } else { Detail::Short };
+    typescript::describe(spec, detail, &view.names)
+}
+
+/// What to say of an id that no operation has which the caller may call.
+pub(super) fn unknown(core: &Core, view: &View, principal: &Principal, id: &str) -> String {
+    const PROPOSED: usize = 3;
+    let table = core.gate().registry().table();
+    let known = table.iter().filter(|entry| principal.sees(&entry.spec)).map(|entry| entry.spec.id.as_ref());
+    let mut text = format!("There is no operation `{id}`{}", question(&nearest(id, known, PROPOSED)));
+    let alike = best(core, view, principal, id, None, PROPOSED);
+    if !alike.is_empty() {
+        text.push_str("\nA search for its words finds:\n");
+        alike.iter().for_each(|entry| line(&mut text, &entry.spec));
+    }
+    text
+}
+
+/// What to say of an input that was refused: each violation, the signature, and an example.
+pub(super) fn refused(view: &View, spec: &OperationSpec, error: &CallError) -> String {
+    let mut text = format!("{}: {}\n", error.code(), error.message());
+    let violations = error.details().get("violations").and_then(Value::as_array);
+    for violation in violations.into_iter().flatten() {
+        let part = |name| violation.get(name).and_then(Value::as_str).unwrap_or_default();
+        let place = part("pointer");
+        let _ = writeln!(text, "- {}: {}", if place.is_empty() { "the input" } else { place }, part("message"));
+    }
+    let _ = write!(text, "\n{}\n\nAn input that fits: {}", describe(view, spec, false), input_example(spec));
+    text
+}

@@ -1,0 +1,237 @@
+//! The gate: the registry as callers of a gateway see it, where every call is held to the gateway's rules.
+//!
+//! Each operation of the registry behind it has the same spec here, and a handler that asks the rules before it passes
+//! the call on. So a rule holds whichever way a call comes: by a tool of its own, by `call`, by a program, over HTTP.
+
+use std::collections::HashMap;
+use std::future::ready;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::{Either, select};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::rules::Rules;
+use crate::adapter::Bodies;
+use crate::run::handler::{Erased, InputForm};
+use crate::run::registry::{Entry, WeakRegistry};
+use crate::{
+    BoxFuture, CallError, Context, Endpoint, Handler, OperationSpec, Payload, PayloadStream, Registry,
+    ResponseEnvelope, SpecRef,
+};
+
+/// Which operations callers see.
+pub(super) type Filter = Box<dyn Fn(&OperationSpec) -> bool + Send + Sync>;
+
+/// The operations of a registry that pass a filter, held to rules.
+pub(super) struct Gate {
+    registry: Registry,
+    behind: Registry,
+    filters: Vec<Filter>,
+    rules: Arc<Rules>,
+    made: Mutex<Made>,
+    is_following: AtomicBool,
+    ended: CancellationToken,
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+/// The entries of the gate, each beside the one behind it that it was made of.
+#[derive(Default)]
+struct Made {
+    version: Option<u64>,
+    entries: HashMap<String, (Arc<Entry>, Arc<Entry>)>,
+}
+
+impl Gate {
+    pub(super) fn new(behind: Registry, filters: Vec<Filter>, rules: Arc<Rules>) -> Arc<Self> {
+        let registry = Registry::builder().with_policy(behind.policy()).build();
+        let gate = Arc::new(Self {
+            registry,
+            behind,
+            filters,
+            rules,
+            made: Mutex::default(),
+            is_following: AtomicBool::new(false),
+            ended: CancellationToken::new(),
+        });
+        gate.follow();
+        gate
+    }
+
+    /// What callers see, as the registry behind it is now.
+    pub(super) fn registry(&self) -> &Registry {
+        self.follow();
+        &self.registry
+    }
+
+    /// The rules that calls are held to.
+    pub(super) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Follows the registry behind the gate by itself, for servers that look at the gate's registry alone, until the
+    /// gate is dropped. Does nothing outside a runtime.
+    pub(super) fn keep_following(self: &Arc<Self>) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        if self.is_following.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (gate, behind, ended) = (Arc::downgrade(self), self.behind.clone(), self.ended.clone());
+        runtime.spawn(async move {
+            loop {
+                let version = behind.version();
+                let Some(gate) = gate.upgrade() else { return };
+                gate.follow();
+                drop(gate);
+                let (ended, changed) = (pin!(ended.cancelled()), pin!(behind.changed(version)));
+                if let Either::Left(_) = select(ended, changed).await {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Makes the gate anew where the registry behind it has changed.
+    pub(super) fn follow(&self) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.behind.table();
+        if made.version == Some(table.version) {
+            return;
+        }
+        let seen = table.iter().filter(|entry| self.filters.iter().all(|filter| filter(&entry.spec)));
+        let entries: HashMap<String, (Arc<Entry>, Arc<Entry>)> = seen
+            .filter_map(|behind| {
+                let id = behind.spec.id.clone().into_owned();
+                let kept = made.entries.get(&id).filter(|(of, _)| Arc::ptr_eq(of, behind));
+                let gated = match kept {
+                    Some((_, gated)) => gated.clone(),
+                    None => self.gated(behind)?,
+                };
+                Some((id, (behind.clone(), gated)))
+            })
+            .collect();
+        self.registry.replace_all(entries.values().map(|(_, gated)| gated.clone()));
+        *made = Made { version: Some(table.version), entries };
+    }
+
+    fn gated(&self, behind: &Arc<Entry>) -> Option<Arc<Entry>> {
+        let handler = behind.handler.as_ref().map(|handler| {
+            let (spec, rules) = (behind.spec.clone(), self.rules.clone());
+            Handler::endpoint(Gated { spec, rules, inner: handler.erased.clone(), behind: self.behind.downgrade() })
+        });
+        // The registry behind has the same spec, so it is one that can be registered.
+        self.registry.make_entry(behind.spec.clone(), handler).ok()
+    }
+}
+
+/// An operation behind the gate.
+struct Gated {
+    spec: SpecRef,
+    rules: Arc<Rules>,
+    inner: Arc<dyn Erased>,
+    behind: WeakRegistry,
+}
+
+/// How the operation behind the gate is run.
+type Run = fn(
+    &dyn Erased,
+    &OperationSpec,
+    Payload,
+    Context,
+) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>>;
+
+impl Gated {
+    /// The context for the handler behind the gate: calls that it makes are its own, and no longer the caller's.
+    fn context(&self, mut context: Context) -> Result<Context, CallError> {
+        context.registry = self.behind.upgrade().ok_or_else(|| CallError::execution("the gateway has ended"))?;
+        Ok(context)
+    }
+
+    fn run(
+        &self,
+        input: Payload,
+        context: Context,
+        run: Run,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let (spec, rules, inner) = (self.spec.clone(), self.rules.clone(), self.inner.clone());
+        let inside = match self.context(context.clone()) {
+            Ok(inside) => inside,
+            Err(error) => return Box::pin(ready(Err(error))),
+        };
+        Box::pin(async move {
+            let passed = rules.admit(&spec, &input, &context).await?;
+            let answer = run(&*inner, &spec, input, inside).await;
+            passed.end(&answer);
+            answer
+        })
+    }
+}
+
+impl Endpoint for Gated {
+    fn call(
+        &self,
+        _: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        self.run(Payload::Value(input), context, |inner, spec, input, context| inner.call_payload(spec, input, context))
+    }
+
+    fn subscribe(
+        &self,
+        _: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<PayloadStream, CallError>> {
+        let (spec, rules, inner) = (self.spec.clone(), self.rules.clone(), self.inner.clone());
+        let inside = match self.context(context.clone()) {
+            Ok(inside) => inside,
+            Err(error) => return Box::pin(ready(Err(error))),
+        };
+        Box::pin(async move {
+            let input = Payload::Value(input);
+            let passed = rules.admit(&spec, &input, &context).await?;
+            let Payload::Value(input) = input else { return Err(CallError::execution("the input is no JSON value")) };
+            let stream = inner.subscribe(&spec, input, inside).await;
+            passed.follow(stream)
+        })
+    }
+
+    fn input_form(&self) -> InputForm {
+        self.inner.input_form()
+    }
+
+    fn call_payload(
+        &self,
+        _: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        self.run(input, context, |inner, spec, input, context| inner.call_payload(spec, input, context))
+    }
+
+    fn call_text(
+        &self,
+        _: &OperationSpec,
+        input: Payload,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        self.run(input, context, |inner, spec, input, context| inner.call_text(spec, input, context))
+    }
+
+    fn takes_bodies(&self, input: &Value, bodies: &Bodies) -> bool {
+        self.inner.takes_bodies(input, bodies)
+    }
+
+    fn streams_bodies(&self) -> bool {
+        self.inner.streams_bodies()
+    }
+}

@@ -1,0 +1,177 @@
+//! The rules that every call is held to: the policy, the limits of its caller, and the audit log.
+
+use std::borrow::Cow;
+
+use futures_util::StreamExt;
+use serde_json::Value;
+
+use super::approval::{self, Approved};
+use super::audit::{Approval, AuditEntry, AuditLog, AuditRecord};
+use super::caller::CallerId;
+use super::limits::{CallPermit, CallerLimits, Limiter};
+use crate::mcp::McpPeer;
+use crate::run::principal::Principal;
+use crate::{
+    CallError, CallPolicy, Context, Decision, ErrorCode, OperationSpec, Payload, PayloadStream, ResponseEnvelope,
+};
+
+/// What decides about calls, and tells of them.
+pub(super) struct Rules {
+    policy: CallPolicy,
+    limiter: Limiter,
+    audit: Option<AuditLog>,
+}
+
+/// Whom limits and the audit log mean: without an identity, all owners are one caller, and all others are another.
+pub(super) fn caller_of(principal: &Principal) -> CallerId {
+    match principal {
+        Principal::Owner => CallerId::connection("owner"),
+        Principal::Checked(identity) => CallerId::of(identity.as_deref()),
+    }
+}
+
+/// An extension of a call: who makes it, where that is not its identity.
+#[derive(Clone)]
+pub(super) struct MadeBy(pub(super) CallerId);
+
+impl Rules {
+    pub(super) fn new(policy: CallPolicy, limits: CallerLimits, audit: Option<AuditLog>) -> Self {
+        Self { policy, limiter: Limiter::new(limits), audit }
+    }
+
+    /// What becomes of calls of an operation.
+    #[cfg(feature = "program")]
+    pub(super) fn decide(&self, spec: &OperationSpec) -> Decision {
+        self.policy.decide(spec)
+    }
+
+    /// Waits until the audit log has written all calls that have ended.
+    pub(super) async fn flush(&self) {
+        if let Some(log) = &self.audit {
+            log.flush().await;
+        }
+    }
+
+    /// Lets a call pass, perhaps after asking and waiting.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED` if the policy or the user refuses the call, `APPROVAL_NEEDED` if nobody can be asked,
+    /// `TOO_MANY_REQUESTS` beyond the limits of its caller, and those of an audit log that is required.
+    pub(super) async fn admit(
+        &self,
+        spec: &OperationSpec,
+        input: &Payload,
+        context: &Context,
+    ) -> Result<Passed, CallError> {
+        let made_by = context.extension::<MadeBy>().map(|MadeBy(caller)| caller.clone());
+        let caller = made_by.unwrap_or_else(|| CallerId::of(context.identity()));
+        let mut record = match &self.audit {
+            None => None,
+            Some(log) => {
+                let entry = AuditEntry::new(context.request_id(), spec.id.clone(), spec.kind).with_caller(&caller);
+                Some(log.begin(entry, &value(input))?)
+            }
+        };
+        let admitted = self.pass(spec, input, context, &caller, &mut record).await;
+        match admitted {
+            Ok(permit) => Ok(Passed { record, _permit: permit }),
+            Err(error) => {
+                if let Some(record) = record {
+                    record.finish(Err(&error));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn pass(
+        &self,
+        spec: &OperationSpec,
+        input: &Payload,
+        context: &Context,
+        caller: &CallerId,
+        record: &mut Option<AuditRecord>,
+    ) -> Result<CallPermit, CallError> {
+        let mut tell = |approval| {
+            if let Some(record) = record {
+                record.set_approval(approval);
+            }
+        };
+        match self.policy.decide(spec) {
+            Decision::Deny => {
+                tell(Approval::Denied { by: "policy".to_owned() });
+                let message = format!("`{}` may not be called: the policy of this gateway denies it", spec.id);
+                return Err(CallError::new(ErrorCode::AccessDenied, message));
+            }
+            Decision::Ask if context.extension::<Approved>().is_some() => {
+                tell(Approval::Approved { by: caller.to_string() })
+            }
+            // Who calls otherwise than as a model says itself what is to be done.
+            Decision::Ask => {
+                if let Some(peer) = McpPeer::of(context) {
+                    tell(Approval::Asked);
+                    let by = caller.to_string();
+                    match approval::ask(&peer, "approval", spec, &value(input)).await {
+                        Ok(()) => tell(Approval::Approved { by }),
+                        Err(error) => {
+                            if *error.code() == ErrorCode::AccessDenied {
+                                tell(Approval::Denied { by });
+                            }
+                            return Err(error);
+                        }
+                    }
+                }
+            }
+            Decision::Allow => {}
+        }
+        self.limiter.admit(caller).await
+    }
+}
+
+/// The value of an input; `null` for one that is no JSON, which its operation will refuse.
+fn value(input: &Payload) -> Cow<'_, Value> {
+    match input {
+        Payload::Value(value) => Cow::Borrowed(value),
+        other => Cow::Owned(other.text().and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_default()),
+    }
+}
+
+/// A call that passed: it counts for its caller until this is dropped.
+pub(super) struct Passed {
+    record: Option<AuditRecord>,
+    _permit: CallPermit,
+}
+
+impl Passed {
+    /// Notes how the call ended.
+    pub(super) fn end(self, answer: &Result<ResponseEnvelope<Payload>, CallError>) {
+        let Some(record) = self.record else { return };
+        match answer {
+            Ok(envelope) => record.finish(Ok(&value(&envelope.data))),
+            Err(error) => record.finish(Err(error)),
+        }
+    }
+
+    /// Notes that a stream began, and lasts as long as it.
+    pub(super) fn follow(mut self, stream: Result<PayloadStream, CallError>) -> Result<PayloadStream, CallError> {
+        match stream {
+            Err(error) => {
+                if let Some(record) = self.record.take() {
+                    record.finish(Err(&error));
+                }
+                Err(error)
+            }
+            Ok(stream) => {
+                if let Some(record) = self.record.take() {
+                    record.finish(Ok(&Value::Null));
+                }
+                Ok(stream
+                    .map(move |item| {
+                        let _counts = &self;
+                        item
+                    })
+                    .boxed())
+            }
+        }
+    }
+}

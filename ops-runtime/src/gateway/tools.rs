@@ -1,0 +1,177 @@
+//! The few tools behind which everything is: `search`, `describe`, `call`, and with programs `execute`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::core::Core;
+use super::find;
+use crate::run::principal::Principal;
+use crate::{
+    BoxFuture, CallError, CallOptions, ContentBlock, Context, Endpoint, ErrorCode, Handler, McpMeta, OperationSpec,
+    Payload, Registration, Registry, RegistryError, ResponseEnvelope, Schema,
+};
+
+/// The namespace of the tools' own operations, which their names do not show.
+const NAMESPACE: &str = "gateway";
+
+static SEARCH: OperationSpec = OperationSpec::query("gateway.search")
+    .with_description(
+        "Finds operations by what they do, in plain words, best first. Name the service if you know it: \"github: close \
+         an issue\".",
+    )
+    .with_input(Schema::text(
+        r#"{"type":"object","additionalProperties":false,"required":["query"],"properties":{
+            "query":{"type":"string","description":"What the operation should do"},
+            "namespace":{"type":"string","description":"Only operations of this namespace"},
+            "limit":{"type":"integer","minimum":1,"maximum":50,"default":8}}}"#,
+    ));
+
+static DESCRIBE: OperationSpec = OperationSpec::query("gateway.describe")
+    .with_description(
+        "Shows an operation as a TypeScript signature: what it takes and what it gives. The short form leaves out what is \
+         long; `whole` has everything.",
+    )
+    .with_input(Schema::text(
+        r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{
+            "id":{"type":"string","description":"The operation, as `search` names it"},
+            "detail":{"enum":["short","whole"],"default":"short"}}}"#,
+    ));
+
+static CALL: OperationSpec = OperationSpec::mutation("gateway.call")
+    .with_description(
+        "Calls an operation. A result that is too long is cut; its last line says how to read on. A call that changes \
+         something may have to be agreed to first.",
+    )
+    .with_input(Schema::text(
+        r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{
+            "id":{"type":"string","description":"The operation, as `search` names it"},
+            "input":{"description":"Its input, as `describe` shows it"},
+            "approval":{"type":"string","description":"The key of a call that waited, once the user has agreed to it"}}}"#,
+    ));
+
+/// What one of the tools does.
+#[derive(Clone, Copy)]
+enum Work {
+    Search,
+    Describe,
+    Call,
+}
+
+/// The registry of the tools, for one kind of callers.
+///
+/// # Errors
+/// None that can come about: the ids are valid and differ.
+pub(super) fn registry(core: &Arc<Core>, unknown_is_owner: bool) -> Result<Registry, RegistryError> {
+    let registry = Registry::new();
+    let tool = |spec: &'static OperationSpec, work| {
+        Registration::new(spec, Handler::endpoint(Tool { core: core.clone(), work, unknown_is_owner }))
+    };
+    registry.register_all([tool(&SEARCH, Work::Search), tool(&DESCRIBE, Work::Describe), tool(&CALL, Work::Call)])?;
+    #[cfg(feature = "program")]
+    if core.programs.is_some() {
+        registry.remove(&CALL.id);
+        registry.register(super::execute::registration(core, unknown_is_owner))?;
+    }
+    debug_assert!(registry.list().iter().all(|spec| spec.namespace() == NAMESPACE));
+    Ok(registry)
+}
+
+struct Tool {
+    core: Arc<Core>,
+    work: Work,
+    unknown_is_owner: bool,
+}
+
+impl Endpoint for Tool {
+    fn call(
+        &self,
+        _: &OperationSpec,
+        input: Value,
+        context: Context,
+    ) -> BoxFuture<'static, Result<ResponseEnvelope<Payload>, CallError>> {
+        let (core, work) = (self.core.clone(), self.work);
+        let principal = Principal::of(&context, self.unknown_is_owner);
+        Box::pin(async move {
+            let Value::Object(input) = input else { return Err(wrong("an object is needed")) };
+            match work {
+                Work::Search => search(&core, &principal, &input).await,
+                Work::Describe => describe(&core, &principal, &input).await,
+                Work::Call => Box::pin(call(&core, &principal, input, &context)).await,
+            }
+        })
+    }
+}
+
+fn wrong(what: impl Into<String>) -> CallError {
+    CallError::new(ErrorCode::ValidationError, what.into())
+}
+
+pub(super) fn text_of<'a>(input: &'a Map<String, Value>, name: &str) -> Result<&'a str, CallError> {
+    input.get(name).and_then(Value::as_str).ok_or_else(|| wrong(format!("`{name}` has to be a text")))
+}
+
+async fn search(
+    core: &Core,
+    principal: &Principal,
+    input: &Map<String, Value>,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let query = text_of(input, "query")?;
+    let namespace = input.get("namespace").and_then(Value::as_str);
+    let limit = input.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
+    let view = core.view().await?;
+    Ok(answer(false, find::list(core, &view, principal, query, namespace, limit.unwrap_or(8))))
+}
+
+async fn describe(
+    core: &Core,
+    principal: &Principal,
+    input: &Map<String, Value>,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let id = text_of(input, "id")?;
+    let view = core.view().await?;
+    let whole = input.get("detail").and_then(Value::as_str) == Some("whole");
+    match find::entry(core, principal, id) {
+        Some(entry) => Ok(answer(false, find::describe(&view, &entry.spec, whole))),
+        None => Ok(answer(true, find::unknown(core, &view, principal, id))),
+    }
+}
+
+async fn call(
+    core: &Core,
+    principal: &Principal,
+    mut input: Map<String, Value>,
+    context: &Context,
+) -> Result<ResponseEnvelope<Payload>, CallError> {
+    let id = text_of(&input, "id")?.to_owned();
+    let argument = match input.remove("input") {
+        // Models also write the input as text.
+        Some(Value::String(text)) => read_text(core, principal, &id, text),
+        Some(argument) => argument,
+        None => json!({}),
+    };
+    let approval = input.get("approval").and_then(Value::as_str);
+    Ok(core.call_for_model(principal, &id, argument, approval, context, CallOptions::default()).await)
+}
+
+/// The value that a text is the JSON of, unless the operation takes a text.
+fn read_text(core: &Core, principal: &Principal, id: &str, text: String) -> Value {
+    let takes_object = || {
+        let schema = find::entry(core, principal, id)?.spec.input_schema().ok()?;
+        Some(schema.get("type").and_then(Value::as_str) == Some("object"))
+    };
+    match serde_json::from_str::<Value>(&text) {
+        Ok(value @ Value::Object(_)) if takes_object().unwrap_or(false) => value,
+        _ => Value::String(text),
+    }
+}
+
+/// The answer of a tool that is a text.
+pub(super) fn answer(is_error: bool, text: String) -> ResponseEnvelope<Payload> {
+    blocks(is_error, vec![ContentBlock::text(text)])
+}
+
+/// The answer of a tool that is content blocks.
+pub(super) fn blocks(is_error: bool, content: Vec<ContentBlock>) -> ResponseEnvelope<Payload> {
+    ResponseEnvelope::mcp(Payload::Value(Value::Null), McpMeta::new(is_error, content))
+}

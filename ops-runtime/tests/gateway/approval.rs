@@ -1,0 +1,100 @@
+//! Calls that somebody has to agree to.
+
+use ops_runtime::access::CallPolicy;
+use ops_runtime::gateway::Tools;
+use serde_json::{Value, json};
+
+use crate::client::{Client, REVISIONS};
+use crate::fixture::{Shop, owner, text};
+
+fn rename() -> Value {
+    json!({ "id": "shop.renamePet", "input": { "petId": 7, "name": "Max" } })
+}
+
+/// The parameters of `call` by a client that can be asked.
+fn asked(arguments: Value, more: Value) -> Value {
+    let meta = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
+    let mut params = json!({ "name": "call", "arguments": arguments, "_meta": meta });
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+}
+
+#[tokio::test]
+async fn a_client_asks_its_user() {
+    for (action, renamed, told) in
+        [("accept", 1, r#"{"renamed":"Max"}"#), ("decline", 0, "the user declined"), ("cancel", 0, "the user declined")]
+    {
+        let shop = Shop::new();
+        let gateway = shop.gateway().build().await.unwrap();
+        let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
+        let question = client.request("tools/call", asked(rename(), json!({}))).await["result"].clone();
+        assert_eq!(question["resultType"], "input_required", "{question}");
+        let requests = question["inputRequests"].as_object().unwrap();
+        let (key, request) = requests.iter().next().unwrap();
+        let message = request["params"]["message"].as_str().unwrap();
+        assert!(message.starts_with("May `shop.renamePet` be called? Gives a pet another name.\n\n{"), "{message}");
+        assert!(message.contains("\"name\": \"Max\""), "{message}");
+        assert_eq!(shop.renamed(), 0);
+        let answers = json!({ key: { "action": action } });
+        let answer = json!({ "requestState": question["requestState"], "inputResponses": answers });
+        let done = client.request("tools/call", asked(rename(), answer)).await["result"].clone();
+        assert!(text(&done).contains(told), "{action}: {done}");
+        assert_eq!(shop.renamed(), renamed, "{action}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_asks_where_the_client_cannot() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let waits = client.call("call", rename()).await;
+    let (_, key) = text(&waits).split_once("\"approval\": \"").unwrap();
+    let (key, _) = key.split_once('"').unwrap();
+    assert_eq!(shop.renamed(), 0);
+    // Another input, and another key, are other calls.
+    let mut other = rename();
+    other["input"]["name"] = json!("Tom");
+    other["approval"] = json!(key);
+    assert!(text(&client.call("call", other).await).starts_with("This call waits."));
+    let mut agreed = rename();
+    agreed["approval"] = json!("0");
+    assert!(text(&client.call("call", agreed.clone()).await).starts_with("This call waits."));
+    assert_eq!(shop.renamed(), 0);
+    agreed["approval"] = json!(key);
+    assert_eq!(text(&client.call("call", agreed.clone()).await), r#"{"renamed":"Max"}"#);
+    // Once.
+    assert!(text(&client.call("call", agreed).await).starts_with("This call waits."));
+    assert_eq!(shop.renamed(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_does_not_ask_if_only_clients_may() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_approval_by_client_only().build().await.unwrap();
+    let refused = owner(&gateway).await.call("call", rename()).await;
+    assert!(text(&refused).starts_with("APPROVAL_NEEDED: "), "{refused}");
+    assert_eq!((shop.renamed(), &refused["isError"]), (0, &json!(true)));
+}
+
+#[tokio::test]
+async fn a_policy_holds_whichever_way_a_call_comes() {
+    for tools in [Tools::Search, Tools::All] {
+        let shop = Shop::new();
+        let policy = CallPolicy::new().with_allow("shop.renamePet").with_deny("shop.show*");
+        let gateway = shop.gateway().with_tools(tools).with_policy(policy).build().await.unwrap();
+        let mut client = owner(&gateway).await;
+        let call = |id: &str, input: Value| match tools {
+            Tools::All => (id.replace('.', "_"), input),
+            _ => ("call".to_owned(), json!({ "id": id, "input": input })),
+        };
+        let (tool, input) = call("shop.showPet", json!({ "petId": 7 }));
+        let refused = client.call(&tool, input).await;
+        assert!(text(&refused).starts_with("ACCESS_DENIED: "), "{refused}");
+        let (tool, input) = call("shop.renamePet", json!({ "petId": 7, "name": "Max" }));
+        assert_eq!(text(&client.call(&tool, input).await), r#"{"renamed":"Max"}"#);
+        let error = gateway.registry().call("shop.showPet", json!({ "petId": 7 })).await.unwrap_err();
+        assert_eq!(error.code().as_str(), "ACCESS_DENIED");
+        assert_eq!(shop.renamed(), 1);
+    }
+}

@@ -1,0 +1,13 @@
+//! A gateway as models and other callers find it.
+
+#[allow(dead_code, reason = "the tests of the MCP server need more of it")]
+#[path = "../mcp_server/client.rs"]
+mod client;
+
+mod approval;
+mod callers;
+mod fixture;
+#[cfg(feature = "program")]
+mod programs;
+mod results;
+mod tools;

@@ -1,0 +1,163 @@
+//! Programs of models: many calls in one, and what stops them.
+
+use std::sync::Arc;
+
+use ops_runtime::access::CallPolicy;
+use ops_runtime::gateway::Tools;
+use ops_runtime::program::{FolderStore, Limits};
+use serde_json::{Value, json};
+
+use crate::client::{Client, REVISIONS};
+use crate::fixture::{Shop, owner, text, texts};
+
+const RENAME: &str = "
+    const before = await ops.shop.showPet({ petId: 7 });
+    const first = await ops.shop.renamePet({ petId: 7, name: 'Max' });
+    const second = await ops.shop.renamePet({ petId: 8, name: 'Tom' });
+    return [before.name, first.renamed, second.renamed];
+";
+
+/// The parameters of `execute` by a client that can be asked.
+fn asked(arguments: Value, more: Value) -> Value {
+    let meta = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
+    let mut params = json!({ "name": "execute", "arguments": arguments, "_meta": meta });
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+}
+
+#[tokio::test]
+async fn a_program_makes_many_calls() {
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    let listed = client.request("tools/list", json!({})).await["result"]["tools"].clone();
+    let names: Vec<&str> = listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["describe", "execute", "search"]);
+    assert!(listed.to_string().len() < 4_000, "{} bytes", listed.to_string().len());
+    let code = "
+        const [pet, all] = await Promise.all([ops.shop.showPet({ petId: 7 }), ops.shop.listPets()]);
+        console.log('pets', all.length);
+        const found = await search('what was sold');
+        const signature = await describe('shop.showPet');
+        return { pet, last: all.at(-1).name, found: found[0].id, takes: signature.includes('petId: number') };
+    ";
+    let done = client.call("execute", json!({ "code": code })).await;
+    let wanted =
+        json!({ "pet": { "id": 7, "name": "Rex" }, "last": "pet 1999", "found": "books.total", "takes": true });
+    assert_eq!(serde_json::from_str::<Value>(texts(&done)[0]).unwrap(), wanted, "{done}");
+    assert_eq!(texts(&done)[1..], ["The console:", "log: pets 2000"]);
+}
+
+#[tokio::test]
+async fn a_mistake_says_where() {
+    let gateway = Shop::new().gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = owner(&gateway).await;
+    for (code, told) in [
+        ("return 1 +", &["The program failed: SyntaxError"][..]),
+        ("\n\nawait ops.shop.showPets({});", &["ops.shop.showPets", "showPet", "at line 3"]),
+        ("await ops.shop.showPet({ petId: 'x' });", &["VALIDATION_ERROR", "at line 1"]),
+        ("await ops.shop.showPet({ petId: 8 });", &["there is no such pet [NO_PET]"]),
+        ("for (;;) {}", &["Limits::with_cpu"]),
+        ("try { await ops.shop.showPet({ petId: 8 }) } catch (e) { throw new Error('oh ' + e.code) }", &["oh NO_PET"]),
+    ] {
+        let result = client.call("execute", json!({ "code": code })).await;
+        for part in told {
+            assert!(text(&result).contains(part), "{code}: {part} in {}", text(&result));
+        }
+        assert_eq!(result["isError"], true, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_stops_until_its_user_agrees() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
+    let mut params = asked(json!({ "code": RENAME }), json!({}));
+    for renamed in 0..2 {
+        let question = client.request("tools/call", params).await["result"].clone();
+        assert_eq!(question["resultType"], "input_required", "{question}");
+        assert_eq!(shop.renamed(), renamed);
+        let (key, request) = question["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        assert!(request["params"]["message"].as_str().unwrap().contains(["Max", "Tom"][renamed]), "{request}");
+        let answers = json!({ key: { "action": "accept" } });
+        params = asked(
+            json!({ "code": RENAME }),
+            json!({ "requestState": question["requestState"], "inputResponses": answers }),
+        );
+    }
+    let done = client.request("tools/call", params).await["result"].clone();
+    assert_eq!(text(&done), r#"["Rex","Max","Tom"]"#);
+    assert_eq!(shop.renamed(), 2);
+}
+
+#[tokio::test]
+async fn a_user_says_no() {
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).build().await.unwrap();
+    let mut client = Client::connect(gateway.owned_mcp_server(), REVISIONS[1]).await;
+    let code = "try { await ops.shop.renamePet({ petId: 7, name: 'Max' }) } catch (error) { return error.code }";
+    let question = client.request("tools/call", asked(json!({ "code": code }), json!({}))).await["result"].clone();
+    let key = question["inputRequests"].as_object().unwrap().keys().next().unwrap();
+    let answers = json!({ key: { "action": "decline" } });
+    let more = json!({ "requestState": question["requestState"], "inputResponses": answers });
+    let done = client.request("tools/call", asked(json!({ "code": code }), more)).await["result"].clone();
+    assert_eq!(text(&done), "ACCESS_DENIED", "{done}");
+    assert_eq!(shop.renamed(), 0);
+}
+
+#[tokio::test]
+async fn a_program_goes_on_behind_another_gateway() {
+    let shop = Shop::new();
+    let folder = std::env::temp_dir().join(format!("ops-gateway-{}", std::process::id()));
+    let mut arguments = json!({ "code": RENAME });
+    for renamed in 0..2 {
+        // Each time as if the process had been started again.
+        let gateway = shop.gateway().with_tools(Tools::Code).with_program_store(FolderStore::new(&folder));
+        let gateway = gateway.build().await.unwrap();
+        let waits = owner(&gateway).await.call("execute", arguments.clone()).await;
+        assert_eq!(shop.renamed(), renamed, "{waits}");
+        let part = |before: &str, after: char| {
+            let (_, rest) = text(&waits).split_once(before).unwrap_or_else(|| panic!("{waits}"));
+            rest.split(after).next().unwrap().to_owned()
+        };
+        let (key, ask) = (part("\"resume\": \"", '"'), part("(key ", ')'));
+        // Other code is another program, and another caller has none of that key.
+        let other = json!({ "code": "return 1", "resume": key });
+        assert!(text(&owner(&gateway).await.call("execute", other).await).contains("another program"));
+        arguments = json!({ "code": RENAME, "resume": key, "approve": [ask] });
+        let bob = gateway.tools().scoped(ops_runtime::access::Identity::new("bob"));
+        let unknown = bob.call("gateway.execute", arguments.clone()).await.unwrap();
+        let said = unknown.meta.as_mcp().unwrap().content[0].as_text().unwrap().to_owned();
+        assert!(said.starts_with("No program waits under the key"), "{said}");
+    }
+    let gateway = shop.gateway().with_tools(Tools::Code).with_program_store(FolderStore::new(&folder));
+    let done = owner(&gateway.build().await.unwrap()).await.call("execute", arguments).await;
+    assert_eq!(text(&done), r#"["Rex","Max","Tom"]"#, "{done}");
+    assert_eq!(shop.renamed(), 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test]
+async fn many_programs_run_at_once() {
+    let policy = CallPolicy::new().with_allow("*");
+    let limits = Limits::new().with_memory(16 << 20);
+    let shop = Shop::new();
+    let gateway = shop.gateway().with_tools(Tools::Code).with_policy(policy).with_program_limits(limits);
+    let limits = ops_runtime::gateway::CallerLimits::new()
+        .with_rate(None)
+        .with_max_waiting(1_000, std::time::Duration::from_secs(60));
+    let tools = Arc::new(gateway.with_limits(limits).build().await.unwrap().tools());
+    let runs = (0..100).map(|n| {
+        let tools = tools.clone();
+        tokio::spawn(async move {
+            let code =
+                format!("const pet = await ops.shop.renamePet({{ petId: 7, name: 'n{n}' }}); return pet.renamed;");
+            let done = tools.call("gateway.execute", json!({ "code": code })).await.unwrap();
+            assert_eq!(done.meta.as_mcp().unwrap().content[0].as_text().unwrap(), format!("n{n}"));
+        })
+    });
+    for run in runs.collect::<Vec<_>>() {
+        run.await.unwrap();
+    }
+    assert_eq!(shop.renamed(), 100);
+}
