@@ -216,7 +216,7 @@ fn merged(servers: McpConfig, file: &Path) -> Result<McpConfig, Failure> {
 fn callers(config: &Config) -> Result<Option<BearerTokens>, Failure> {
     let mut tokens = None;
     for (name, caller) in &config.callers {
-        let identity = caller.scopes.iter().fold(Identity::new(name), |identity, scope| identity.with_scope(scope));
+        let identity = caller.scopes.iter().fold(Identity::new(name), Identity::with_scope);
         let token = config.secret(&caller.token)?;
         tokens = Some(tokens.unwrap_or_else(BearerTokens::new).with_token(token.expose(), identity));
     }
