@@ -55,6 +55,8 @@ pub struct Hit {
 impl SearchIndex {
     /// Makes an index of these operations.
     pub fn new<S: Deref<Target = OperationSpec>>(specs: impl IntoIterator<Item = S>) -> Self {
+        // Made here, so that the first search does not wait for it.
+        synonyms::table();
         let mut builder = Builder::new();
         for spec in specs {
             builder.add(&spec);

@@ -1,5 +1,6 @@
-//! What operations do, in one of five words, and which words of a question ask for it.
+//! What operations do, and which words of a question ask for it.
 
+use super::words::has;
 use crate::binding::Binding;
 use crate::spec::{OperationKind, OperationSpec};
 
@@ -16,219 +17,33 @@ pub(super) enum Action {
 }
 
 /// Verbs by what they mean, as names and titles of operations begin with them.
-const VERBS: &[(Action, &[&str])] = &[
-    (Action::List, &["list", "browse", "enumerate", "all", "index", "search", "query", "find", "filter"]),
+const VERBS: &[(Action, &str)] = &[
+    (Action::List, "list browse enumerate all index search query find filter"),
     (
         Action::Get,
-        &[
-            "get",
-            "gets",
-            "show",
-            "read",
-            "fetch",
-            "retrieve",
-            "retrieves",
-            "view",
-            "describe",
-            "inspect",
-            "download",
-            "check",
-            "returns",
-            "return",
-            "lookup",
-            "count",
-            "see",
-            "display",
-            "whoami",
-            "head",
-            "export",
-            "watch",
-        ],
+        "get gets show read fetch retrieve retrieves view describe inspect download check returns \
+     return lookup count see display whoami head export watch",
     ),
-    (
-        Action::Create,
-        &[
-            "create",
-            "creates",
-            "add",
-            "adds",
-            "insert",
-            "new",
-            "make",
-            "register",
-            "generate",
-            "upload",
-            "import",
-            "provision",
-            "place",
-        ],
-    ),
+    (Action::Create, "create creates add adds insert new make register generate upload import provision place"),
     (
         Action::Update,
-        &[
-            "update",
-            "updates",
-            "edit",
-            "modify",
-            "change",
-            "changes",
-            "patch",
-            "set",
-            "sets",
-            "rename",
-            "replace",
-            "replaces",
-            "put",
-            "configure",
-            "adjust",
-            "alter",
-            "partially",
-        ],
+        "update updates edit modify change changes patch set sets rename replace replaces put configure \
+     adjust alter partially",
     ),
-    (
-        Action::Delete,
-        &[
-            "delete", "deletes", "remove", "removes", "destroy", "drop", "erase", "purge", "clear", "unset", "detach",
-            "wipe",
-        ],
-    ),
+    (Action::Delete, "delete deletes remove removes destroy drop erase purge clear unset detach wipe"),
 ];
 
 /// Verbs that change something in another way, as questions begin with them.
-const OTHERS: &[&str] = &[
-    "abort",
-    "accept",
-    "acknowledge",
-    "activate",
-    "append",
-    "apply",
-    "approve",
-    "archive",
-    "assign",
-    "attach",
-    "authorize",
-    "ban",
-    "block",
-    "book",
-    "boot",
-    "build",
-    "buy",
-    "call",
-    "cancel",
-    "capture",
-    "charge",
-    "clone",
-    "close",
-    "collect",
-    "commit",
-    "complete",
-    "confirm",
-    "connect",
-    "convert",
-    "copy",
-    "deactivate",
-    "decline",
-    "deny",
-    "deploy",
-    "disable",
-    "disconnect",
-    "dismiss",
-    "dispatch",
-    "duplicate",
-    "enable",
-    "end",
-    "execute",
-    "expire",
-    "extend",
-    "file",
-    "finish",
-    "follow",
-    "fork",
-    "forward",
-    "freeze",
-    "grant",
-    "hand",
-    "hold",
-    "invite",
-    "invoke",
-    "issue",
-    "join",
-    "kill",
-    "launch",
-    "leave",
-    "link",
-    "lock",
-    "mark",
-    "merge",
-    "move",
-    "mute",
-    "notify",
-    "open",
-    "order",
-    "pause",
-    "pay",
-    "pin",
-    "play",
-    "post",
-    "press",
-    "publish",
-    "push",
-    "react",
-    "reboot",
-    "redeploy",
-    "refund",
-    "refresh",
-    "reject",
-    "release",
-    "renew",
-    "reopen",
-    "reply",
-    "rerun",
-    "resend",
-    "resolve",
-    "restart",
-    "restore",
-    "resume",
-    "retry",
-    "revert",
-    "revoke",
-    "rotate",
-    "run",
-    "save",
-    "scale",
-    "schedule",
-    "send",
-    "share",
-    "ship",
-    "sign",
-    "skip",
-    "split",
-    "star",
-    "start",
-    "stop",
-    "submit",
-    "subscribe",
-    "suspend",
-    "switch",
-    "sync",
-    "tag",
-    "terminate",
-    "transfer",
-    "trigger",
-    "turn",
-    "type",
-    "unarchive",
-    "unban",
-    "unblock",
-    "unfollow",
-    "unlock",
-    "unpin",
-    "unsubscribe",
-    "upgrade",
-    "void",
-    "withdraw",
-    "write",
-];
+const OTHERS: &str = "\
+    abort accept acknowledge activate append apply approve archive assign attach authorize ban block book boot \
+    build buy call cancel capture charge clone close collect commit complete confirm connect convert copy \
+    deactivate decline deny deploy disable disconnect dismiss dispatch duplicate enable end execute expire \
+    extend file finish follow fork forward freeze grant hand hold invite invoke issue join kill launch leave \
+    link lock mark merge move mute notify open order pause pay pin play post press publish push react reboot \
+    redeploy refresh refund reject release renew reopen reply rerun resend resolve restart restore resume retry \
+    revert revoke rotate run save scale schedule send share ship sign skip split star start stop submit \
+    subscribe suspend switch sync tag terminate transfer trigger turn type unarchive unban unblock unfollow \
+    unlock unpin unsubscribe upgrade void withdraw write";
 
 impl Action {
     /// What this verb of a question asks for.
@@ -238,12 +53,12 @@ impl Action {
             "watch" | "follow" | "all" | "index" | "head" | "count" | "place" => Some(Self::Other),
             _ => Self::of_verb(verb),
         }
-        .or_else(|| OTHERS.contains(&verb).then_some(Self::Other))
+        .or_else(|| has(OTHERS, verb).then_some(Self::Other))
     }
 
     /// What this verb means, if it is one of the five.
     pub(super) fn of_verb(verb: &str) -> Option<Self> {
-        VERBS.iter().find(|(_, verbs)| verbs.contains(&verb)).map(|(action, _)| *action)
+        VERBS.iter().find(|(_, verbs)| has(verbs, verb)).map(|(action, _)| *action)
     }
 
     /// What the verb with this stem means, if it is one of the five.

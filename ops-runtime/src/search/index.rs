@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::action::Action;
 use super::text::{self, Field};
-use super::words::{Stems, is_stop_word, words};
+use super::words::{Stems, has, is_stop_word, words};
 use crate::spec::{OperationSpec, Text};
 
 /// A word of the index, by its number.
@@ -17,36 +17,9 @@ const HALF: f32 = 4.0;
 const LENGTH: f32 = 0.75;
 
 /// Words of namespaces and hosts that say nothing of the API.
-const NAMESPACES: &[&str] = &[
-    "ag",
-    "api",
-    "apis",
-    "app",
-    "cloud",
-    "com",
-    "core",
-    "io",
-    "json",
-    "local",
-    "mcp",
-    "modelcontextprotocol",
-    "net",
-    "openapi",
-    "org",
-    "oss",
-    "public",
-    "rest",
-    "sandbox",
-    "server",
-    "service",
-    "spec",
-    "swagger",
-    "v1",
-    "v2",
-    "v3",
-    "www",
-    "yaml",
-];
+const NAMESPACES: &str = "\
+    ag api apis app cloud com core io json local mcp modelcontextprotocol net openapi org oss public rest \
+    sandbox server service spec swagger v1 v2 v3 www yaml";
 
 /// Separates the name, the title and the path in [`Index::keys`].
 pub(super) const GAP: Term = Term::MAX;
@@ -150,7 +123,7 @@ impl Builder {
                 match field {
                     Field::Name if !is_whole => name.push(word.to_owned()),
                     Field::Title if !is_whole => title.push(word.to_owned()),
-                    Field::Namespace if NAMESPACES.contains(&word) => return,
+                    Field::Namespace if has(NAMESPACES, word) => return,
                     _ if field.is_prose() && is_stop => return,
                     _ => {}
                 }

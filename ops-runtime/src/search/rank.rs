@@ -107,7 +107,7 @@ impl Matches {
         }
     }
 
-    /// Leans to the namespaces whose operations have a word that few others have: that of an API that the question names.
+    /// Leans to the namespaces whose operations have a word that few others have, such as the name of an API.
     fn lean(&mut self, index: &Index, concept: &Concept) {
         let own = concept.meanings.iter().filter(|meaning| meaning.sure >= 1.0);
         for term in own.filter_map(|meaning| match meaning.terms.as_slice() {
