@@ -57,3 +57,41 @@ fn near(id: &str, catalogue: &Catalogue) -> String {
     }
     if found.is_empty() { String::new() } else { format!("; there is `{}`", found.join("`, `")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn catalogue() -> Catalogue {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/");
+        Catalogue::read(&["openapi", "mcp/tools"].map(|folder| format!("{fixtures}{folder}"))).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_a_question_and_the_ids_that_answer_it() {
+        let text = "# which pets\n\nall pets\tpetshop.listPets, swagger.listPets\ncount\twarehouse.count\n";
+        let questions = read(text, &catalogue()).unwrap();
+        let read: Vec<_> =
+            questions.iter().map(|question| (question.text.as_str(), question.answers.join(" "))).collect();
+        let pets = "petshop.listPets swagger.listPets".to_owned();
+        assert_eq!(read, [("all pets", pets), ("count", "warehouse.count".to_owned())]);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_lines() {
+        let catalogue = catalogue();
+        for (text, wanted) in [
+            (
+                "a\tpetshop.listPet\nb\tshop.count",
+                "line 1: no operation `petshop.listPet`; there is `petshop.listPets`",
+            ),
+            ("a\tpetshop.listPet\nb\tshop.count", "line 2: no operation `shop.count`; there is `warehouse.count`"),
+            ("all pets petshop.listPets", "line 1 has no tab"),
+            ("all pets\t", "line 1 names no operation"),
+            ("# nothing\n", "no questions"),
+        ] {
+            let error = read(text, &catalogue).map(|_| ()).unwrap_err();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}
