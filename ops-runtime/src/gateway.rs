@@ -41,6 +41,7 @@ gateway.serve_stdio().await?;
 //! Over stdio the caller is the owner, who started the process: access rules are not checked. Over HTTP they are, against
 //! the identity that the authenticator finds, and callers find and call only what they may call.
 
+mod answer;
 mod approval;
 mod audit;
 mod caller;
@@ -51,6 +52,8 @@ mod find;
 mod gate;
 mod large;
 mod limits;
+#[cfg(feature = "program")]
+mod programs;
 mod rules;
 mod size;
 mod tools;
@@ -114,7 +117,7 @@ impl Gateway {
 
     /// All operations, as callers find them: each call by it is held to the gateway's rules.
     pub fn registry(&self) -> &Registry {
-        self.core.gate().registry()
+        self.core.gate.registry()
     }
 
     /// What the readers of documents had to say, each beside the document's location.
@@ -140,7 +143,7 @@ impl Gateway {
 
     /// Waits until the audit log, if there is one, has written all calls that have ended.
     pub async fn flush(&self) {
-        self.core.gate().rules().flush().await;
+        self.core.gate.rules().flush().await;
     }
 
     /// The gateway as an MCP server over HTTP, to be mounted. Each call is checked against the identity of its caller.
@@ -385,7 +388,7 @@ impl GatewayBuilder {
         let mut core = Core::new(gate, large::Results::new(self.results), approvals);
         #[cfg(feature = "program")]
         if self.tools == Tools::Code {
-            core.programs = Some(execute::Programs::new(self.program_limits, self.program_store));
+            core.programs = Some(programs::Programs::new(self.program_limits, self.program_store));
         }
         Ok(Gateway {
             core: Arc::new(core),

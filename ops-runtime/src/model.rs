@@ -8,6 +8,7 @@ pub mod access;
 pub(crate) mod answer;
 pub mod binding;
 pub(crate) mod body;
+pub(crate) mod call_policy;
 pub mod content;
 pub(crate) mod diagnostic;
 pub mod envelope;

@@ -6,13 +6,13 @@ use arc_swap::ArcSwapOption;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use super::answer::{answer, blocks};
 use super::approval::{self, Approved, Waiting};
 use super::caller::CallerId;
 use super::find::{self, View};
 use super::gate::Gate;
 use super::large::{Fitted, ReadAt, Results};
 use super::rules::{MadeBy, caller_of};
-use super::tools::{answer, blocks};
 use crate::model::request_id::RequestId;
 use crate::run::pipeline;
 use crate::run::principal::Principal;
@@ -37,7 +37,7 @@ pub(super) struct Core {
     pub(super) results: Results,
     pub(super) approvals: Approvals,
     #[cfg(feature = "program")]
-    pub(super) programs: Option<super::execute::Programs>,
+    pub(super) programs: Option<super::programs::Programs>,
     view: ArcSwapOption<View>,
     /// Held by who makes a view, so that others wait for it.
     making: Mutex<()>,
@@ -61,10 +61,6 @@ impl Core {
             view: ArcSwapOption::default(),
             making: Mutex::new(()),
         }
-    }
-
-    pub(super) fn gate(&self) -> &Gate {
-        &self.gate
     }
 
     /// The index and the names of all operations as they are now.
@@ -106,9 +102,9 @@ impl Core {
         if id == READ_ON {
             return self.read_on(caller, &input);
         }
-        let Some(entry) = find::entry(self, principal, id) else {
+        let Some(entry) = find::entry(&self.gate, principal, id) else {
             return match self.view().await {
-                Ok(view) => answer(true, find::unknown(self, &view, principal, id)),
+                Ok(view) => answer(true, find::unknown(&self.gate, &view, principal, id)),
                 Err(error) => answer(true, error.to_string()),
             };
         };

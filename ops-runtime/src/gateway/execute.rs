@@ -1,25 +1,19 @@
 //! The tool `execute`: a program of many calls in place of many calls.
 
-use std::collections::VecDeque;
 use std::fmt::Write;
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::answer::{answer, blocks, text_of};
 use super::approval::{self, Approved};
 use super::caller::CallerId;
 use super::core::Core;
 use super::find::{self, View};
 use super::rules::{MadeBy, caller_of};
-use super::tools::{answer, blocks, text_of};
 use crate::mcp::McpPeer;
 use crate::model::random;
-use crate::program::{
-    Ask, Describe, Failure, Functions, Hold, Host, Journal, JournalStore, Kept, Limits, MemoryStore, Outcome, Program,
-    Reason, Report, Sandbox, Search,
-};
+use crate::program::{Ask, Describe, Failure, Host, Kept, Outcome, Program, Reason, Report, Search};
 use crate::run::pipeline;
 use crate::run::principal::Principal;
 use crate::{
@@ -43,72 +37,8 @@ pub(super) static EXECUTE: OperationSpec = OperationSpec::mutation("gateway.exec
             "decline":{"type":"array","items":{"type":"string"},"description":"The keys of those that the user refused"}}}"#,
     ));
 
-/// How many programs of models may wait at a time. The oldest gives way.
-const WAITING: usize = 1_000;
-
-/// How long a program may wait.
-const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
-
 /// What stands before the key of a question that a program asks.
 const QUESTION: &str = "program-";
-
-/// Where programs run, and where they are kept while they wait.
-pub(super) struct Programs {
-    sandbox: Sandbox,
-    store: Arc<dyn JournalStore>,
-}
-
-impl Programs {
-    pub(super) fn new(limits: Limits, store: Option<Arc<dyn JournalStore>>) -> Self {
-        Self { sandbox: Sandbox::new(limits), store: store.unwrap_or_else(|| Arc::new(Recent::default())) }
-    }
-}
-
-/// Journals in memory: a bounded number, for a bounded time.
-#[derive(Default)]
-struct Recent {
-    journals: MemoryStore,
-    /// The oldest first.
-    names: Mutex<VecDeque<(String, Instant)>>,
-}
-
-impl Recent {
-    /// Makes a name the latest; gives those that have to go.
-    fn touch(&self, name: &str) -> Vec<String> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.retain(|(known, _)| known != name);
-        names.push_back((name.to_owned(), Instant::now()));
-        let mut gone = Vec::new();
-        while names.len() > WAITING || names.front().is_some_and(|(_, since)| since.elapsed() > PATIENCE) {
-            gone.extend(names.pop_front().map(|(name, _)| name));
-        }
-        gone
-    }
-}
-
-impl JournalStore for Recent {
-    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Option<Journal>>> {
-        self.journals.load(name)
-    }
-
-    fn save<'a>(&'a self, name: &'a str, journal: &'a Journal) -> BoxFuture<'a, io::Result<()>> {
-        Box::pin(async move {
-            for gone in self.touch(name) {
-                self.journals.remove(&gone).await?;
-            }
-            self.journals.save(name, journal).await
-        })
-    }
-
-    fn hold<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Hold>> {
-        self.journals.hold(name)
-    }
-
-    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<()>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _)| known != name);
-        self.journals.remove(name)
-    }
-}
 
 /// The tool, for one kind of callers.
 pub(super) fn registration(core: &Arc<Core>, unknown_is_owner: bool) -> Registration {
@@ -148,7 +78,7 @@ async fn execute(
     let view = core.view().await?;
     let caller = caller_of(&principal);
     let peer = McpPeer::of(&context).filter(|peer| peer.supports("elicitation"));
-    let functions = view.functions(core, &principal);
+    let functions = view.functions(&core.gate, &principal);
     let program = Program::new(source, functions);
     let host = ModelHost { core: core.clone(), principal, context, view, caller: caller.clone() };
 
@@ -192,7 +122,7 @@ async fn execute(
         };
         kept = Kept::new(&*programs.store, &name);
         for ask in &waiting.asks {
-            let Some(entry) = find::entry(core, &host.principal, &ask.id) else {
+            let Some(entry) = find::entry(&core.gate, &host.principal, &ask.id) else {
                 kept = kept.with_no(&ask.key);
                 continue;
             };
@@ -262,7 +192,7 @@ fn failed(failure: &Failure) -> String {
 fn waits(core: &Core, key: &str, asks: &[Ask], logs: usize) -> ResponseEnvelope<Payload> {
     let mut text = String::from("The program waits.\n");
     for ask in asks {
-        let table = core.gate().registry().table();
+        let table = core.gate.registry().table();
         let question = table.get(&ask.id).map(|entry| approval::question(&entry.spec, &ask.input));
         let _ = writeln!(text, "\n{} (key {})", question.unwrap_or_else(|| ask.id.clone()), ask.key);
     }
@@ -294,10 +224,10 @@ impl Host for ModelHost {
     fn call<'a>(&'a self, id: &'a str, input: Value) -> BoxFuture<'a, Result<Value, CallError>> {
         Box::pin(async move {
             let unknown = || CallError::new(ErrorCode::OperationNotFound, format!("there is no operation `{id}`"));
-            let entry = find::entry(&self.core, &self.principal, id).ok_or_else(unknown)?;
+            let entry = find::entry(&self.core.gate, &self.principal, id).ok_or_else(unknown)?;
             // The sandbox has asked already, where there was something to ask.
             let options = CallOptions::new().with_extension(Approved).with_extension(MadeBy(self.caller.clone()));
-            let invocation = self.principal.forward(&self.context, self.core.gate().registry(), options);
+            let invocation = self.principal.forward(&self.context, self.core.gate.registry(), options);
             let request = invocation.context.id();
             let result = if entry.spec.kind == OperationKind::Subscription {
                 Box::pin(super::core::collect(invocation, id, input)).await
@@ -315,12 +245,13 @@ impl Host for ModelHost {
     }
 
     fn decide(&self, id: &str, _: &Value) -> Decision {
-        let entry = find::entry(&self.core, &self.principal, id);
-        entry.map_or(Decision::Deny, |entry| self.core.gate().rules().decide(&entry.spec))
+        let entry = find::entry(&self.core.gate, &self.principal, id);
+        entry.map_or(Decision::Deny, |entry| self.core.gate.rules().decide(&entry.spec))
     }
 
     fn is_query(&self, id: &str) -> bool {
-        find::entry(&self.core, &self.principal, id).is_some_and(|entry| entry.spec.kind != OperationKind::Mutation)
+        find::entry(&self.core.gate, &self.principal, id)
+            .is_some_and(|entry| entry.spec.kind != OperationKind::Mutation)
     }
 
     fn search(&self) -> Option<&dyn Search> {
@@ -334,7 +265,7 @@ impl Host for ModelHost {
 
 impl Search for ModelHost {
     fn search<'a>(&'a self, words: &'a str, limit: Option<usize>) -> BoxFuture<'a, Result<Value, CallError>> {
-        let found = find::best(&self.core, &self.view, &self.principal, words, None, limit.unwrap_or(8));
+        let found = find::best(&self.core.gate, &self.view, &self.principal, words, None, limit.unwrap_or(8));
         let listed = found.iter().map(|entry| {
             json!({ "id": entry.spec.id, "function": self.view.function(&entry.spec.id), "summary": find::summary(&entry.spec) })
         });
@@ -345,35 +276,13 @@ impl Search for ModelHost {
 
 impl Describe for ModelHost {
     fn describe<'a>(&'a self, id: &'a str, detail: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
-        let described = match find::entry(&self.core, &self.principal, id) {
+        let described = match find::entry(&self.core.gate, &self.principal, id) {
             Some(entry) => Ok(Value::from(find::describe(&self.view, &entry.spec, detail == "whole"))),
             None => {
-                let text = find::unknown(&self.core, &self.view, &self.principal, id);
+                let text = find::unknown(&self.core.gate, &self.view, &self.principal, id);
                 Err(CallError::new(ErrorCode::OperationNotFound, text))
             }
         };
         Box::pin(async move { described })
-    }
-}
-
-impl View {
-    /// The names by which a program of that caller calls operations.
-    fn functions(&self, core: &Core, principal: &Principal) -> Arc<Functions> {
-        if *principal == Principal::Owner {
-            return self.functions.get_or_init(|| Arc::new(self.named(|_| true))).clone();
-        }
-        // What a caller may not call has no name for it, not even in a suggestion.
-        let table = core.gate().registry().table();
-        Arc::new(self.named(|id| table.get(id).is_some_and(|entry| principal.sees(&entry.spec))))
-    }
-
-    fn named(&self, sees: impl Fn(&str) -> bool) -> Functions {
-        let seen = self.names.iter().filter(|(id, _)| sees(id));
-        seen.map(|(id, name)| (name.namespace.to_owned(), name.operation.to_owned(), id.to_owned())).collect()
-    }
-
-    /// How a program calls an operation.
-    fn function(&self, id: &str) -> Option<String> {
-        self.names.name(id).map(|name| name.to_string())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::core::Core;
+use super::gate::Gate;
 use crate::model::nearest::{nearest, question};
 use crate::run::mock::input_example;
 use crate::run::principal::Principal;
@@ -48,14 +48,14 @@ impl View {
 }
 
 /// The operation of that id, if the caller may call it.
-pub(super) fn entry(core: &Core, principal: &Principal, id: &str) -> Option<Arc<Entry>> {
-    let table = core.gate().registry().table();
+pub(super) fn entry(gate: &Gate, principal: &Principal, id: &str) -> Option<Arc<Entry>> {
+    let table = gate.registry().table();
     table.get(id).filter(|entry| principal.sees(&entry.spec)).cloned()
 }
 
 /// The best operations for some words that the caller may call.
 pub(super) fn best(
-    core: &Core,
+    gate: &Gate,
     view: &View,
     principal: &Principal,
     query: &str,
@@ -63,7 +63,7 @@ pub(super) fn best(
     limit: usize,
 ) -> Vec<Arc<Entry>> {
     let limit = limit.clamp(1, MOST);
-    let table = core.gate().registry().table();
+    let table = gate.registry().table();
     let mut asked = limit.saturating_mul(4);
     loop {
         let hits = view.index.search(query, asked);
@@ -82,16 +82,16 @@ pub(super) fn best(
 
 /// The best operations for some words, a line or two each.
 pub(super) fn list(
-    core: &Core,
+    gate: &Gate,
     view: &View,
     principal: &Principal,
     query: &str,
     namespace: Option<&str>,
     limit: usize,
 ) -> String {
-    let found = best(core, view, principal, query, namespace, limit);
+    let found = best(gate, view, principal, query, namespace, limit);
     if found.is_empty() {
-        return nothing(core, principal, namespace);
+        return nothing(gate, principal, namespace);
     }
     let mut text = String::new();
     for entry in &found {
@@ -102,8 +102,8 @@ pub(super) fn list(
 }
 
 /// What there is, for who found nothing.
-fn nothing(core: &Core, principal: &Principal, namespace: Option<&str>) -> String {
-    let table = core.gate().registry().table();
+fn nothing(gate: &Gate, principal: &Principal, namespace: Option<&str>) -> String {
+    let table = gate.registry().table();
     let mut namespaces: Vec<&str> =
         table.iter().filter(|entry| principal.sees(&entry.spec)).map(|entry| entry.spec.namespace()).collect();
     namespaces.dedup();
@@ -172,12 +172,12 @@ pub(super) fn describe(view: &View, spec: &OperationSpec, whole: bool) -> String
 }
 
 /// What to say of an id that no operation has which the caller may call.
-pub(super) fn unknown(core: &Core, view: &View, principal: &Principal, id: &str) -> String {
+pub(super) fn unknown(gate: &Gate, view: &View, principal: &Principal, id: &str) -> String {
     const PROPOSED: usize = 3;
-    let table = core.gate().registry().table();
+    let table = gate.registry().table();
     let known = table.iter().filter(|entry| principal.sees(&entry.spec)).map(|entry| entry.spec.id.as_ref());
     let mut text = format!("There is no operation `{id}`{}", question(&nearest(id, known, PROPOSED)));
-    let alike = best(core, view, principal, id, None, PROPOSED);
+    let alike = best(gate, view, principal, id, None, PROPOSED);
     if !alike.is_empty() {
         text.push_str("\nA search for its words finds:\n");
         alike.iter().for_each(|entry| line(&mut text, &entry.spec));

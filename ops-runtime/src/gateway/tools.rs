@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::answer::{answer, text_of, wrong};
 use super::core::Core;
 use super::find;
 use crate::run::principal::Principal;
 use crate::{
-    BoxFuture, CallError, CallOptions, ContentBlock, Context, Endpoint, ErrorCode, Handler, McpMeta, OperationSpec,
-    Payload, Registration, Registry, RegistryError, ResponseEnvelope, Schema,
+    BoxFuture, CallError, CallOptions, Context, Endpoint, Handler, OperationSpec, Payload, Registration, Registry,
+    RegistryError, ResponseEnvelope, Schema,
 };
 
 /// The namespace of the tools' own operations, which their names do not show.
@@ -103,14 +104,6 @@ impl Endpoint for Tool {
     }
 }
 
-fn wrong(what: impl Into<String>) -> CallError {
-    CallError::new(ErrorCode::ValidationError, what.into())
-}
-
-pub(super) fn text_of<'a>(input: &'a Map<String, Value>, name: &str) -> Result<&'a str, CallError> {
-    input.get(name).and_then(Value::as_str).ok_or_else(|| wrong(format!("`{name}` has to be a text")))
-}
-
 async fn search(
     core: &Core,
     principal: &Principal,
@@ -120,7 +113,7 @@ async fn search(
     let namespace = input.get("namespace").and_then(Value::as_str);
     let limit = input.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
     let view = core.view().await?;
-    Ok(answer(false, find::list(core, &view, principal, query, namespace, limit.unwrap_or(8))))
+    Ok(answer(false, find::list(&core.gate, &view, principal, query, namespace, limit.unwrap_or(8))))
 }
 
 async fn describe(
@@ -131,9 +124,9 @@ async fn describe(
     let id = text_of(input, "id")?;
     let view = core.view().await?;
     let whole = input.get("detail").and_then(Value::as_str) == Some("whole");
-    match find::entry(core, principal, id) {
+    match find::entry(&core.gate, principal, id) {
         Some(entry) => Ok(answer(false, find::describe(&view, &entry.spec, whole))),
-        None => Ok(answer(true, find::unknown(core, &view, principal, id))),
+        None => Ok(answer(true, find::unknown(&core.gate, &view, principal, id))),
     }
 }
 
@@ -157,21 +150,11 @@ async fn call(
 /// The value that a text is the JSON of, unless the operation takes a text.
 fn read_text(core: &Core, principal: &Principal, id: &str, text: String) -> Value {
     let takes_object = || {
-        let schema = find::entry(core, principal, id)?.spec.input_schema().ok()?;
+        let schema = find::entry(&core.gate, principal, id)?.spec.input_schema().ok()?;
         Some(schema.get("type").and_then(Value::as_str) == Some("object"))
     };
     match serde_json::from_str::<Value>(&text) {
         Ok(value @ Value::Object(_)) if takes_object().unwrap_or(false) => value,
         _ => Value::String(text),
     }
-}
-
-/// The answer of a tool that is a text.
-pub(super) fn answer(is_error: bool, text: String) -> ResponseEnvelope<Payload> {
-    blocks(is_error, vec![ContentBlock::text(text)])
-}
-
-/// The answer of a tool that is content blocks.
-pub(super) fn blocks(is_error: bool, content: Vec<ContentBlock>) -> ResponseEnvelope<Payload> {
-    ResponseEnvelope::mcp(Payload::Value(Value::Null), McpMeta::new(is_error, content))
 }

@@ -8,8 +8,6 @@
 //! assert!(!rules.allows(&Identity::new("bob")));
 //! ```
 
-mod policy;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +16,7 @@ use std::sync::Arc;
 use crate::model::text::{Text, set};
 use crate::model::texts::TextList;
 
-pub use self::policy::{CallPolicy, Decision};
+pub use crate::model::call_policy::{CallPolicy, Decision};
 
 /// What a caller needs in order to run an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
