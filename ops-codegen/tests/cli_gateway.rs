@@ -1,8 +1,9 @@
 //! `ops serve --mcp`: documents behind a few tools, as a host's child and over HTTP.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -170,6 +171,89 @@ fn a_configuration_names_documents_credentials_and_rules() {
     assert!(!log.contains(SECRET));
 }
 
+/// Answers `POST /token` with a token for the one that came, and all else with 1 if it has that token. Each request is kept.
+fn exchanging(kept: Arc<Mutex<Vec<String>>>) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let start = head.len();
+                if reader.read_line(&mut head).unwrap() <= 2 {
+                    break;
+                }
+                let line = head[start..].to_lowercase();
+                length = line.strip_prefix("content-length:").map_or(length, |length| length.trim().parse().unwrap());
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let answer = if head.starts_with("POST /token ") {
+                json!({ "access_token": "for-the-shop", "token_type": "Bearer",
+                    "issued_token_type": "urn:ietf:params:oauth:token-type:access_token", "expires_in": 600 })
+            } else {
+                json!({ "number": usize::from(head.contains("authorization: Bearer for-the-shop\r\n")) })
+            };
+            kept.lock().unwrap().push(format!("{head}{}", String::from_utf8(body).unwrap()));
+            let answer = answer.to_string();
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}", answer.len()).unwrap();
+        }
+    });
+    address
+}
+
+/// Calls an operation over HTTP, and gives the whole answer.
+fn post(address: &str, operation: &str, token: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let path = operation.replace('.', "/");
+    write!(stream, "POST /operations/{path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_callers_token_is_exchanged() {
+    let folder = folder("exchange");
+    std::fs::write(folder.join("things.json"), document(60)).unwrap();
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let upstream = exchanging(kept.clone());
+    let config = format!(
+        "[apis.shop]\nspec = \"things.json\"\nbase-url = \"http://{upstream}\"\n\
+         caller-token = {{ exchange = {{ token-url = \"http://{upstream}/token\", client-id = \"gateway\", \
+         client-secret = {{ env = \"SHOP_SECRET\" }}, audience = \"https://shop.example.com\" }} }}\n\n\
+         [callers.ann]\ntoken = {{ env = \"ANN_TOKEN\" }}\n"
+    );
+    std::fs::write(folder.join("gateway.toml"), config).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ops"));
+    command.args(["serve", "--config", "gateway.toml", "--http", "127.0.0.1:0"]).current_dir(&folder);
+    command.env("SHOP_SECRET", SECRET).env("ANN_TOKEN", "anns-own-token").stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let address = told.map(|line| line.strip_prefix("http://").map(|rest| rest.replace("/docs", "")));
+    let address = address.flatten().next().unwrap();
+
+    let answer = post(&address, "shop.showThing7", "anns-own-token");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#"{"number":1}"#), "{answer}");
+    // Once is enough for this caller; whoever is no caller reaches nothing.
+    assert!(post(&address, "shop.showThing7", "anns-own-token").contains(r#"{"number":1}"#));
+    let refused = post(&address, "shop.showThing7", "for-the-shop");
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    let _ = child.kill();
+    let _ = child.wait();
+
+    let kept = kept.lock().unwrap();
+    let lines: Vec<&str> = kept.iter().map(|request| request.lines().next().unwrap()).collect();
+    assert_eq!(lines, ["POST /token HTTP/1.1", "GET /things/7 HTTP/1.1", "GET /things/7 HTTP/1.1"]);
+    let form = kept[0].rsplit("\r\n").next().unwrap();
+    assert!(form.contains("subject_token=anns-own-token&"), "{form}");
+    assert!(form.contains("audience=https%3A%2F%2Fshop.example.com"), "{form}");
+    assert!(!form.contains(SECRET) && kept[0].contains("authorization: Basic "), "{}", kept[0]);
+    assert!(kept[1..].iter().all(|request| !request.contains("anns-own-token")));
+}
+
 #[test]
 fn a_host_starts_what_its_configuration_says() {
     let folder = folder("host");
@@ -204,6 +288,25 @@ fn what_cannot_be_served_says_why() {
             "`OPS_NO_SUCH` is not set",
         ),
         ("", &["a.json", "--http", "0.0.0.0:0"], 2, "name who may"),
+        (
+            "[apis.a]\nspec = 'a.json'\ntoken = { file = 'a.json' }\ncaller-token = 'pass-on'",
+            &["--config", "gateway.toml"],
+            2,
+            "`a` has `token` and `caller-token`",
+        ),
+        (
+            "[apis.a]\nspec = 'a.json'\ncaller-token = { exchange = { token-url = 'https://x', client-secret = { file = 'a.json' } } }",
+            &["--config", "gateway.toml"],
+            2,
+            "has `client-secret`, but no `client-id`",
+        ),
+        (
+            "[jwt]\nissuer = 'https://x'\naudience = 'y'\n[callers.ann]\ntoken = { file = 'a.json' }",
+            &["a.json", "--config", "gateway.toml"],
+            2,
+            "`[jwt]` and `[callers]`",
+        ),
+        ("[jwt]\nissuer = 'http://x.test'\naudience = 'y'", &["a.json", "--config", "gateway.toml"], 2, "`[jwt]`: "),
         ("", &["a.json", "--http", "x"], 1, "`x` is no address to listen at"),
     ] {
         file(config);

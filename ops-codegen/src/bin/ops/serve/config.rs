@@ -15,6 +15,11 @@
 //! credentials = { shopKey = { env = "SHOP_KEY" } }
 //! caller-token = "pass-on"                      # the caller's own token, in place of `token`
 //!
+//! [apis.billing]
+//! spec = "billing.yaml"
+//! # A token that is issued in exchange for the caller's own (RFC 8693).
+//! caller-token = { exchange = { token-url = "https://login.example.com/token", audience = "https://billing.example.com" } }
+//!
 //! [mcp]
 //! config = ".mcp.json"                          # MCP servers, as other programs name them
 //!
@@ -33,6 +38,14 @@
 //! [callers.ann]                                 # who may call over HTTP
 //! token = { env = "ANN_TOKEN" }
 //! scopes = ["pets:read"]
+//! ```
+//!
+//! In place of `callers`, those may call over HTTP who have a JWT of an issuer:
+//!
+//! ```toml
+//! [jwt]
+//! issuer = "https://login.example.com"          # its keys are fetched
+//! audience = "https://tools.example.com"        # this server, as the issuer calls it
 //! ```
 
 use std::collections::BTreeMap;
@@ -59,6 +72,7 @@ pub(super) struct Config {
     pub(super) limits: Limits,
     pub(super) audit: Audit,
     pub(super) callers: BTreeMap<String, Caller>,
+    pub(super) jwt: Option<Jwt>,
     /// The folder of the file, which its paths are relative to.
     #[serde(skip)]
     folder: PathBuf,
@@ -103,6 +117,19 @@ pub(super) struct Api {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CallerToken {
     PassOn,
+    Exchange(Exchange),
+}
+
+/// Where a caller's token is exchanged, and by whom.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Exchange {
+    pub(super) token_url: String,
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret: Option<From_>,
+    pub(super) audience: Option<String>,
+    pub(super) resource: Option<String>,
+    pub(super) scopes: Option<Vec<String>>,
 }
 
 /// Where a secret is.
@@ -149,6 +176,14 @@ pub(super) struct Caller {
     pub(super) token: From_,
     #[serde(default)]
     pub(super) scopes: Vec<String>,
+}
+
+/// Those who may call over HTTP: who has a token of this issuer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Jwt {
+    pub(super) issuer: String,
+    pub(super) audience: String,
 }
 
 impl Config {
@@ -212,6 +247,6 @@ mod tests {
         let own: Vec<&str> =
             own.skip_while(|line| *line != "```toml").skip(1).take_while(|line| *line != "```").collect();
         let own: Config = toml::from_str(&own.join("\n")).unwrap();
-        assert_eq!(own.apis.keys().collect::<Vec<_>>(), ["github", "shop"]);
+        assert_eq!(own.apis.keys().collect::<Vec<_>>(), ["billing", "github", "shop"]);
     }
 }

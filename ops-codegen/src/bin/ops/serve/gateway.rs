@@ -5,16 +5,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::request::Parts;
+use futures_util::future::BoxFuture;
 use ops_runtime::access::{CallPolicy, Identity};
 use ops_runtime::gateway::{AuditLog, AuditOptions, CallerLimits, Gateway, GatewayBuilder, Rate, ResultLimits, Tools};
-use ops_runtime::http::{Auth, HttpConfig};
+use ops_runtime::http::{Auth, HttpConfig, TokenExchange};
 use ops_runtime::mcp::{McpConfig, McpServerOptions};
-use ops_runtime::serve::{Authenticator, BearerTokens, HttpServer, Unauthorized};
+use ops_runtime::serve::{Authenticator, BearerTokens, HttpServer, JwtAuthenticator, Unauthorized};
 use ops_runtime::spec::Diagnostic;
 use tokio::net::TcpListener;
 
 use super::ADDRESS;
-use super::config::{Api, CallerToken, Config};
+use super::config::{Api, CallerToken, Config, Exchange};
 use crate::arguments::{ServeArguments, ToolsChoice, Transport};
 use crate::failure::Failure;
 use crate::modules::{is_url, runtime, shown};
@@ -135,10 +137,40 @@ fn client(config: &Config, namespace: &str, api: &Api) -> Result<HttpConfig, Fai
     for (name, from) in &api.headers {
         client = client.with_header(name, config.secret(from)?.expose());
     }
-    if let Some(CallerToken::PassOn) = api.caller_token {
-        client = client.with_auth(Auth::pass_on());
+    match &api.caller_token {
+        Some(_) if api.token.is_some() => Err(Failure::Usage(format!(
+            "`{namespace}` has `token` and `caller-token`, but a request has one token: choose one"
+        ))),
+        Some(CallerToken::PassOn) => Ok(client.with_auth(Auth::pass_on())),
+        Some(CallerToken::Exchange(exchange)) => {
+            Ok(client.with_auth(Auth::exchange(exchanged(config, namespace, exchange)?)))
+        }
+        None => Ok(client),
     }
-    Ok(client)
+}
+
+/// The exchange of callers' tokens that an API of the configuration asks for.
+fn exchanged(config: &Config, namespace: &str, said: &Exchange) -> Result<TokenExchange, Failure> {
+    let mut exchange = TokenExchange::new(&said.token_url);
+    exchange = match (&said.client_id, &said.client_secret) {
+        (Some(id), Some(secret)) => exchange.with_client(id, config.secret(secret)?),
+        (Some(id), None) => exchange.with_parameter("client_id", id),
+        (None, None) => exchange,
+        (None, Some(_)) => {
+            let message = format!("the exchange of `{namespace}` has `client-secret`, but no `client-id`");
+            return Err(Failure::Usage(message));
+        }
+    };
+    if let Some(audience) = &said.audience {
+        exchange = exchange.with_audience(audience);
+    }
+    if let Some(resource) = &said.resource {
+        exchange = exchange.with_resource(resource);
+    }
+    Ok(match &said.scopes {
+        Some(scopes) => exchange.with_scopes(scopes),
+        None => exchange,
+    })
 }
 
 /// The documents on the command line, each with its client.
@@ -212,15 +244,40 @@ fn merged(servers: McpConfig, file: &Path) -> Result<McpConfig, Failure> {
     })
 }
 
+/// Finds who calls over HTTP.
+#[derive(Clone)]
+enum Callers {
+    Tokens(BearerTokens),
+    Jwt(JwtAuthenticator),
+}
+
+impl Authenticator for Callers {
+    fn authenticate(&self, request: &Parts) -> BoxFuture<'static, Result<Option<Identity>, Unauthorized>> {
+        match self {
+            Self::Tokens(tokens) => tokens.authenticate(request),
+            Self::Jwt(issuer) => issuer.authenticate(request),
+        }
+    }
+}
+
 /// Who may call over HTTP; `None` if everybody may.
-fn callers(config: &Config) -> Result<Option<BearerTokens>, Failure> {
+fn callers(config: &Config) -> Result<Option<Callers>, Failure> {
+    if let Some(jwt) = &config.jwt {
+        if !config.callers.is_empty() {
+            let message = "`[jwt]` and `[callers]` both say who may call: choose one";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let issuer = JwtAuthenticator::from_issuer(&jwt.issuer);
+        let issuer = issuer.map_err(|error| Failure::Usage(format!("`[jwt]`: {}", error.message())))?;
+        return Ok(Some(Callers::Jwt(issuer.with_audience(&jwt.audience))));
+    }
     let mut tokens = None;
     for (name, caller) in &config.callers {
         let identity = caller.scopes.iter().fold(Identity::new(name), Identity::with_scope);
         let token = config.secret(&caller.token)?;
         tokens = Some(tokens.unwrap_or_else(BearerTokens::new).with_token(token.expose(), identity));
     }
-    Ok(tokens)
+    Ok(tokens.map(Callers::Tokens))
 }
 
 /// Tells on standard error what is served, and what is missing.
@@ -244,7 +301,7 @@ fn tell(gateway: &Gateway, arguments: &ServeArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn serve(gateway: &Gateway, arguments: &ServeArguments, callers: Option<BearerTokens>) -> Result<(), Failure> {
+async fn serve(gateway: &Gateway, arguments: &ServeArguments, callers: Option<Callers>) -> Result<(), Failure> {
     let stopped = |error: std::io::Error| Failure::Failed(format!("the server stopped: {error}"));
     let is_stdio = arguments.mcp == Some(Transport::Stdio) || (arguments.mcp.is_none() && arguments.http.is_none());
     let is_http = arguments.http.is_some() || arguments.mcp == Some(Transport::Http);
@@ -258,7 +315,7 @@ async fn serve(gateway: &Gateway, arguments: &ServeArguments, callers: Option<Be
         let local = listener.local_addr().map_err(unusable)?;
         if callers.is_none() && !local.ip().is_loopback() {
             let message = format!(
-                "`{address}` can be reached by others, who could call everything: name who may, by `[callers]` in a file for \
+                "`{address}` can be reached by others, who could call everything: name who may, by `[callers]` or `[jwt]` in a file for \
                  `--config`"
             );
             return Err(Failure::Usage(message));
@@ -292,7 +349,7 @@ async fn serve(gateway: &Gateway, arguments: &ServeArguments, callers: Option<Be
 async fn with_mcp(
     gateway: &Gateway,
     server: HttpServer,
-    callers: Option<BearerTokens>,
+    callers: Option<Callers>,
     listener: TcpListener,
 ) -> std::io::Result<()> {
     let mut service = gateway.mcp_service();
