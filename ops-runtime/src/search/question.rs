@@ -22,7 +22,7 @@ const MAX_GAP: usize = 4;
 const OWN: &[&str] = &["me", "mine", "my"];
 
 /// How much a verb matters that is one of [`Action`], what follows the verb, `my`, and a word beside its phrase.
-const VERB: f32 = 0.7;
+const VERB: f32 = 0.85;
 const OBJECT: f32 = 1.25;
 const MY: f32 = 0.3;
 const PART: f32 = 0.35;
@@ -190,10 +190,17 @@ impl Reader<'_> {
         // `turn it off`
         let later = (at + 2..self.tokens.len().min(at + 2 + MAX_GAP)).find_map(|next| {
             let key = format!("{} {}", stem(at), stem(next));
-            let meanings = table.get(key.as_str()).filter(|_| intent::PARTICLES.contains(&stem(next)))?;
+            let meanings = table.get(key.as_str()).filter(|_| self.is_particle(next))?;
             Some(Phrase { key, places: vec![at, next], meanings })
         });
         later.or(found)
+    }
+
+    /// True if this word is the second part of a verb: nothing that it leads to follows, as in `turn it on`.
+    fn is_particle(&self, at: usize) -> bool {
+        let Some(token) = self.tokens.get(at) else { return false };
+        let next = self.tokens.get(at + 1).filter(|next| next.clause == token.clause);
+        intent::PARTICLES.contains(&token.stem.as_str()) && next.is_none_or(|next| next.is_stop)
     }
 
     /// Takes what the question wants done from its first verb.

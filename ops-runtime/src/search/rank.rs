@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::index::{GAP, Index, Term};
-use super::question::{Concept, Question};
+use super::question::{Concept, Meaning, Question};
 use super::spread;
 
 /// How many of the best are compared in full.
@@ -16,11 +16,11 @@ const RARE: f32 = 25.0;
 const DEPRECATED: f32 = 0.75;
 
 /// How much of the score depends on how much of the question an operation covers, and on its namespace.
-const COVERAGE: f32 = 0.8;
-const NAMESPACE: f32 = 0.7;
+const COVERAGE: f32 = 0.9;
+const NAMESPACE: f32 = 0.8;
 
 /// How much is added for a name, a title or a path that says nothing else than the question, and for the same order.
-const NOTHING_ELSE: f32 = 0.9;
+const NOTHING_ELSE: f32 = 1.6;
 const SAME_ORDER: f32 = 0.35;
 
 /// A word counts as being there if it counts for so much: less is a mention.
@@ -77,23 +77,33 @@ impl Matches {
     }
 
     fn add(&mut self, index: &Index, concept: &Concept, best: &mut [f32], touched: &mut Vec<usize>) {
-        for meaning in &concept.meanings {
-            let mut keep = |operation: usize, impact: f32| {
-                let Some(best) = best.get_mut(operation) else { return };
-                if *best == 0.0 {
-                    touched.push(operation);
-                }
-                *best = best.max(impact * meaning.sure);
+        let count = index.operations.len() as f32;
+        let found = concept.meanings.iter().map(|meaning| {
+            let postings = match meaning.terms.as_slice() {
+                [term] => index.postings(*term).collect(),
+                terms => all(index, terms),
             };
-            match meaning.terms.as_slice() {
-                [term] => index.postings(*term).for_each(|(operation, impact)| keep(operation, impact)),
-                terms => all(index, terms).into_iter().for_each(|(operation, impact)| keep(operation, impact)),
+            (meaning, worth(count, &postings), postings)
+        });
+        let found: Vec<(&Meaning, f32, Vec<(usize, f32)>)> = found.collect();
+        // What many operations have is worth little even where it stands for a rare word, and no more than that word where
+        // it is rarer. How rare a phrase is says nothing: few have it as it stands.
+        let worth_of = |is: &dyn Fn(&Meaning) -> bool| {
+            found.iter().filter(|(meaning, ..)| is(meaning)).map(|(_, worth, _)| *worth).reduce(f32::max)
+        };
+        let own = worth_of(&|meaning| meaning.sure >= 1.0 && meaning.terms.len() == 1);
+        let most = own.or_else(|| worth_of(&|meaning| meaning.sure < 1.0)).or_else(|| worth_of(&|_| true));
+        let most = most.unwrap_or_default().max(f32::EPSILON);
+        for (meaning, worth, postings) in &found {
+            for (operation, impact) in postings {
+                let Some(best) = best.get_mut(*operation) else { continue };
+                if *best == 0.0 {
+                    touched.push(*operation);
+                }
+                *best = best.max(impact * meaning.sure * (worth / most).min(1.0));
             }
         }
-        let has: f32 = touched.iter().filter_map(|at| best.get(*at)).map(|best| (best / THERE).min(1.0)).sum();
-        let count = index.operations.len() as f32;
-        let has = has.max(RARE);
-        let worth = concept.importance * (1.0 + (count - has + 0.5).max(0.5) / (has + 0.5)).ln();
+        let worth = concept.importance * most;
         self.worth.push(worth);
         self.lean(index, concept);
         for operation in touched.drain(..) {
@@ -154,6 +164,13 @@ impl Matches {
         }
         found
     }
+}
+
+/// What a word is worth that these operations have: more, the fewer they are.
+fn worth(count: f32, postings: &[(usize, f32)]) -> f32 {
+    let has: f32 = postings.iter().map(|(_, impact)| (impact / THERE).min(1.0)).sum();
+    let has = has.max(RARE);
+    (1.0 + (count - has + 0.5).max(0.5) / (has + 0.5)).ln()
 }
 
 /// The operations that have all of the words, and how much the least of them counts there.

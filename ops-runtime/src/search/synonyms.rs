@@ -1,9 +1,27 @@
 //! Words that people use for what APIs call by others.
+//!
+//! The tables are in `synonyms/`, one a subject. Words of a line mean the same; `->` leads from what is asked to what an
+//! operation may say. A phrase stands for operations that have all of its words. Stems are compared, so one form is enough.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::words::{Stems, words};
+
+const TABLES: [&str; 12] = [
+    include_str!("synonyms/people.txt"),
+    include_str!("synonyms/verbs.txt"),
+    include_str!("synonyms/asking.txt"),
+    include_str!("synonyms/code.txt"),
+    include_str!("synonyms/machines.txt"),
+    include_str!("synonyms/money.txt"),
+    include_str!("synonyms/shops.txt"),
+    include_str!("synonyms/talk.txt"),
+    include_str!("synonyms/media.txt"),
+    include_str!("synonyms/work.txt"),
+    include_str!("synonyms/data.txt"),
+    include_str!("synonyms/rest.txt"),
+];
 
 /// How many words a phrase has at most.
 pub(super) const LONGEST_PHRASE: usize = 4;
@@ -24,7 +42,7 @@ pub(super) fn table() -> &'static HashMap<Box<str>, Meanings> {
                 meanings.push((to, sure));
             }
         };
-        for line in include_str!("synonyms.txt").lines() {
+        for line in TABLES.into_iter().flat_map(str::lines) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if let Some((from, to)) = line.split_once("->") {
                 for from in from.split(',') {
@@ -42,7 +60,7 @@ pub(super) fn table() -> &'static HashMap<Box<str>, Meanings> {
 }
 
 /// How much a word counts that stands for another in both directions, or in one.
-const SAME: f32 = 0.85;
+const SAME: f32 = 0.75;
 const DIRECTED: f32 = 0.65;
 
 fn stemmed(stems: &Stems, text: &str) -> Vec<Box<str>> {

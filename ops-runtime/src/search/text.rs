@@ -47,7 +47,7 @@ impl Field {
             Self::Name => 7.0,
             Self::Namespace => 7.0,
             Self::Title => 7.0,
-            Self::Path => 3.0,
+            Self::Path => 4.5,
             Self::Tags => 2.5,
             Self::Lead => 3.0,
             Self::Description => 1.0,

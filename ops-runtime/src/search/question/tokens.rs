@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 2_000;
 
 /// How much words matter after one of [`ASIDES`], words that say little, and each word beside the one before.
 const ASIDE: f32 = 0.6;
-const WEAK: f32 = 0.4;
+const WEAK: f32 = 0.55;
 const LATER: f32 = 0.96;
 
 /// Words that begin what is said aside.
@@ -35,6 +35,8 @@ pub(super) struct Token {
     pub(super) is_start: bool,
     /// How much a word here matters.
     pub(super) importance: f32,
+    /// The number of the clause that it stands in.
+    pub(super) clause: usize,
 }
 
 impl Token {
@@ -48,7 +50,7 @@ impl Token {
 pub(super) fn tokens(index: &Index, stems: &Stems, text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut importance = 1.0;
-    for clause in cut(text, MAX_BYTES).split([',', ':', ';', '.', '?', '!', '(', ')']) {
+    for (number, clause) in cut(text, MAX_BYTES).split([',', ':', ';', '.', '?', '!', '(', ')']).enumerate() {
         // The letters of a whole whose parts are left out.
         let mut covered = 0_usize;
         let mut is_start = true;
@@ -70,7 +72,7 @@ pub(super) fn tokens(index: &Index, stems: &Stems, text: &str) -> Vec<Token> {
             }
             let is_stop = is_stop_word(word);
             let own = if is_weak_word(word) { WEAK * importance } else { importance };
-            tokens.push(Token { word: word.to_owned(), stem, is_stop, is_start, importance: own });
+            tokens.push(Token { word: word.to_owned(), stem, is_stop, is_start, importance: own, clause: number });
             if ASIDES.contains(&word) && tokens.len() > 3 {
                 importance *= ASIDE;
             } else if !is_stop {
