@@ -133,6 +133,8 @@ impl Action {
             (Create | Update, Other) | (Other, Create | Update | Other) => 0.9,
             (Create, Update) | (Update, Create) => 0.8,
             (Delete, Other) | (Other, Delete) => 0.8,
+            // Who asks for something wants nothing changed.
+            (List | Get, Create | Update | Delete) => 0.45,
             _ => 0.6,
         }
     }

@@ -70,7 +70,7 @@ impl Question {
     pub(super) fn read(index: &Index, text: &str) -> Self {
         let stems = Stems::new();
         let tokens = tokens(index, &stems, text);
-        let intent = intent::asked(&tokens);
+        let intent = intent::asked(&tokens, text.trim_end().ends_with('?'));
         let used = vec![false; tokens.len()];
         let mut reader = Reader {
             index,

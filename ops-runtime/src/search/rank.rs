@@ -10,14 +10,14 @@ use super::spread;
 const CANDIDATES: usize = 300;
 
 /// A word that fewer operations have is worth no more: what is rare may have come by chance.
-const RARE: f32 = 25.0;
+const RARE: f32 = 8.0;
 
 /// How much of its score an operation keeps that is deprecated.
 const DEPRECATED: f32 = 0.75;
 
 /// How much of the score depends on how much of the question an operation covers, and on its namespace.
 const COVERAGE: f32 = 0.9;
-const NAMESPACE: f32 = 0.8;
+const NAMESPACE: f32 = 0.7;
 
 /// How much is added for a name, a title or a path that says nothing else than the question, and for the same order.
 const NOTHING_ELSE: f32 = 1.6;
@@ -51,6 +51,9 @@ fn sort(found: &mut [(usize, f32)]) {
     found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
 }
 
+/// Operations by their numbers, and how much something counts there.
+type Found = Vec<(usize, f32)>;
+
 /// What each operation has of each concept.
 struct Matches {
     /// The sum of what the concepts are worth that an operation has, by how much.
@@ -79,15 +82,15 @@ impl Matches {
     fn add(&mut self, index: &Index, concept: &Concept, best: &mut [f32], touched: &mut Vec<usize>) {
         let count = index.operations.len() as f32;
         let found = concept.meanings.iter().map(|meaning| {
-            let postings = match meaning.terms.as_slice() {
+            let postings: Found = match meaning.terms.as_slice() {
                 [term] => index.postings(*term).collect(),
                 terms => all(index, terms),
             };
             (meaning, worth(count, &postings), postings)
         });
-        let found: Vec<(&Meaning, f32, Vec<(usize, f32)>)> = found.collect();
+        let found: Vec<(&Meaning, f32, Found)> = found.collect();
         // What many operations have is worth little even where it stands for a rare word, and no more than that word where
-        // it is rarer. How rare a phrase is says nothing: few have it as it stands.
+        // it is rarer. How rare a phrase is says nothing, as few have it as it stands.
         let worth_of = |is: &dyn Fn(&Meaning) -> bool| {
             found.iter().filter(|(meaning, ..)| is(meaning)).map(|(_, worth, _)| *worth).reduce(f32::max)
         };

@@ -1,5 +1,7 @@
 //! What an operation says of itself, by where it says it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::binding::Binding;
@@ -105,7 +107,8 @@ pub(super) fn texts(spec: &OperationSpec, mut take: impl FnMut(Field, &str)) {
             take(Field::Namespace, host(cut(server, MAX_NAME)));
         }
     }
-    let description = cut(&spec.description, MAX_TEXT);
+    let description = without_tags(cut(&spec.description, MAX_TEXT));
+    let description = description.as_ref();
     let lead = lead(description);
     if spec.title.is_none() {
         // Tools of MCP servers have no other.
@@ -114,6 +117,24 @@ pub(super) fn texts(spec: &OperationSpec, mut take: impl FnMut(Field, &str)) {
     take(Field::Lead, lead);
     take(Field::Description, description.get(lead.len()..).unwrap_or_default());
     properties(spec, take);
+}
+
+/// A text without the tags of HTML in it, which some documents have.
+fn without_tags(text: &str) -> Cow<'_, str> {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, tag)) = rest.split_once('<') {
+        let is_tag = tag.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
+        let after = tag.split_once('>').filter(|_| is_tag).map(|(_, after)| after);
+        kept.push_str(before);
+        kept.push(' ');
+        rest = after.unwrap_or(tag);
+    }
+    if kept.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept.trim_start().to_owned())
 }
 
 /// The segments of a path that are no parameters.

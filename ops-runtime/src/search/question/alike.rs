@@ -7,7 +7,7 @@ use super::{Concept, Meaning};
 
 /// How much a word counts of the same family, one that is written in one word or in two, one with a typing error, and
 /// one that only begins so.
-const RELATED: f32 = 0.7;
+const RELATED: f32 = 0.85;
 const JOINED: f32 = 0.9;
 const MISSPELT: f32 = 0.8;
 const LONGER: f32 = 0.6;

@@ -10,6 +10,9 @@ const ASKING: &[&str] =
 const AMOUNTS: &[&str] = &["big", "far", "fast", "large", "long", "many", "much", "often"];
 const PERSONS: &[&str] = &["i", "they", "we", "you"];
 
+/// How many words a clause has at most that only names an API.
+const SHORT: usize = 3;
+
 /// Words before which a verb stands rather than a noun, and those after which a noun stood.
 const ARTICLES: &[&str] =
     &["a", "all", "an", "another", "each", "every", "my", "one", "our", "some", "the", "these", "this", "those"];
@@ -19,11 +22,18 @@ const AFTER_NOUNS: &[&str] = &["at", "between", "from", "in", "of", "on", "that"
 pub(super) const PARTICLES: &[&str] =
     &["again", "away", "back", "down", "hold", "in", "invalid", "off", "on", "out", "over", "run", "under", "up"];
 
-/// What is wanted, and how sure that is, if the question begins as those do that want to know something.
-pub(super) fn asked(tokens: &[Token]) -> Option<(Action, f32)> {
+/// What is wanted, and how sure that is, if a clause begins as those do that want to know something: the first, one after
+/// a name (`github: who ..`), or any of a text that ends with a question mark.
+pub(super) fn asked(tokens: &[Token], is_question: bool) -> Option<(Action, f32)> {
     let is = |at: usize, words: &[&str]| tokens.get(at).is_some_and(|token| token.is_any(words));
-    let asks = is(0, ASKING) || is(0, &["how"]) && is(1, AMOUNTS) || is(0, &["do"]) && is(1, PERSONS);
-    asks.then_some((Action::List, 0.7))
+    let starts = (0..tokens.len()).filter(|at| {
+        let before = at.checked_sub(1).and_then(|at| tokens.get(at)).map(|token| token.clause);
+        before.is_none_or(|before| tokens.get(*at).is_some_and(|token| token.clause != before))
+    });
+    let asks = starts
+        .filter(|at| *at <= SHORT || is_question)
+        .any(|at| is(at, ASKING) || is(at, &["how"]) && is(at + 1, AMOUNTS) || is(at, &["do"]) && is(at + 1, PERSONS));
+    asks.then_some((Action::List, 1.0))
 }
 
 /// What is wanted where no verb says it: what is no longer to be, or otherwise; else to see what is named.

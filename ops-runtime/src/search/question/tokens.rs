@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 2_000;
 
 /// How much words matter after one of [`ASIDES`], words that say little, and each word beside the one before.
 const ASIDE: f32 = 0.6;
-const WEAK: f32 = 0.55;
+const WEAK: f32 = 0.7;
 const LATER: f32 = 0.96;
 
 /// Words that begin what is said aside.
