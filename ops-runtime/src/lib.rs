@@ -52,6 +52,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `typescript`: operations as TypeScript, for models and for people
 //! - `program`: running JavaScript programs of models in a sandbox
 //! - `gateway`: any number of operations behind the few tools of a model, held to a policy, limits and an audit log
+//! - `durable`: calls that outlive callers and workers, as jobs
 //! - `discover`: `Registry::discover`
 //! - `search`: finding operations by words
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them
@@ -61,6 +62,8 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 pub mod call;
 #[cfg(feature = "openapi")]
 mod documents;
+#[cfg(feature = "durable")]
+pub mod durable;
 mod expand;
 #[cfg(feature = "gateway")]
 pub mod gateway;

@@ -1,0 +1,259 @@
+//! What engines keep, as plain data with JSON.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::durable::{JobId, RetryPolicy};
+use crate::{CallError, Identity};
+
+/// The version of the JSON of records. Workers leave jobs of later versions to newer workers.
+pub const FORMAT: u32 = 1;
+
+/// A job as it was submitted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct JobRecord {
+    /// The version of this record: [`FORMAT`].
+    pub format: u32,
+    /// The id of the job.
+    pub id: JobId,
+    /// The id of the operation.
+    pub operation: String,
+    /// The input.
+    pub input: Box<RawValue>,
+    /// A digest of the input, by which a repeat of the key is known from a conflict. Empty without a key.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// The key that the submitter gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// In whose name the operation runs; access is checked then. `None` for the owner of the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// The metadata of the call, its trace among them.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// When it was submitted.
+    pub submitted: u64,
+    /// When it may start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<u64>,
+    /// When it is given up, over all attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<u64>,
+    /// How long its ending is kept, in milliseconds.
+    pub retention: u64,
+    /// When and how often failures are tried again.
+    #[serde(default, skip_serializing_if = "RetryPolicy::is_default")]
+    pub retry: RetryPolicy,
+}
+
+impl JobRecord {
+    /// The job of an operation and an input, that is kept for a day after its end.
+    pub fn new(id: JobId, operation: impl Into<String>, input: Box<RawValue>) -> Self {
+        Self {
+            format: FORMAT,
+            id,
+            operation: operation.into(),
+            input,
+            digest: String::new(),
+            key: None,
+            tenant: None,
+            identity: None,
+            metadata: Map::new(),
+            submitted: 0,
+            not_before: None,
+            deadline: None,
+            retention: 24 * 60 * 60 * 1000,
+            retry: RetryPolicy::DEFAULT,
+        }
+    }
+
+    /// The id of the identity in whose name the job was submitted.
+    pub fn owner(&self) -> Option<&str> {
+        self.identity.as_ref().map(|identity| identity.id.as_str())
+    }
+}
+
+/// What the tries of a job that has not ended came to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Tries {
+    /// How many attempts have failed.
+    #[serde(default)]
+    pub attempts: u32,
+    /// How often a worker gave the job back without trying it.
+    #[serde(default)]
+    pub passes: u32,
+    /// The last failed attempts, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<FailedAttempt>,
+    /// When the next attempt starts; unset if it is not due to a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// An attempt that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FailedAttempt {
+    /// Its number; the first is 1.
+    pub attempt: u32,
+    /// When it ended.
+    pub at: u64,
+    /// Why it failed.
+    pub error: CallError,
+}
+
+impl FailedAttempt {
+    /// An attempt that failed at a time.
+    pub fn new(attempt: u32, at: u64, error: CallError) -> Self {
+        Self { attempt, at, error }
+    }
+}
+
+/// What is kept of a job.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Stored {
+    /// It has not ended.
+    Open {
+        /// The job.
+        job: Box<JobRecord>,
+        /// What its tries came to.
+        tries: Tries,
+    },
+    /// It has ended.
+    Ended(Box<Ended>),
+}
+
+impl Stored {
+    /// The id of the operation.
+    pub fn operation(&self) -> &str {
+        match self {
+            Self::Open { job, .. } => &job.operation,
+            Self::Ended(ended) => &ended.operation,
+        }
+    }
+
+    /// The digest of the input.
+    pub fn digest(&self) -> &str {
+        match self {
+            Self::Open { job, .. } => &job.digest,
+            Self::Ended(ended) => &ended.digest,
+        }
+    }
+
+    /// The id of the identity in whose name the job was submitted.
+    pub fn owner(&self) -> Option<&str> {
+        match self {
+            Self::Open { job, .. } => job.owner(),
+            Self::Ended(ended) => ended.owner.as_deref(),
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Ended {
+    /// The id of the operation.
+    pub operation: String,
+    /// The digest of the input.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// The id of the identity in whose name the job was submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// When it ended.
+    pub at: u64,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// How long this is kept, in milliseconds. A dead letter is kept until it is retried or discarded.
+    pub retention: u64,
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+impl Ended {
+    /// The ending of a job at a time, after so many attempts.
+    pub fn new(job: &JobRecord, at: u64, attempts: u32, outcome: Outcome) -> Self {
+        Self {
+            operation: job.operation.clone(),
+            digest: job.digest.clone(),
+            owner: job.owner().map(str::to_owned),
+            at,
+            attempts,
+            retention: job.retention,
+            outcome,
+        }
+    }
+
+    /// True if the job is a dead letter.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.outcome, Outcome::Dead(_))
+    }
+}
+
+/// The outcome of a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The result: the envelope.
+    Done(Box<RawValue>),
+    /// An error that is not tried again.
+    Failed(CallError),
+    /// It was cancelled.
+    Cancelled,
+    /// It used up its attempts or its time: a dead letter.
+    Dead(Box<DeadLetter>),
+}
+
+/// A job that used up its attempts or its time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DeadLetter {
+    /// The job, with its input.
+    pub job: JobRecord,
+    /// The last error.
+    pub error: CallError,
+    /// When it ended.
+    pub at: u64,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// The last failed attempts, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<FailedAttempt>,
+}
+
+impl DeadLetter {
+    /// The dead letter of a job that ended at a time.
+    pub fn new(job: JobRecord, at: u64, tries: Tries, error: CallError) -> Self {
+        Self { job, error, at, attempts: tries.attempts, history: tries.history }
+    }
+}
+
+/// A schedule: when which job is submitted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ScheduleRecord {
+    /// The name.
+    pub name: String,
+    /// When: a cron expression of five or six fields in UTC, or `@every 90s`.
+    pub when: String,
+    /// When the schedule was made; intervals count from here.
+    pub since: u64,
+    /// The job that is submitted each time; its id is that of the queue and the lane only in part: the token is made anew.
+    pub job: JobRecord,
+}
