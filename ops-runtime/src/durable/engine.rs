@@ -15,7 +15,7 @@
 
 use std::time::Duration;
 
-use crate::durable::JobId;
+use crate::durable::id::JobId;
 use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
 use crate::registry::Progress;
 use crate::{BoxFuture, BoxStream, CallError};

@@ -4,11 +4,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::durable::{JobId, RetryPolicy};
+use crate::durable::id::JobId;
+use crate::durable::retry::RetryPolicy;
 use crate::{CallError, Identity};
 
 /// The version of the JSON of records. Workers leave jobs of later versions to newer workers.
 pub const FORMAT: u32 = 1;
+
+/// How long the ending of a job is kept by default, in milliseconds: a day.
+const DEFAULT_RETENTION: u64 = 24 * 60 * 60 * 1000;
 
 /// A job as it was submitted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,6 +39,9 @@ pub struct JobRecord {
     /// In whose name the operation runs; access is checked then. `None` for the owner of the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
+    /// True if access is not checked: for steps, whose job was checked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
     /// The metadata of the call, its trace among them.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -65,11 +72,12 @@ impl JobRecord {
             key: None,
             tenant: None,
             identity: None,
+            trusted: false,
             metadata: Map::new(),
             submitted: 0,
             not_before: None,
             deadline: None,
-            retention: 24 * 60 * 60 * 1000,
+            retention: DEFAULT_RETENTION,
             retry: RetryPolicy::DEFAULT,
         }
     }
