@@ -127,7 +127,7 @@ pub mod redis;
 mod remote;
 mod serve;
 mod slot;
-mod trace;
+pub(crate) mod trace;
 mod transport;
 #[cfg(feature = "websocket")]
 pub mod websocket;

@@ -1,9 +1,99 @@
 //! Durable calls: a call that outlives its caller and its worker, is not done twice, and can be asked for tomorrow.
+//!
+//! A *job* is a call that is kept by an *engine*: [`Jobs`] submits it, a [`Worker`] runs it by the operations of a
+//! registry, and whoever has its id gets its result. Any query or mutation can be a job: a function of this program, an
+//! endpoint of an HTTP API, a tool of an MCP server.
+//!
+#![cfg_attr(
+    feature = "macros",
+    doc = r#"
+```
+use ops_runtime::durable::{Jobs, SubmitOptions, Worker};
+use ops_runtime::{CallError, Context, Registry, operation};
 
+/// Charges a customer.
+#[operation(namespace = "shop", kind = mutation)]
+async fn charge(customer: String, cents: i64) -> String {
+    format!("{customer} paid {cents}")
+}
+
+/// Fulfils an order: charges once and prints one label, however often it has to be tried.
+#[operation(namespace = "shop", kind = mutation)]
+async fn fulfil(context: &Context, order: u64) -> Result<String, CallError> {
+    let receipt = context.once::<Charge>("charge", ChargeInput { customer: "ann".into(), cents: 1200 }).await?.data;
+    let label = context.step("label", || async { Ok(format!("label {order}")) }).await?;
+    Ok(format!("{receipt}, {label}"))
+}
+
+# #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+let registry = Registry::new();
+registry.register(Charge)?;
+registry.register(Fulfil)?;
+
+let jobs = Jobs::in_process();
+let worker = Worker::new(jobs.clone(), registry).start();
+
+// A repeat of the key attaches to the job that it made.
+let options = SubmitOptions::new().with_key("order-12");
+let id = jobs.submit::<Fulfil>(FulfilInput { order: 12 }, options).await?.id().to_string();
+
+// Tomorrow, by somebody else.
+let job = jobs.job::<Fulfil>(id.parse()?);
+assert_eq!(job.result().await?.data, "ann paid 1200, label 12");
+worker.drain().await;
+# Ok(()) }
+```
+"#
+)]
+//!
+//! # What is promised
+//!
+//! - **Once submitted, a job ends**: with a result, with an error that is not tried again, cancelled, or as a dead letter.
+//!   It has one ending, whatever dies on the way, as far as the engine keeps what it has acknowledged.
+//! - **A key is submitted once.** A repeat attaches to the first job, until the retention of its ending is over; the same
+//!   key with another input is an error, `KEY_CONFLICT`.
+//! - **A handler may run more than once**: if its worker dies, another runs the job again. [`Context::once`] and
+//!   [`Context::step`] keep parts of it from being repeated, and [`Context::idempotency_key`] lets servers know a repetition;
+//!   an HTTP client sends it by itself. With [`RetryPolicy::once`] nothing is run again, and the job is a dead letter.
+//! - **Failures are tried again** as the [`RetryPolicy`] says. What used up its attempts or its time is a dead letter, with its
+//!   input, its error and its history: [`Jobs::dead_letters`], [`AnyJob::retry`], [`AnyJob::discard`].
+//! - **Access** is checked when a job runs, in the name in which it was submitted: [`Jobs::scoped`].
+//!
+//! How long engines keep a promise, and against which failures, is in their own documentation: [`InProcess`] does not
+//! survive its process.
+//!
+//! # Metrics and traces
+//!
+//! With the feature `metrics`: `ops_jobs_submitted_total`, `ops_job_attempts_total`, `ops_job_attempt_duration_seconds` and
+//! `ops_jobs_running`. The trace of a submit goes on in the job, by `traceparent` in its metadata.
+//!
+//! [`Context::once`]: crate::Context::once
+//! [`Context::step`]: crate::Context::step
+//! [`Context::idempotency_key`]: crate::Context::idempotency_key
+
+mod attempt;
+mod digest;
 pub mod engine;
+mod error;
 mod id;
+mod in_process;
+mod job;
+mod jobs;
+mod meter;
+mod options;
 pub mod record;
 mod retry;
+mod schedule;
+mod scope;
+mod steps;
+mod worker;
 
+pub use self::error::JobError;
 pub use self::id::{InvalidJobId, JobId};
+pub use self::in_process::InProcess;
+pub use self::job::{AnyJob, Job, JobStatus};
+pub use self::jobs::Jobs;
+pub use self::options::{SubmitOptions, When};
 pub use self::retry::RetryPolicy;
+pub use self::schedule::Schedule;
+pub use self::worker::{Worker, WorkerHandle};

@@ -1,5 +1,6 @@
 //! Running operations: the registry, the pipeline of a call, and what a handler is given.
 
+pub(crate) mod attempt;
 pub(crate) mod caller;
 pub(crate) mod context;
 #[cfg(any(feature = "http-server", feature = "websocket"))]

@@ -3,6 +3,7 @@
 //! A call takes over the `traceparent` of the call that it is part of, or of its options; otherwise it begins a trace, if
 //! somebody listens. Each span has the ids as fields (`trace_id`, `span_id`, `parent_id`).
 
+use serde_json::{Map, Value};
 use tracing::{Span, debug_span, field};
 
 use super::CallRequest;
@@ -21,7 +22,7 @@ pub(super) fn calling(operation: &str, request: &mut CallRequest) -> Span {
         span_id = field::Empty,
         parent_id = field::Empty,
     );
-    continue_trace(&span, request);
+    continue_trace(&span, &mut request.metadata);
     span
 }
 
@@ -37,13 +38,13 @@ pub(super) fn serving(spec: &OperationSpec, request: &mut CallRequest) -> Span {
         span_id = field::Empty,
         parent_id = field::Empty,
     );
-    continue_trace(&span, request);
+    continue_trace(&span, &mut request.metadata);
     span
 }
 
-/// Goes on with the request's trace, or begins one if somebody listens.
-fn continue_trace(span: &Span, request: &mut CallRequest) {
-    let parent = TraceParent::of(&request.metadata);
+/// Goes on with the trace of a request's metadata, or begins one if somebody listens.
+pub(crate) fn continue_trace(span: &Span, metadata: &mut Map<String, Value>) {
+    let parent = TraceParent::of(metadata);
     // A trace that nobody listens to here may be listened to elsewhere: it passes as it is.
     if span.is_disabled() {
         return;
@@ -54,5 +55,5 @@ fn continue_trace(span: &Span, request: &mut CallRequest) {
     if let Some(parent) = parent {
         span.record("parent_id", &parent.span);
     }
-    own.put(&mut request.metadata);
+    own.put(metadata);
 }

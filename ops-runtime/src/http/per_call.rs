@@ -99,13 +99,19 @@ pub(super) struct PerCall {
     pub(super) headers: HeaderMap,
     pub(super) base_url: Option<Url>,
     pub(super) idempotency_key: Option<HeaderValue>,
+    /// The key of the job that the call is an attempt of: sent where there is a parameter for it and no other key.
+    pub(super) job_key: Option<HeaderValue>,
 }
 
 impl PerCall {
     /// # Errors
     /// A `VALIDATION_ERROR` that names the option that cannot be sent.
     pub(super) fn of(context: &Context) -> Result<Self, CallError> {
-        let Some(options) = context.extension::<RequestOptions>() else { return Ok(Self::default()) };
+        // The key of a job is made of digits.
+        let job_key = context.idempotency_key().and_then(|key| HeaderValue::from_str(key).ok());
+        let Some(options) = context.extension::<RequestOptions>() else {
+            return Ok(Self { job_key, ..Self::default() });
+        };
         let mut headers = HeaderMap::new();
         for (name, value) in &options.headers {
             let (name, value) = header(name, value.expose())?;
@@ -124,7 +130,7 @@ impl PerCall {
         let key = options.idempotency_key.as_ref();
         let idempotency_key =
             key.map(|key| Ok::<_, CallError>(header(IDEMPOTENCY_KEY, key.expose())?.1)).transpose()?;
-        Ok(Self { headers, base_url, idempotency_key })
+        Ok(Self { headers, base_url, idempotency_key, job_key })
     }
 }
 

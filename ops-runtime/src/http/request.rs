@@ -199,7 +199,7 @@ fn text(value: &HeaderValue) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
-/// Adds the idempotency key of the call, or a new one if the configuration wants it.
+/// Adds the idempotency key of the call, that of its job, or a new one if the configuration wants it.
 ///
 /// # Errors
 /// A `VALIDATION_ERROR` if the operation has no parameter for the key, or if the input has another key.
@@ -233,7 +233,9 @@ fn idempotency_key(
             return Err(invalid(&pointer(&parameter.property), message));
         }
         Some(key) => Some(key.clone()),
-        None if settings.idempotency_keys && !headers.contains_key(&name) => idempotency::new_key(),
+        None if headers.contains_key(&name) => None,
+        None if options.job_key.is_some() => options.job_key.clone(),
+        None if settings.idempotency_keys => idempotency::new_key(),
         None => None,
     };
     if let Some(key) = key {

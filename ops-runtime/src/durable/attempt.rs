@@ -1,0 +1,343 @@
+//! One delivery of a job: what becomes of it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::{FutureExt, StreamExt};
+use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, field};
+
+use crate::call::trace::continue_trace;
+use crate::durable::engine::{Delivery, Engine};
+use crate::durable::job::late;
+use crate::durable::meter::Meter;
+use crate::durable::record::{DeadLetter, Ended, FORMAT, FailedAttempt, JobRecord, Outcome, Tries};
+use crate::durable::retry::millis;
+use crate::durable::scope::Scope;
+use crate::model::random;
+use crate::registry::ProgressStream;
+use crate::run::attempt::{Attempt, IdempotencyKey};
+use crate::run::pipeline::{Invocation, serve};
+use crate::{CallError, CallOptions, Context, ErrorCode, OperationKind, Payload, Progress, Registry};
+
+/// How many failed attempts the history of a job keeps.
+const HISTORY: usize = 16;
+/// How long a job that no worker here knows stays with the others, at first and at most.
+const PASSED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// How long a job that was given back while it waited for steps stays in its queue.
+const SUSPENDED: Duration = Duration::from_secs(1);
+
+/// What ends an attempt from outside.
+#[derive(Clone, Default)]
+pub(super) struct Signals {
+    /// The worker is dropped: nothing more is written.
+    pub(super) killed: CancellationToken,
+    /// The worker stops: the job is given back.
+    pub(super) stopped: CancellationToken,
+    /// The job was closed.
+    pub(super) closed: CancellationToken,
+}
+
+/// A job that was delivered.
+pub(super) struct Attempted<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) delivery: &'a Delivery,
+    pub(super) scope: Arc<Scope>,
+    pub(super) signals: Signals,
+}
+
+/// What is to be written.
+enum Verdict {
+    End(Outcome),
+    /// It failed, and is tried again.
+    Retry(Duration),
+    /// It was not tried.
+    Pass(Duration),
+}
+
+/// How a handler ended.
+enum Ran {
+    Result(Result<Box<RawValue>, CallError>),
+    Passed(Duration),
+    Closed,
+    Lost,
+    Killed,
+}
+
+impl Attempted<'_> {
+    /// Runs the job if it is to be run, and writes what becomes of it.
+    pub(super) async fn run(self) {
+        let job = &self.delivery.job;
+        let mut tries = self.tries();
+        let attempt = tries.attempts.saturating_add(1);
+        let verdict = match self.refusal(&mut tries) {
+            Some(verdict) => verdict,
+            None => {
+                let mut meter = Meter::start(&job.operation);
+                let (verdict, outcome) = match self.attempt(attempt).await {
+                    Ran::Killed => (None, "died"),
+                    Ran::Lost => (None, "lost"),
+                    Ran::Closed => (None, "closed"),
+                    Ran::Passed(after) => (Some(Verdict::Pass(after)), "passed"),
+                    Ran::Result(result) => {
+                        let verdict = self.judge(&mut tries, result);
+                        let outcome = outcome(&verdict);
+                        (Some(verdict), outcome)
+                    }
+                };
+                meter.set(outcome);
+                let Some(verdict) = verdict else { return };
+                verdict
+            }
+        };
+        self.write(tries, verdict).await;
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        self.scope.jobs.engine()
+    }
+
+    /// What the tries before came to, those of workers that died among them.
+    fn tries(&self) -> Tries {
+        let Delivery { deliveries, tries, .. } = self.delivery;
+        let mut tries = tries.clone();
+        let known = u64::from(tries.attempts).saturating_add(u64::from(tries.passes)).saturating_add(1);
+        for _ in 0..deliveries.saturating_sub(known).min(u64::from(u16::MAX)) {
+            let error = CallError::new(ErrorCode::Aborted, "the worker died or lost its connection during the attempt");
+            self.fail(&mut tries, error);
+        }
+        tries
+    }
+
+    fn fail(&self, tries: &mut Tries, error: CallError) {
+        tries.attempts = tries.attempts.saturating_add(1);
+        if tries.history.len() >= HISTORY {
+            tries.history.remove(0);
+        }
+        tries.history.push(FailedAttempt::new(tries.attempts, self.engine().now(), error));
+    }
+
+    /// What becomes of a job that is not run. `None` if it is.
+    fn refusal(&self, tries: &mut Tries) -> Option<Verdict> {
+        if self.signals.stopped.is_cancelled() {
+            return Some(Verdict::Pass(Duration::ZERO));
+        }
+        let job = &self.delivery.job;
+        let pass = |tries: &Tries| Verdict::Pass(wait_after(PASSED.0, PASSED.1, tries.passes));
+        if job.deadline.is_some_and(|deadline| deadline <= self.engine().now()) {
+            return Some(self.dead(tries, late(tries)));
+        }
+        // Of a format that is not known, nothing else means anything.
+        if job.format > FORMAT {
+            return Some(pass(tries));
+        }
+        if tries.attempts >= job.retry.attempts.max(1) {
+            // Only deaths lead here: a failure of the last attempt ends the job.
+            let error = tries.history.last().map(|failed| failed.error.clone());
+            return Some(self.dead(tries, error.unwrap_or_else(|| late(tries))));
+        }
+        match self.registry.spec(&job.operation) {
+            Some(spec) if spec.kind == OperationKind::Subscription => {
+                let message = "a subscription gives a stream, and cannot be a job";
+                Some(Verdict::End(Outcome::Failed(CallError::new(ErrorCode::ValidationError, message))))
+            }
+            Some(_) if self.registry.handler(&job.operation).is_some() => None,
+            _ => {
+                tracing::debug!(operation = job.operation, job = job.id.as_str(), "no handler here: left to others");
+                Some(pass(tries))
+            }
+        }
+    }
+
+    /// Runs the handler.
+    async fn attempt(&self, attempt: u32) -> Ran {
+        let Self { signals, scope, .. } = self;
+        let job = &self.delivery.job;
+        let span = tracing::debug_span!(
+            "job",
+            "otel.kind" = "consumer",
+            "otel.name" = job.operation,
+            operation = job.operation,
+            job = job.id.as_str(),
+            attempt,
+            trace_id = field::Empty,
+            span_id = field::Empty,
+            parent_id = field::Empty,
+        );
+        let mut metadata = job.metadata.clone();
+        continue_trace(&span, &mut metadata);
+        let (sink, reports) = Progress::channel();
+        let mut options =
+            CallOptions { metadata, ..CallOptions::new() }.with_progress(sink).with_extension(scope.clone());
+        options.extensions.insert(Attempt(attempt));
+        options.extensions.insert_own(IdempotencyKey(job.id.token().to_owned()));
+        if let Some(deadline) = job.deadline {
+            options = options.with_timeout(Duration::from_millis(deadline.saturating_sub(self.engine().now())));
+        }
+        let run = self.call(options).instrument(span.clone());
+        let told = self.tell(reports).instrument(span.clone());
+        let run = async {
+            // Reports are told until the handler is done, and then those that are left.
+            let (result, ()) = futures_util::future::join(run, told).await;
+            result
+        };
+        tokio::select! {
+            biased;
+            () = signals.killed.cancelled() => Ran::Killed,
+            () = signals.closed.cancelled() => {
+                self.close_steps().await;
+                Ran::Closed
+            }
+            result = run => Ran::Result(result),
+            () = scope.suspended.cancelled() => Ran::Passed(SUSPENDED),
+            () = signals.stopped.cancelled() => Ran::Passed(Duration::ZERO),
+            () = self.hold() => {
+                tracing::warn!(parent: &span, "the job has ended or is another worker's: its handler is dropped");
+                Ran::Lost
+            }
+        }
+    }
+
+    async fn call(&self, options: CallOptions) -> Result<Box<RawValue>, CallError> {
+        let job = &self.delivery.job;
+        let identity = job.identity.clone().map(Arc::new);
+        let checked = identity.is_some() && !job.trusted;
+        let context = Context::new(self.registry.clone(), options, identity);
+        let call = Invocation { context, policy: self.registry.policy(), checked };
+        let envelope = serve(call, &job.operation, Payload::Raw(job.input.clone())).await?;
+        let text = to_raw_value(&envelope)
+            .map_err(|error| CallError::execution(format!("the result can't be written as JSON: {error}")))?;
+        let (size, limit) = (text.get().len(), self.engine().limits().max_result);
+        if size > limit {
+            let message = format!(
+                "the result is {size} bytes as JSON, and the engine keeps up to {limit}: keep what is large elsewhere, and \
+                 return where it is"
+            );
+            // Another attempt would give the same.
+            return Err(CallError::new(ErrorCode::ValidationError, message));
+        }
+        Ok(text)
+    }
+
+    /// Tells how far the handler is, until it has ended.
+    async fn tell(&self, mut reports: ProgressStream) {
+        while let Some(report) = reports.next().await {
+            if let Err(error) = self.engine().tell(&self.delivery.job.id, &report).await {
+                tracing::debug!(%error, "a report of progress is lost");
+            }
+        }
+    }
+
+    /// Keeps the lease, until the job is lost.
+    async fn hold(&self) {
+        let every = (self.engine().limits().lease / 3).max(Duration::from_millis(1));
+        loop {
+            tokio::time::sleep(every).await;
+            match self.engine().extend(self.delivery).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                // Nobody else may have the job either. If one has, the first ending counts.
+                Err(error) => tracing::warn!(%error, job = self.delivery.job.id.as_str(), "the lease was not extended"),
+            }
+        }
+    }
+
+    /// Cancels the steps that the job waits for.
+    async fn close_steps(&self) {
+        for step in self.scope.steps() {
+            if let Err(error) = self.scope.jobs.job_by_id(step.clone()).cancel().await {
+                tracing::warn!(%error, job = step.as_str(), "a step of a cancelled job was not cancelled");
+            }
+        }
+    }
+
+    /// What becomes of a job that was run.
+    fn judge(&self, tries: &mut Tries, result: Result<Box<RawValue>, CallError>) -> Verdict {
+        let job = &self.delivery.job;
+        let error = match result {
+            Ok(envelope) => return Verdict::End(Outcome::Done(envelope)),
+            Err(error) => error,
+        };
+        let now = self.engine().now();
+        self.fail(tries, error.clone());
+        if job.deadline.is_some_and(|deadline| deadline <= now) {
+            return self.dead(tries, late(tries));
+        }
+        if !job.retry.repeats(&error) {
+            return Verdict::End(Outcome::Failed(error));
+        }
+        let wait = jittered(job.retry.wait_after(tries.attempts));
+        let next = now.saturating_add(millis(wait));
+        if tries.attempts >= job.retry.attempts || job.deadline.is_some_and(|deadline| deadline <= next) {
+            return self.dead(tries, error);
+        }
+        tries.next = Some(next);
+        Verdict::Retry(wait)
+    }
+
+    fn dead(&self, tries: &Tries, error: CallError) -> Verdict {
+        let letter = DeadLetter::new(JobRecord::clone(&self.delivery.job), self.engine().now(), tries.clone(), error);
+        Verdict::End(Outcome::Dead(Box::new(letter)))
+    }
+
+    /// Writes what becomes of the job, until it is written or there is no use in it.
+    async fn write(&self, mut tries: Tries, verdict: Verdict) {
+        let limits = self.engine().limits();
+        let until = Instant::now().checked_add(limits.lease.saturating_mul(10).max(Duration::from_secs(60)));
+        let job = &self.delivery.job;
+        if let Verdict::Pass(_) = verdict {
+            tries.passes = tries.passes.saturating_add(1);
+        }
+        // A job without a failure has its one attempt in none of the tries.
+        let is_done = matches!(verdict, Verdict::End(Outcome::Done(_)));
+        let attempts = tries.attempts.saturating_add(u32::from(is_done));
+        let mut failures = 0;
+        loop {
+            let written = match &verdict {
+                Verdict::End(outcome) => {
+                    let ended = Ended::new(job, self.engine().now(), attempts, outcome.clone());
+                    self.engine().end(self.delivery, &ended).await.map(drop)
+                }
+                Verdict::Retry(after) | Verdict::Pass(after) => {
+                    self.engine().again(self.delivery, &tries, *after).await
+                }
+            };
+            let Err(error) = written else { return };
+            failures += 1;
+            tracing::warn!(%error, job = job.id.as_str(), failures, "what became of a job was not written");
+            if until.is_some_and(|until| until <= Instant::now()) {
+                // Whoever gets it next runs it again.
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = self.signals.killed.cancelled() => return,
+                () = tokio::time::sleep(wait_after(Duration::from_millis(100), Duration::from_secs(5), failures)) => {}
+            }
+            // The ending counts even without the lease; this only keeps others from running it meanwhile.
+            let _ = self.engine().extend(self.delivery).now_or_never();
+        }
+    }
+}
+
+fn outcome(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::End(Outcome::Done(_)) => "done",
+        Verdict::End(Outcome::Failed(_)) => "failed",
+        Verdict::End(_) => "dead",
+        Verdict::Retry(_) => "retry",
+        Verdict::Pass(_) => "passed",
+    }
+}
+
+/// A wait that doubles each time.
+fn wait_after(first: Duration, longest: Duration, times: u32) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(times)).min(longest)
+}
+
+/// A wait that is shortened by up to a fifth at random.
+fn jittered(wait: Duration) -> Duration {
+    let share = u32::try_from(random::number() % 1000).unwrap_or_default();
+    wait.saturating_sub(wait / 5 * share / 1000)
+}

@@ -1,0 +1,271 @@
+//! The engine in this process, for tests and for programs of one process.
+//!
+//! # What it promises
+//!
+//! - **It does not survive the process.** Jobs, results and schedules end with it; nothing is written to a disk.
+//! - **Delivery.** A job is given to one worker at a time. If a worker does not extend its lease (30 seconds by default),
+//!   the job is delivered again.
+//! - **Order.** Within a lane, jobs are delivered in the order in which they are due. Lanes take turns.
+//! - **Limits.** Inputs and results of up to 512 KiB each by default: [`InProcess::with_limits`].
+//! - **Clock.** It runs evenly from the time at which the engine was made, whatever happens to the system's clock.
+
+mod state;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use futures_util::{StreamExt, stream};
+use tokio::sync::{Notify, broadcast};
+
+use self::state::{State, Taken};
+use crate::BoxStream;
+use crate::durable::engine::{Delivery, Engine, EngineLimits, EngineResult, QueueStats};
+use crate::durable::id::JobId;
+use crate::durable::record::{DeadLetter, Ended, JobRecord, ScheduleRecord, Stored, Tries};
+use crate::durable::retry::millis;
+use crate::registry::Progress;
+
+/// How many closed jobs wait for a worker that is slow to hear of them.
+const CLOSED: usize = 1024;
+
+/// The engine in this process, which does not survive it.
+///
+/// A clone is the same engine.
+///
+/// ```
+/// use std::time::Duration;
+/// use ops_runtime::durable::{InProcess, Jobs, engine::EngineLimits};
+///
+/// let engine = InProcess::new().with_limits(EngineLimits::DEFAULT.with_lease(Duration::from_secs(5)));
+/// let jobs = Jobs::new(engine);
+/// ```
+#[derive(Clone)]
+pub struct InProcess {
+    shared: Arc<Shared>,
+    limits: EngineLimits,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Wakes whoever waits for a job that is due.
+    more: Notify,
+    closed: broadcast::Sender<JobId>,
+    /// When the engine was made, by both clocks.
+    made: (Instant, u64),
+}
+
+impl InProcess {
+    /// An engine without jobs.
+    pub fn new() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let shared = Shared {
+            state: Mutex::default(),
+            more: Notify::new(),
+            closed: broadcast::Sender::new(CLOSED),
+            made: (Instant::now(), millis(now)),
+        };
+        Self { shared: Arc::new(shared), limits: EngineLimits::DEFAULT }
+    }
+
+    /// Sets the limits; clones that were made before keep theirs.
+    #[must_use]
+    pub fn with_limits(self, limits: EngineLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The state, without what is no longer kept.
+    fn state(&self) -> (MutexGuard<'_, State>, u64) {
+        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.now();
+        state.forget(now);
+        (state, now)
+    }
+
+    fn lease_from(&self, now: u64) -> u64 {
+        now.saturating_add(millis(self.limits.lease))
+    }
+}
+
+impl Default for InProcess {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InProcess").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// A result that is there at once.
+fn ready<'a, T: Send + 'a>(value: T) -> EngineResult<'a, T> {
+    Box::pin(std::future::ready(Ok(value)))
+}
+
+impl Engine for InProcess {
+    fn name(&self) -> &'static str {
+        "in-process"
+    }
+
+    fn limits(&self) -> EngineLimits {
+        self.limits
+    }
+
+    fn now(&self) -> u64 {
+        let (instant, millis_then) = self.shared.made;
+        millis_then.saturating_add(millis(instant.elapsed()))
+    }
+
+    fn submit<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, Option<Stored>> {
+        let known = self.state().0.submit(job);
+        self.shared.more.notify_waiters();
+        ready(known)
+    }
+
+    fn read<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, Option<Stored>> {
+        ready(self.state().0.read(id))
+    }
+
+    fn wait<'a>(&'a self, id: &'a JobId, at_most: Duration) -> EngineResult<'a, Option<Stored>> {
+        let watched = self.state().0.watch(id);
+        Box::pin(async move {
+            if let Some(ended) = watched {
+                // An error of either kind means that it is time to look.
+                let _ = tokio::time::timeout(at_most, ended).await;
+            }
+            Ok(self.state().0.read(id))
+        })
+    }
+
+    fn is_running<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool> {
+        let (state, now) = self.state();
+        ready(state.is_running(id, now))
+    }
+
+    fn close<'a>(&'a self, id: &'a JobId, end: &'a Ended) -> EngineResult<'a, bool> {
+        let is_closed = self.state().0.end(id, end);
+        if is_closed {
+            // Without workers nobody hears of it.
+            let _ = self.shared.closed.send(id.clone());
+        }
+        ready(is_closed)
+    }
+
+    fn pull<'a>(&'a self, queue: &'a str, most: usize, at_most: Duration) -> EngineResult<'a, Vec<Delivery>> {
+        Box::pin(async move {
+            let until = tokio::time::Instant::now() + at_most;
+            loop {
+                let mut more = std::pin::pin!(self.shared.more.notified());
+                // Before the state is looked at, so that no job falls between the two.
+                more.as_mut().enable();
+                let next = {
+                    let (mut state, now) = self.state();
+                    match state.take(queue, most, now, self.lease_from(now)) {
+                        Taken::Jobs(jobs) => return Ok(jobs),
+                        Taken::Until(due) => due.map(|due| Duration::from_millis(due.saturating_sub(now).max(1))),
+                    }
+                };
+                let left = until.saturating_duration_since(tokio::time::Instant::now());
+                if left.is_zero() {
+                    return Ok(Vec::new());
+                }
+                let _ = tokio::time::timeout(next.map_or(left, |next| next.min(left)), more).await;
+            }
+        })
+    }
+
+    fn extend<'a>(&'a self, delivery: &'a Delivery) -> EngineResult<'a, bool> {
+        let (mut state, now) = self.state();
+        ready(state.extend(delivery, self.lease_from(now)))
+    }
+
+    fn end<'a>(&'a self, delivery: &'a Delivery, end: &'a Ended) -> EngineResult<'a, bool> {
+        ready(self.state().0.end(&delivery.job.id, end))
+    }
+
+    fn again<'a>(&'a self, delivery: &'a Delivery, tries: &'a Tries, after: Duration) -> EngineResult<'a, ()> {
+        let (mut state, now) = self.state();
+        state.again(delivery, tries, now.saturating_add(millis(after)));
+        drop(state);
+        self.shared.more.notify_waiters();
+        ready(())
+    }
+
+    fn closed<'a>(&'a self, queue: &'a str) -> EngineResult<'a, BoxStream<'static, JobId>> {
+        let queue = queue.to_owned();
+        let heard = stream::unfold(self.shared.closed.subscribe(), |mut closed| async {
+            loop {
+                match closed.recv().await {
+                    Ok(id) => return Some((id, closed)),
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                }
+            }
+        });
+        ready(heard.filter(move |id| std::future::ready(id.queue() == queue)).boxed())
+    }
+
+    fn tell<'a>(&'a self, id: &'a JobId, progress: &'a Progress) -> EngineResult<'a, ()> {
+        self.state().0.tell(id, progress);
+        ready(())
+    }
+
+    fn progress<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, BoxStream<'static, Progress>> {
+        let stream = self.state().0.listen(id);
+        ready(stream.map_or_else(|| stream::empty().boxed(), |stream| stream.boxed()))
+    }
+
+    fn step<'a>(&'a self, id: &'a JobId, name: &'a str) -> EngineResult<'a, Option<String>> {
+        ready(self.state().0.step(id, name))
+    }
+
+    fn keep_step<'a>(
+        &'a self,
+        id: &'a JobId,
+        name: &'a str,
+        value: &'a str,
+        retention: Duration,
+    ) -> EngineResult<'a, String> {
+        let (mut state, now) = self.state();
+        ready(state.keep_step(id, name, value, now.saturating_add(millis(retention))))
+    }
+
+    fn dead_letters<'a>(
+        &'a self,
+        queue: &'a str,
+        after: Option<&'a JobId>,
+        most: usize,
+    ) -> EngineResult<'a, Vec<DeadLetter>> {
+        ready(self.state().0.dead_letters(queue, after, most))
+    }
+
+    fn retry<'a>(&'a self, job: &'a JobRecord) -> EngineResult<'a, bool> {
+        let is_open = self.state().0.retry(job);
+        self.shared.more.notify_waiters();
+        ready(is_open)
+    }
+
+    fn discard<'a>(&'a self, id: &'a JobId) -> EngineResult<'a, bool> {
+        ready(self.state().0.discard(id))
+    }
+
+    fn keep_schedule<'a>(&'a self, schedule: &'a ScheduleRecord) -> EngineResult<'a, ()> {
+        self.state().0.schedules.insert(schedule.name.clone(), schedule.clone());
+        ready(())
+    }
+
+    fn remove_schedule<'a>(&'a self, name: &'a str) -> EngineResult<'a, bool> {
+        ready(self.state().0.schedules.remove(name).is_some())
+    }
+
+    fn schedules(&self) -> EngineResult<'_, Vec<ScheduleRecord>> {
+        ready(self.state().0.schedules.values().cloned().collect())
+    }
+
+    fn stats<'a>(&'a self, queue: &'a str) -> EngineResult<'a, QueueStats> {
+        let (state, now) = self.state();
+        ready(state.stats(queue, now))
+    }
+}

@@ -1,0 +1,328 @@
+//! The jobs of the engine in this process.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tokio::sync::oneshot;
+
+use crate::durable::engine::{Delivery, QueueStats};
+use crate::durable::id::JobId;
+use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, ScheduleRecord, Stored, Tries};
+use crate::registry::{Progress, ProgressSink, ProgressStream};
+
+/// All that the engine keeps.
+#[derive(Default)]
+pub(super) struct State {
+    jobs: BTreeMap<JobId, Kept>,
+    queues: HashMap<String, Queue>,
+    steps: BTreeMap<(JobId, String), String>,
+    /// What is forgotten at what time.
+    ends: BTreeSet<(u64, Forgotten)>,
+    pub(super) schedules: BTreeMap<String, ScheduleRecord>,
+    /// Who waits for the end of a job.
+    waiting: HashMap<JobId, Vec<oneshot::Sender<()>>>,
+    /// Who wants to know how far a job is.
+    listening: HashMap<JobId, Vec<ProgressSink>>,
+    /// Numbers leases, and jobs in the order in which they came.
+    number: u64,
+}
+
+enum Kept {
+    Open(Box<Open>),
+    Ended(Box<Ended>),
+}
+
+struct Open {
+    job: JobRecord,
+    tries: Tries,
+    deliveries: u64,
+    place: Place,
+}
+
+/// Where an open job is.
+#[derive(Clone)]
+enum Place {
+    /// In its lane.
+    Waits { due: u64, number: u64 },
+    /// With a worker.
+    Leased { until: u64, receipt: u64 },
+}
+
+/// The jobs of a queue that are open.
+#[derive(Default)]
+struct Queue {
+    /// By when they are due, and in the order in which they came.
+    lanes: BTreeMap<u16, BTreeSet<(u64, u64, JobId)>>,
+    /// The lane from which a job was taken last.
+    last: u16,
+    leased: BTreeSet<(u64, JobId)>,
+    /// Dead letters of the queue.
+    dead: BTreeSet<JobId>,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Forgotten {
+    Job(JobId),
+    Step(JobId, String),
+}
+
+/// What there is for a worker.
+pub(super) enum Taken {
+    Jobs(Vec<Delivery>),
+    /// Nothing, until then if something is due later.
+    Until(Option<u64>),
+}
+
+impl State {
+    /// Removes what is no longer kept.
+    pub(super) fn forget(&mut self, now: u64) {
+        while self.ends.first().is_some_and(|(at, _)| *at <= now) {
+            match self.ends.pop_first() {
+                Some((at, Forgotten::Job(id))) => {
+                    // A dead letter that was retried may have ended anew, and is kept for longer then.
+                    let is_due = |ended: &Ended| ended.at.saturating_add(ended.retention) <= at;
+                    if matches!(self.jobs.get(&id), Some(Kept::Ended(ended)) if !ended.is_dead() && is_due(ended)) {
+                        self.jobs.remove(&id);
+                    }
+                }
+                Some((_, Forgotten::Step(id, name))) => {
+                    self.steps.remove(&(id, name));
+                }
+                None => {}
+            }
+        }
+    }
+
+    pub(super) fn submit(&mut self, job: &JobRecord) -> Option<Stored> {
+        if let Some(known) = self.read(&job.id) {
+            return Some(known);
+        }
+        self.open(job);
+        None
+    }
+
+    /// Puts a job into its lane, without tries.
+    fn open(&mut self, job: &JobRecord) {
+        self.number += 1;
+        let place = Place::Waits { due: job.not_before.unwrap_or_default(), number: self.number };
+        let open = Open { job: job.clone(), tries: Tries::default(), deliveries: 0, place };
+        self.enter(&job.id, &open.place);
+        self.jobs.insert(job.id.clone(), Kept::Open(Box::new(open)));
+    }
+
+    fn queue(&mut self, name: &str) -> &mut Queue {
+        // Looked up first, so that the name is copied once.
+        if !self.queues.contains_key(name) {
+            self.queues.insert(name.to_owned(), Queue::default());
+        }
+        self.queues.entry(name.to_owned()).or_default()
+    }
+
+    fn enter(&mut self, id: &JobId, place: &Place) {
+        let queue = self.queue(id.queue());
+        match place {
+            Place::Waits { due, number } => {
+                queue.lanes.entry(id.lane()).or_default().insert((*due, *number, id.clone()));
+            }
+            Place::Leased { until, .. } => {
+                queue.leased.insert((*until, id.clone()));
+            }
+        }
+    }
+
+    fn leave(&mut self, id: &JobId, place: &Place) {
+        let queue = self.queue(id.queue());
+        match place {
+            Place::Waits { due, number } => {
+                if let Some(lane) = queue.lanes.get_mut(&id.lane()) {
+                    lane.remove(&(*due, *number, id.clone()));
+                    if lane.is_empty() {
+                        queue.lanes.remove(&id.lane());
+                    }
+                }
+            }
+            Place::Leased { until, .. } => {
+                queue.leased.remove(&(*until, id.clone()));
+            }
+        }
+    }
+
+    /// Moves an open job; what it was is changed with it.
+    fn shift(&mut self, id: &JobId, place: Place, change: impl FnOnce(&mut Open)) {
+        let Some(Kept::Open(open)) = self.jobs.get_mut(id) else { return };
+        let before = std::mem::replace(&mut open.place, place.clone());
+        change(open);
+        self.leave(id, &before);
+        self.enter(id, &place);
+    }
+
+    pub(super) fn read(&self, id: &JobId) -> Option<Stored> {
+        Some(match self.jobs.get(id)? {
+            Kept::Open(open) => Stored::Open { job: Box::new(open.job.clone()), tries: open.tries.clone() },
+            Kept::Ended(ended) => Stored::Ended(ended.clone()),
+        })
+    }
+
+    /// What is told when the job ends; `None` if there is nothing to wait for.
+    pub(super) fn watch(&mut self, id: &JobId) -> Option<oneshot::Receiver<()>> {
+        if !matches!(self.jobs.get(id)?, Kept::Open(_)) {
+            return None;
+        }
+        let (sender, receiver) = oneshot::channel();
+        let waiting = self.waiting.entry(id.clone()).or_default();
+        waiting.retain(|sender| !sender.is_closed());
+        waiting.push(sender);
+        Some(receiver)
+    }
+
+    pub(super) fn is_running(&self, id: &JobId, now: u64) -> bool {
+        matches!(self.jobs.get(id), Some(Kept::Open(open)) if matches!(open.place, Place::Leased { until, .. } if until > now))
+    }
+
+    /// Ends a job if it is open.
+    pub(super) fn end(&mut self, id: &JobId, end: &Ended) -> bool {
+        let Some(Kept::Open(open)) = self.jobs.get(id) else { return false };
+        let place = open.place.clone();
+        self.leave(id, &place);
+        if end.is_dead() {
+            self.queue(id.queue()).dead.insert(id.clone());
+        } else {
+            self.ends.insert((end.at.saturating_add(end.retention), Forgotten::Job(id.clone())));
+        }
+        self.jobs.insert(id.clone(), Kept::Ended(Box::new(end.clone())));
+        for sender in self.waiting.remove(id).unwrap_or_default() {
+            let _ = sender.send(());
+        }
+        self.listening.remove(id);
+        true
+    }
+
+    /// Takes jobs that are due, one of each lane in turn.
+    pub(super) fn take(&mut self, name: &str, most: usize, now: u64, lease: u64) -> Taken {
+        self.reclaim(name, now);
+        let mut taken = Vec::new();
+        while taken.len() < most {
+            let Some(id) = self.queue(name).next(now) else { break };
+            self.number += 1;
+            let receipt = self.number;
+            self.shift(&id, Place::Leased { until: lease, receipt }, |open| {
+                open.deliveries += 1;
+                let delivery = Delivery::new(open.job.clone(), receipt.to_string());
+                taken.push(delivery.with_tries(open.deliveries, open.tries.clone()));
+            });
+        }
+        if !taken.is_empty() {
+            return Taken::Jobs(taken);
+        }
+        let queue = self.queue(name);
+        let due = queue.lanes.values().filter_map(|lane| lane.first()).map(|(due, ..)| *due).min();
+        let lease = queue.leased.first().map(|(until, _)| *until);
+        Taken::Until(due.into_iter().chain(lease).min())
+    }
+
+    /// Takes jobs back whose lease is over.
+    fn reclaim(&mut self, name: &str, now: u64) {
+        while let Some((_, id)) = self.queue(name).leased.first().filter(|(until, _)| *until <= now).cloned() {
+            self.number += 1;
+            let place = Place::Waits { due: now, number: self.number };
+            self.shift(&id, place, |_| {});
+        }
+    }
+
+    /// The lease of that receipt, if it is the job's last and nobody has taken the job back.
+    fn is_held(&self, delivery: &Delivery) -> bool {
+        let receipt = delivery.receipt.parse::<u64>().ok();
+        matches!(self.jobs.get(&delivery.job.id), Some(Kept::Open(open))
+            if matches!(open.place, Place::Leased { receipt: own, .. } if Some(own) == receipt))
+    }
+
+    pub(super) fn extend(&mut self, delivery: &Delivery, until: u64) -> bool {
+        let (true, Ok(receipt)) = (self.is_held(delivery), delivery.receipt.parse()) else { return false };
+        self.shift(&delivery.job.id, Place::Leased { until, receipt }, |_| {});
+        true
+    }
+
+    pub(super) fn again(&mut self, delivery: &Delivery, tries: &Tries, due: u64) {
+        if self.is_held(delivery) {
+            self.number += 1;
+            let place = Place::Waits { due, number: self.number };
+            self.shift(&delivery.job.id, place, |open| open.tries = tries.clone());
+        }
+    }
+
+    pub(super) fn tell(&mut self, id: &JobId, progress: &Progress) {
+        for sink in self.listening.get(id).into_iter().flatten() {
+            sink.report(progress.clone());
+        }
+    }
+
+    /// What is told about a job until it ends; `None` if it is not open.
+    pub(super) fn listen(&mut self, id: &JobId) -> Option<ProgressStream> {
+        if !matches!(self.jobs.get(id)?, Kept::Open(_)) {
+            return None;
+        }
+        let (sink, stream) = Progress::channel();
+        self.listening.entry(id.clone()).or_default().push(sink);
+        Some(stream)
+    }
+
+    pub(super) fn step(&self, id: &JobId, name: &str) -> Option<String> {
+        self.steps.get(&(id.clone(), name.to_owned())).cloned()
+    }
+
+    pub(super) fn keep_step(&mut self, id: &JobId, name: &str, value: &str, until: u64) -> String {
+        let key = (id.clone(), name.to_owned());
+        self.ends.insert((until, Forgotten::Step(key.0.clone(), key.1.clone())));
+        self.steps.entry(key).or_insert_with(|| value.to_owned()).clone()
+    }
+
+    pub(super) fn dead_letters(&self, queue: &str, after: Option<&JobId>, most: usize) -> Vec<DeadLetter> {
+        let dead = self.queues.get(queue).into_iter().flat_map(|queue| &queue.dead);
+        let letters = dead.filter(|id| after.is_none_or(|after| *id > after)).filter_map(|id| self.dead(id));
+        letters.take(most).cloned().collect()
+    }
+
+    fn dead(&self, id: &JobId) -> Option<&DeadLetter> {
+        match self.jobs.get(id)? {
+            Kept::Ended(ended) => match &ended.outcome {
+                Outcome::Dead(letter) => Some(letter),
+                _ => None,
+            },
+            Kept::Open(_) => None,
+        }
+    }
+
+    pub(super) fn retry(&mut self, job: &JobRecord) -> bool {
+        let is_dead = self.discard(&job.id);
+        if is_dead {
+            self.open(job);
+        }
+        is_dead
+    }
+
+    pub(super) fn discard(&mut self, id: &JobId) -> bool {
+        let is_dead = self.dead(id).is_some();
+        if is_dead {
+            self.queue(id.queue()).dead.remove(id);
+            self.jobs.remove(id);
+        }
+        is_dead
+    }
+
+    pub(super) fn stats(&self, queue: &str, now: u64) -> QueueStats {
+        let Some(queue) = self.queues.get(queue) else { return QueueStats::default() };
+        let waiting: usize = queue.lanes.values().map(BTreeSet::len).sum();
+        let running = queue.leased.iter().filter(|(until, _)| *until > now).count();
+        QueueStats::new((waiting + queue.leased.len()) as u64, running as u64, queue.dead.len() as u64)
+    }
+}
+
+impl Queue {
+    /// The next job that is due, from the lane after the one that was taken from last.
+    fn next(&mut self, now: u64) -> Option<JobId> {
+        let after = self.lanes.range(self.last.saturating_add(1)..).chain(self.lanes.range(..=self.last));
+        let due = |lane: &BTreeSet<(u64, u64, JobId)>| lane.first().filter(|(due, ..)| *due <= now).cloned();
+        let (lane, (.., id)) = after.filter_map(|(number, lane)| Some((*number, due(lane)?))).next()?;
+        self.last = lane;
+        Some(id)
+    }
+}

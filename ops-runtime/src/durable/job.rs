@@ -1,0 +1,345 @@
+//! A job in the hands of whoever wants its result.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::future::{Either, select};
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_core::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::durable::error::JobError;
+use crate::durable::id::JobId;
+use crate::durable::jobs::Jobs;
+use crate::durable::record::{DeadLetter, Ended, JobRecord, Outcome, Stored, Tries};
+use crate::registry::Progress;
+use crate::{BoxStream, Call, CallError, ErrorCode, ResponseEnvelope};
+
+/// How long an engine is asked to wait at a time.
+const WAIT: Duration = Duration::from_secs(30);
+/// How long after its deadline a job is given up by those who wait for it, if no worker does so.
+const GRACE: u64 = 1_000;
+
+/// A job of an operation.
+///
+/// Its id is text. [`Jobs::job`] takes the job up again in any process.
+pub struct Job<Op: Call> {
+    any: AnyJob,
+    operation: PhantomData<fn() -> Op>,
+}
+
+/// A job of any operation.
+#[derive(Clone)]
+pub struct AnyJob {
+    jobs: Jobs,
+    id: JobId,
+    is_new: bool,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum JobStatus {
+    /// It starts later.
+    Delayed {
+        /// When.
+        until: SystemTime,
+    },
+    /// It waits for a worker.
+    Queued,
+    /// A worker runs it.
+    Running {
+        /// The number of the attempt; the first is 1.
+        attempt: u32,
+    },
+    /// An attempt failed, and there is another.
+    Retrying {
+        /// How many attempts have failed.
+        attempts: u32,
+        /// When the next one may start.
+        next: SystemTime,
+        /// Why the last one failed.
+        error: CallError,
+    },
+    /// It has a result.
+    Done,
+    /// It has ended with an error that is not tried again.
+    Failed(CallError),
+    /// It was cancelled.
+    Cancelled,
+    /// It used up its attempts or its time: it is kept as a dead letter.
+    Dead(CallError),
+}
+
+impl<Op: Call> Job<Op> {
+    pub(super) fn of(any: AnyJob) -> Self {
+        Self { any, operation: PhantomData }
+    }
+
+    /// Waits until the job has ended, and gives its result. A result that is kept can be read again.
+    ///
+    /// Dropping the future changes nothing about the job.
+    ///
+    /// # Errors
+    /// The error of the operation, for a dead letter the last one; `JOB_CANCELLED` and `JOB_NOT_FOUND` ([`JobError`]);
+    /// `VALIDATION_ERROR` if the job is of another operation; or the error of the engine, after which this may be called
+    /// again.
+    pub async fn result(&self) -> Result<ResponseEnvelope<Op::Output>, CallError> {
+        let ended = self.any.ended().await.map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
+        if ended.operation != Op::SPEC.id {
+            let message = format!("the job `{}` is of `{}`, not of `{}`", self.id(), ended.operation, Op::SPEC.id);
+            return Err(CallError::new(ErrorCode::ValidationError, message));
+        }
+        self.any.outcome(ended)
+    }
+
+    /// The same job without its type.
+    pub fn into_any(self) -> AnyJob {
+        self.any
+    }
+}
+
+impl<Op: Call> Deref for Job<Op> {
+    type Target = AnyJob;
+
+    fn deref(&self) -> &AnyJob {
+        &self.any
+    }
+}
+
+impl<Op: Call> Clone for Job<Op> {
+    fn clone(&self) -> Self {
+        Self::of(self.any.clone())
+    }
+}
+
+impl<Op: Call> fmt::Debug for Job<Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.any.fmt(f)
+    }
+}
+
+impl AnyJob {
+    pub(super) fn new(jobs: Jobs, id: JobId, is_new: bool) -> Self {
+        Self { jobs, id, is_new }
+    }
+
+    /// The id of the job.
+    pub fn id(&self) -> &JobId {
+        &self.id
+    }
+
+    /// True if this submit made the job. False if it attached to one of its key, or if the job was taken up by its id.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Waits until the job has ended, and gives its result as JSON.
+    ///
+    /// # Errors
+    /// Those of [`Job::result`].
+    pub async fn result(&self) -> Result<ResponseEnvelope<Value>, CallError> {
+        let ended = self.ended().await?;
+        self.outcome(ended)
+    }
+
+    /// How far the job is.
+    ///
+    /// # Errors
+    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
+    pub async fn status(&self) -> Result<JobStatus, CallError> {
+        let (job, tries) = match self.read().await? {
+            Stored::Ended(ended) => return Ok(JobStatus::of(&ended)),
+            Stored::Open { job, tries } => (job, tries),
+        };
+        if self.jobs.engine().is_running(&self.id).await? {
+            return Ok(JobStatus::Running { attempt: tries.attempts.saturating_add(1) });
+        }
+        Ok(JobStatus::of_waiting(&job, &tries, self.jobs.engine().now()))
+    }
+
+    /// How far the handler says that it is, from now on. The stream ends with the job. Reports may be lost.
+    ///
+    /// # Errors
+    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
+    pub async fn progress(&self) -> Result<BoxStream<'static, Progress>, CallError> {
+        let reports = self.jobs.engine().progress(&self.id).await?;
+        if let Stored::Ended(_) = self.read().await? {
+            return Ok(stream::empty().boxed());
+        }
+        let job = self.clone();
+        let end = Box::pin(async move { drop(job.ended().await) });
+        let stream = stream::unfold((reports, Some(end)), |(mut reports, end)| async move {
+            let report = match end {
+                None => reports.next().now_or_never().flatten()?,
+                Some(end) => match select(reports.next(), end).await {
+                    Either::Left((report, end)) => return Some((report?, (reports, Some(end)))),
+                    // What was reported before the end is there by now.
+                    Either::Right(((), next)) => next.now_or_never().flatten()?,
+                },
+            };
+            Some((report, (reports, None)))
+        });
+        Ok(stream.boxed())
+    }
+
+    /// Cancels the job, wherever it is. A handler that runs is dropped where it stands, and so is the attempt; steps that
+    /// it waits for are cancelled with it.
+    ///
+    /// Returns `false` if the job has ended already.
+    ///
+    /// # Errors
+    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
+    pub async fn cancel(&self) -> Result<bool, CallError> {
+        match self.read().await? {
+            Stored::Ended(_) => Ok(false),
+            Stored::Open { job, tries } => self.close(&job, tries.attempts, Outcome::Cancelled).await,
+        }
+    }
+
+    /// Tries a dead letter again, with all its attempts; its deadline is as far away as it was at the submit.
+    ///
+    /// The job has the same id, and who waits for its result gets that of the new attempts.
+    /// Returns `false` if the job is no dead letter (any more).
+    ///
+    /// # Errors
+    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
+    pub async fn retry(&self) -> Result<bool, CallError> {
+        let Some(DeadLetter { mut job, .. }) = self.dead_letter().await? else { return Ok(false) };
+        let now = self.jobs.engine().now();
+        job.deadline = job.deadline.map(|deadline| now.saturating_add(deadline.saturating_sub(job.submitted)));
+        (job.submitted, job.not_before) = (now, None);
+        self.jobs.engine().retry(&job).await
+    }
+
+    /// Removes a dead letter, and frees its key. Returns `false` if the job is no dead letter (any more).
+    ///
+    /// # Errors
+    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
+    pub async fn discard(&self) -> Result<bool, CallError> {
+        if self.dead_letter().await?.is_none() {
+            return Ok(false);
+        }
+        self.jobs.engine().discard(&self.id).await
+    }
+
+    /// The dead letter that the job is. `None` if it is none.
+    ///
+    /// # Errors
+    /// `JOB_NOT_FOUND` ([`JobError`]), or the error of the engine.
+    pub async fn dead_letter(&self) -> Result<Option<DeadLetter>, CallError> {
+        Ok(match self.read().await? {
+            Stored::Ended(ended) => match ended.outcome {
+                Outcome::Dead(letter) => Some(*letter),
+                _ => None,
+            },
+            Stored::Open { .. } => None,
+        })
+    }
+
+    async fn read(&self) -> Result<Stored, CallError> {
+        self.own(self.jobs.engine().read(&self.id).await?)
+    }
+
+    /// What is kept of the job, if it may be seen.
+    fn own(&self, stored: Option<Stored>) -> Result<Stored, CallError> {
+        let own = stored.filter(|stored| self.jobs.sees(stored.owner()));
+        own.ok_or_else(|| JobError::NotFound { job: self.id.clone() }.into())
+    }
+
+    /// Waits until the job has ended.
+    pub(super) async fn ended(&self) -> Result<Ended, CallError> {
+        let engine = self.jobs.engine();
+        let mut deadline = None;
+        loop {
+            let left = deadline.map(|at: u64| Duration::from_millis(at.saturating_sub(engine.now())));
+            let stored = engine.wait(&self.id, left.map_or(WAIT, |left| left.min(WAIT))).await?;
+            let job = match self.own(stored)? {
+                Stored::Ended(ended) => return Ok(*ended),
+                Stored::Open { job, tries } => {
+                    deadline = job.deadline.map(|at| at.saturating_add(GRACE));
+                    if deadline.is_none_or(|at| at > engine.now()) {
+                        continue;
+                    }
+                    (job, tries)
+                }
+            };
+            // No worker has it, or none would be this late.
+            let (job, tries) = job;
+            let (attempts, error) = (tries.attempts, late(&tries));
+            let letter = DeadLetter::new(JobRecord::clone(&job), engine.now(), tries, error);
+            self.close(&job, attempts, Outcome::Dead(Box::new(letter))).await?;
+        }
+    }
+
+    async fn close(&self, job: &JobRecord, attempts: u32, outcome: Outcome) -> Result<bool, CallError> {
+        let ended = Ended::new(job, self.jobs.engine().now(), attempts, outcome);
+        self.jobs.engine().close(&self.id, &ended).await
+    }
+
+    /// The result of a job that has ended.
+    pub(super) fn outcome<T: DeserializeOwned>(&self, ended: Ended) -> Result<ResponseEnvelope<T>, CallError> {
+        let Ended { operation, outcome, .. } = ended;
+        let result = match outcome {
+            Outcome::Done(envelope) => read_envelope(&envelope),
+            Outcome::Failed(error) => Err(error),
+            Outcome::Dead(letter) => Err(letter.error),
+            Outcome::Cancelled => Err(JobError::Cancelled { job: self.id.clone() }.into()),
+        };
+        result.map_err(|error| error.with_operation(operation))
+    }
+}
+
+fn read_envelope<T: DeserializeOwned>(envelope: &RawValue) -> Result<ResponseEnvelope<T>, CallError> {
+    crate::record::from_str(envelope.get()).map_err(|error| {
+        let message = format!("the result that is kept is not of this type, but perhaps of another version: {error}");
+        CallError::new(ErrorCode::ValidationError, message)
+    })
+}
+
+/// The error of a job whose deadline passed.
+pub(super) fn late(tries: &Tries) -> CallError {
+    let last = tries.history.last().map(|failed| format!("; the last attempt failed: {}", failed.error));
+    let message = format!("the deadline of the job passed before it was done{}", last.unwrap_or_default());
+    CallError::new(ErrorCode::Timeout, message)
+}
+
+impl JobStatus {
+    fn of(ended: &Ended) -> Self {
+        match &ended.outcome {
+            Outcome::Done(_) => Self::Done,
+            Outcome::Failed(error) => Self::Failed(error.clone()),
+            Outcome::Cancelled => Self::Cancelled,
+            Outcome::Dead(letter) => Self::Dead(letter.error.clone()),
+        }
+    }
+
+    fn of_waiting(job: &JobRecord, tries: &Tries, now: u64) -> Self {
+        match (tries.history.last(), tries.next, job.not_before) {
+            (Some(failed), Some(next), _) => {
+                Self::Retrying { attempts: tries.attempts, next: time(next), error: failed.error.clone() }
+            }
+            (_, _, Some(until)) if until > now => Self::Delayed { until: time(until) },
+            _ => Self::Queued,
+        }
+    }
+
+    /// True if the job has ended.
+    pub fn is_ended(&self) -> bool {
+        matches!(self, Self::Done | Self::Failed(_) | Self::Cancelled | Self::Dead(_))
+    }
+}
+
+/// Milliseconds since the Unix epoch as a time.
+pub(super) fn time(millis: u64) -> SystemTime {
+    UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or(UNIX_EPOCH)
+}
+
+impl fmt::Debug for AnyJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("id", &self.id).field("is_new", &self.is_new).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,287 @@
+//! Submitting jobs, and taking them up again.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tracing::Instrument;
+
+use crate::call::trace::continue_trace;
+use crate::durable::digest::digest;
+use crate::durable::engine::{Engine, QueueStats};
+use crate::durable::error::JobError;
+use crate::durable::id::{JobId, hash, is_queue};
+use crate::durable::in_process::InProcess;
+use crate::durable::job::{AnyJob, Job};
+use crate::durable::meter;
+use crate::durable::options::SubmitOptions;
+use crate::durable::record::{DeadLetter, JobRecord};
+use crate::durable::retry::RetryPolicy;
+use crate::model::glob::glob;
+use crate::run::payload::to_text;
+use crate::{BoxStream, Call, CallError, ErrorCode, Identity};
+
+/// The queue of operations that no pattern names.
+const QUEUE: &str = "jobs";
+/// How many dead letters are read at once.
+const PAGE: usize = 100;
+
+/// The jobs of an engine: submits them, and takes them up by their ids.
+///
+/// Cheap to clone. The processes of a system have to agree on the engine and its queues.
+#[derive(Clone)]
+pub struct Jobs {
+    shared: Arc<Shared>,
+    identity: Option<Arc<Identity>>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    engine: Arc<dyn Engine>,
+    /// Patterns of operations, and their queues.
+    queues: Vec<(String, String)>,
+    retries: Vec<(String, RetryPolicy)>,
+}
+
+/// What a job is submitted with that its submitter does not say.
+#[derive(Default)]
+pub(super) struct Origin<'a> {
+    /// What makes its id, in the place of the key of the options.
+    pub(super) key: Option<&'a [&'a str]>,
+    /// True if access is not checked.
+    pub(super) trusted: bool,
+}
+
+impl Jobs {
+    /// The jobs of an engine.
+    pub fn new(engine: impl Engine) -> Self {
+        let shared = Shared { engine: Arc::new(engine), queues: Vec::new(), retries: Vec::new() };
+        Self { shared: Arc::new(shared), identity: None }
+    }
+
+    /// Jobs in this process, which they do not survive: see [`InProcess`].
+    pub fn in_process() -> Self {
+        Self::new(InProcess::new())
+    }
+
+    /// Puts the operations that match a pattern into a queue of their own, such as `("video.*", "slow")`; the first
+    /// pattern that matches counts. All others are in the queue `jobs`.
+    ///
+    /// `*` is any text, `?` any character. The name of a queue has lower-case letters, digits, `_` and `-`; a submit to one
+    /// with another name fails.
+    #[must_use]
+    pub fn with_queue(mut self, pattern: impl Into<String>, queue: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.shared).queues.push((pattern.into(), queue.into()));
+        self
+    }
+
+    /// Sets the retry policy of the operations that match a pattern; the first that matches counts. The options of a
+    /// submit have precedence.
+    #[must_use]
+    pub fn with_retry(mut self, pattern: impl Into<String>, policy: RetryPolicy) -> Self {
+        Arc::make_mut(&mut self.shared).retries.push((pattern.into(), policy));
+        self
+    }
+
+    /// The same jobs as somebody may use them: jobs are submitted in that name, in which access is checked when they run,
+    /// and those of others are not found.
+    ///
+    /// A token of the identity stays in this process: handlers do not have it.
+    #[must_use]
+    pub fn scoped(&self, identity: Identity) -> Self {
+        Self { shared: self.shared.clone(), identity: Some(Arc::new(identity)) }
+    }
+
+    /// Submits a job, or attaches to the one that has its key.
+    ///
+    /// When this is done, the engine has the job.
+    ///
+    /// # Errors
+    /// `KEY_CONFLICT` if the key was submitted with another input ([`JobError`]). `VALIDATION_ERROR` if the input is too
+    /// big. Otherwise the error of the engine: then it is not known whether it has the job, and only a submit with a key
+    /// can be repeated without running it twice.
+    pub async fn submit<Op: Call>(
+        &self,
+        input: impl Into<Op::Input>,
+        options: SubmitOptions,
+    ) -> Result<Job<Op>, CallError> {
+        let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
+        Ok(Job::of(self.put(&Op::SPEC.id, input, options, Origin::default()).await?))
+    }
+
+    /// Submits a job of an operation by its id.
+    ///
+    /// # Errors
+    /// Those of [`submit`](Self::submit).
+    pub async fn submit_by_id(&self, id: &str, input: Value, options: SubmitOptions) -> Result<AnyJob, CallError> {
+        let input = to_text(&input).map_err(|error| error.with_operation(id.to_owned()))?;
+        self.put(id, input, options, Origin::default()).await
+    }
+
+    /// Takes a job up by its id. Nothing is asked of the engine yet.
+    pub fn job<Op: Call>(&self, id: JobId) -> Job<Op> {
+        Job::of(self.job_by_id(id))
+    }
+
+    /// Takes a job of any operation up by its id. Nothing is asked of the engine yet.
+    pub fn job_by_id(&self, id: JobId) -> AnyJob {
+        AnyJob::new(self.clone(), id, false)
+    }
+
+    /// All dead letters, queue by queue. Those that come while they are read may be missing.
+    pub fn dead_letters(&self) -> BoxStream<'static, Result<DeadLetter, CallError>> {
+        let pages = stream::unfold((self.clone(), self.queues(), None), |(jobs, mut queues, after)| async move {
+            loop {
+                let queue = queues.last()?.clone();
+                let page = jobs.engine().dead_letters(&queue, after.as_ref(), PAGE).await;
+                match page {
+                    Err(error) => return Some((vec![Err(error)], (jobs, Vec::new(), None))),
+                    Ok(page) => match page.last().map(|letter| letter.job.id.clone()) {
+                        None => {
+                            queues.pop();
+                            return Some((Vec::new(), (jobs, queues, None)));
+                        }
+                        last => {
+                            let own = page.into_iter().filter(|letter| jobs.sees(letter.job.owner())).map(Ok);
+                            return Some((own.collect(), (jobs, queues, last)));
+                        }
+                    },
+                }
+            }
+        });
+        pages.map(stream::iter).flatten().boxed()
+    }
+
+    /// The queues: that of each pattern, and the default one.
+    pub fn queues(&self) -> Vec<String> {
+        let mut queues: Vec<String> = vec![QUEUE.to_owned()];
+        for (_, queue) in &self.shared.queues {
+            if !queues.contains(queue) {
+                queues.push(queue.clone());
+            }
+        }
+        queues
+    }
+
+    /// How many jobs of a queue there are.
+    ///
+    /// # Errors
+    /// That of the engine.
+    pub async fn stats(&self, queue: &str) -> Result<QueueStats, CallError> {
+        self.engine().stats(queue).await
+    }
+
+    pub(super) fn engine(&self) -> &dyn Engine {
+        &*self.shared.engine
+    }
+
+    /// True if these jobs may be asked about one of that owner.
+    pub(super) fn sees(&self, owner: Option<&str>) -> bool {
+        self.identity.as_ref().is_none_or(|identity| Some(identity.id.as_str()) == owner)
+    }
+
+    fn queue_of(&self, operation: &str) -> Result<&str, CallError> {
+        let own = self.shared.queues.iter().find(|(pattern, _)| glob(pattern, operation));
+        let queue = own.map_or(QUEUE, |(_, queue)| queue);
+        if is_queue(queue) {
+            return Ok(queue);
+        }
+        let message = format!(
+            "`{}` is no name of a queue: write 1 to 64 lower-case letters, digits, `_` and `-`",
+            queue.escape_debug()
+        );
+        Err(CallError::new(ErrorCode::ValidationError, message))
+    }
+
+    /// The lane of a tenant.
+    fn lane_of(&self, tenant: Option<&str>) -> u16 {
+        let lanes = u64::from(self.engine().limits().lanes.max(1));
+        let number = |tenant: &str| u64::from_str_radix(hash(&[tenant]).get(..16).unwrap_or_default(), 16);
+        let lane = tenant.map_or(0, |tenant| number(tenant).unwrap_or_default() % lanes);
+        u16::try_from(lane).unwrap_or_default()
+    }
+
+    /// The record of a job, and the id that its key gives it.
+    pub(super) fn record(
+        &self,
+        operation: &str,
+        input: Box<RawValue>,
+        options: SubmitOptions,
+        origin: &Origin<'_>,
+    ) -> Result<JobRecord, CallError> {
+        let limit = self.engine().limits().max_input;
+        let size = input.get().len();
+        if size > limit {
+            let message = format!(
+                "the input is {size} bytes as JSON, and the engine takes up to {limit}: keep what is large elsewhere, and \
+                 submit where it is"
+            );
+            return Err(CallError::new(ErrorCode::ValidationError, message));
+        }
+        let (queue, lane) = (self.queue_of(operation)?, self.lane_of(options.tenant.as_deref()));
+        let owner = self.identity.as_ref().map_or("", |identity| &identity.id);
+        let id = match (origin.key, &options.key) {
+            (Some(key), _) => JobId::of_key(queue, lane, key),
+            (None, Some(key)) => {
+                let tenant = options.tenant.as_deref().unwrap_or_default();
+                JobId::of_key(queue, lane, &["key", operation, tenant, owner, key])
+            }
+            (None, None) => JobId::random(queue, lane),
+        };
+        let now = self.engine().now();
+        let own =
+            || self.shared.retries.iter().find(|(pattern, _)| glob(pattern, operation)).map(|(_, own)| own.clone());
+        let mut job = JobRecord::new(id, operation, input);
+        if origin.key.is_some() || options.key.is_some() {
+            job.digest = crate::record::from_str(job.input.get()).map(|input| digest(&input)).unwrap_or_default();
+        }
+        job.identity = self.identity.as_deref().cloned();
+        job.trusted = origin.trusted;
+        job.submitted = now;
+        job.not_before = options.start.map(|start| start.millis(now)).filter(|start| *start > now);
+        job.deadline = options.deadline.map(|deadline| deadline.millis(now));
+        job.retention = options.retention_millis();
+        job.retry = options.retry.or_else(own).unwrap_or_default();
+        (job.key, job.tenant, job.metadata) = (options.key, options.tenant, options.metadata);
+        Ok(job)
+    }
+
+    /// Submits a job; all faces lead here.
+    pub(super) async fn put(
+        &self,
+        operation: &str,
+        input: Box<RawValue>,
+        options: SubmitOptions,
+        origin: Origin<'_>,
+    ) -> Result<AnyJob, CallError> {
+        let named = |error: CallError| error.with_operation(operation.to_owned());
+        let mut job = self.record(operation, input, options, &origin).map_err(named)?;
+        let span = tracing::debug_span!(
+            "submit",
+            "otel.kind" = "producer",
+            operation,
+            job = job.id.as_str(),
+            trace_id = tracing::field::Empty,
+            span_id = tracing::field::Empty,
+            parent_id = tracing::field::Empty,
+        );
+        continue_trace(&span, &mut job.metadata);
+        let known = self.engine().submit(&job).instrument(span).await.map_err(named)?;
+        if let Some(known) = &known
+            && (known.digest() != job.digest || known.operation() != operation)
+        {
+            return Err(named(JobError::Conflict { job: job.id }.into()));
+        }
+        meter::submitted(job.id.queue(), known.is_none());
+        Ok(AnyJob::new(self.clone(), job.id, known.is_none()))
+    }
+}
+
+impl fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let engine = self.engine().name();
+        f.debug_struct("Jobs").field("engine", &engine).field("queues", &self.queues()).finish_non_exhaustive()
+    }
+}

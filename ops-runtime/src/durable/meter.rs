@@ -1,0 +1,71 @@
+//! What is counted about jobs, for the `metrics` facade (feature `metrics`); nothing without it.
+//!
+//! - `ops_jobs_submitted_total`, a counter: `queue`, `known` (`true` if the submit attached to a job)
+//! - `ops_job_attempts_total`, a counter: `operation`, `outcome` (`done`, `failed`, `dead`, `retry`, `passed`, `closed`,
+//!   `lost`, `died`)
+//! - `ops_job_attempt_duration_seconds`, a histogram: `operation`
+//! - `ops_jobs_running`, a gauge
+//!
+//! Only operations that a worker knows become labels.
+
+use std::time::Instant;
+
+#[cfg(feature = "metrics")]
+mod facade {
+    use std::time::Instant;
+
+    use metrics::{counter, gauge, histogram};
+
+    pub(crate) fn submitted(queue: &str, is_new: bool) {
+        let known = if is_new { "false" } else { "true" };
+        counter!("ops_jobs_submitted_total", "queue" => queue.to_owned(), "known" => known).increment(1);
+    }
+
+    pub(super) fn begin() {
+        gauge!("ops_jobs_running").increment(1.0);
+    }
+
+    pub(super) fn end(operation: &str, outcome: &'static str, started: Instant) {
+        gauge!("ops_jobs_running").decrement(1.0);
+        histogram!("ops_job_attempt_duration_seconds", "operation" => operation.to_owned()).record(started.elapsed());
+        counter!("ops_job_attempts_total", "operation" => operation.to_owned(), "outcome" => outcome).increment(1);
+    }
+}
+
+#[cfg(not(feature = "metrics"))]
+mod facade {
+    use std::time::Instant;
+
+    pub(crate) fn submitted(_: &str, _: bool) {}
+
+    pub(super) fn begin() {}
+
+    pub(super) fn end(_: &str, _: &'static str, _: Instant) {}
+}
+
+pub(super) use facade::submitted;
+
+/// Counts one attempt.
+pub(super) struct Meter<'a> {
+    operation: &'a str,
+    outcome: &'static str,
+    started: Instant,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn start(operation: &'a str) -> Self {
+        facade::begin();
+        // What is dropped before its end died with its worker.
+        Self { operation, outcome: "died", started: Instant::now() }
+    }
+
+    pub(super) fn set(&mut self, outcome: &'static str) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        facade::end(self.operation, self.outcome, self.started);
+    }
+}

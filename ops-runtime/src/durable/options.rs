@@ -1,0 +1,138 @@
+//! What a submitter may say about a job beside its input.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value};
+
+use crate::durable::retry::{RetryPolicy, millis};
+
+/// How long an ending is kept at least, so that whoever waits can read it.
+const MIN_RETENTION: Duration = Duration::from_secs(1);
+/// How long an ending is kept by default.
+const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a submitter may say about a job beside its input.
+///
+/// ```
+/// use std::time::Duration;
+/// use ops_runtime::durable::{RetryPolicy, SubmitOptions};
+///
+/// let options = SubmitOptions::new()
+///     .with_key("order-12")
+///     .with_delay(Duration::from_secs(60))
+///     .with_timeout(Duration::from_secs(3600))
+///     .with_retry(RetryPolicy::new(5));
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SubmitOptions {
+    /// What makes a repeat of the submit attach to the first. It counts for the operation, the tenant and the identity.
+    pub key: Option<String>,
+    /// When the job may start; at once if unset.
+    pub start: Option<When>,
+    /// When the job is given up, over all attempts.
+    pub deadline: Option<When>,
+    /// How long its ending is kept.
+    pub retention: Option<Duration>,
+    /// When and how often failures are tried again.
+    pub retry: Option<RetryPolicy>,
+    /// Whose job it is: no tenant's jobs hold up another's.
+    pub tenant: Option<String>,
+    /// Anything that the handler should know.
+    pub metadata: Map<String, Value>,
+}
+
+/// A point in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum When {
+    /// So long after the submit, by the engine's clock.
+    After(Duration),
+    /// At that time.
+    At(SystemTime),
+}
+
+impl When {
+    /// Milliseconds since the Unix epoch.
+    pub(super) fn millis(self, now: u64) -> u64 {
+        match self {
+            Self::After(delay) => now.saturating_add(millis(delay)),
+            Self::At(time) => millis(time.duration_since(UNIX_EPOCH).unwrap_or_default()),
+        }
+    }
+}
+
+impl SubmitOptions {
+    /// Options that say nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the key: a repeat of the submit with the same input attaches to the first, until its retention ends.
+    #[must_use]
+    pub fn with_key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Starts the job so long after the submit.
+    #[must_use]
+    pub fn with_delay(mut self, delay: Duration) -> Self {
+        self.start = Some(When::After(delay));
+        self
+    }
+
+    /// Starts the job at that time.
+    #[must_use]
+    pub fn with_start(mut self, at: SystemTime) -> Self {
+        self.start = Some(When::At(at));
+        self
+    }
+
+    /// Gives the job up so long after the submit, whatever attempts are left. It is a dead letter then.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.deadline = Some(When::After(timeout));
+        self
+    }
+
+    /// Gives the job up at that time, whatever attempts are left. It is a dead letter then.
+    #[must_use]
+    pub fn with_deadline(mut self, at: SystemTime) -> Self {
+        self.deadline = Some(When::At(at));
+        self
+    }
+
+    /// Keeps the ending for so long, and with it the key; a day by default, at least a second. A dead letter is kept until
+    /// it is retried or discarded.
+    #[must_use]
+    pub fn with_retention(mut self, retention: Duration) -> Self {
+        self.retention = Some(retention);
+        self
+    }
+
+    /// Sets when and how often failures are tried again, in the place of what [`Jobs`](super::Jobs) says.
+    #[must_use]
+    pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = Some(policy);
+        self
+    }
+
+    /// Says whose job it is: no tenant's jobs hold up another's.
+    #[must_use]
+    pub fn with_tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Tells the handler something under a key: [`Context::metadata`](crate::Context::metadata).
+    #[must_use]
+    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    pub(super) fn retention_millis(&self) -> u64 {
+        millis(self.retention.unwrap_or(RETENTION).max(MIN_RETENTION))
+    }
+}

@@ -1,0 +1,149 @@
+//! What a running job and its worker know of each other.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::durable::id::JobId;
+use crate::durable::jobs::Jobs;
+use crate::durable::record::JobRecord;
+
+/// How many jobs a worker runs in a queue, and how many of them wait for steps.
+///
+/// A job that waits for a step makes room for another, which may be the step. So there are never too few places for the
+/// steps, and for a moment more jobs than places when many steps end at once.
+pub(super) struct Gate {
+    running: AtomicUsize,
+    waiting: AtomicUsize,
+    max_running: usize,
+    max_waiting: usize,
+    freed: Notify,
+    /// Set when the worker drains: steps may find no worker then, so jobs do not wait for them.
+    pub(super) draining: CancellationToken,
+}
+
+impl Gate {
+    pub(super) fn new(max_running: usize, max_waiting: usize) -> Self {
+        Self {
+            running: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            max_running: max_running.max(1),
+            max_waiting,
+            freed: Notify::new(),
+            draining: CancellationToken::new(),
+        }
+    }
+
+    /// Waits until there is room, and returns for how many.
+    pub(super) async fn room(&self) -> usize {
+        loop {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            freed.as_mut().enable();
+            match self.max_running.saturating_sub(self.running.load(Ordering::Acquire)) {
+                0 => freed.await,
+                room => return room,
+            }
+        }
+    }
+
+    /// Waits until no job runs.
+    pub(super) async fn empty(&self) {
+        loop {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            freed.as_mut().enable();
+            if self.running.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// Takes a place, until what this gives is dropped.
+    pub(super) fn enter(self: &Arc<Self>) -> Place {
+        self.running.fetch_add(1, Ordering::AcqRel);
+        Place(self.clone())
+    }
+
+    fn leave(&self) {
+        self.running.fetch_sub(1, Ordering::AcqRel);
+        self.freed.notify_waiters();
+    }
+}
+
+/// The place of a job in a worker.
+pub(super) struct Place(Arc<Gate>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+/// A running job, for its handler and those that this calls.
+pub(super) struct Scope {
+    /// The jobs in whose name it was submitted.
+    pub(super) jobs: Jobs,
+    pub(super) job: Arc<JobRecord>,
+    gate: Arc<Gate>,
+    /// The steps that it waits for.
+    steps: Mutex<Vec<JobId>>,
+    /// Set when the job is given back, to go on when its steps are done.
+    pub(super) suspended: CancellationToken,
+}
+
+impl Scope {
+    pub(super) fn new(jobs: Jobs, job: Arc<JobRecord>, gate: Arc<Gate>) -> Self {
+        Self { jobs, job, gate, steps: Mutex::default(), suspended: CancellationToken::new() }
+    }
+
+    /// The steps that the job waits for.
+    pub(super) fn steps(&self) -> Vec<JobId> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives the job's place up while it waits for a step. `None` if the worker has too many that wait, or drains: then the
+    /// job is given back.
+    pub(super) fn wait_for(self: &Arc<Self>, step: &JobId) -> Option<Waiting> {
+        let is_full = self.gate.waiting.fetch_add(1, Ordering::AcqRel) >= self.gate.max_waiting;
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.push(step.clone());
+        // Of steps side by side, the first gives the place up and the last takes it again.
+        if steps.len() == 1 {
+            self.gate.leave();
+        }
+        drop(steps);
+        // From here on, dropping it undoes all of this.
+        let waiting = Waiting { scope: self.clone(), step: step.clone() };
+        if is_full || self.gate.draining.is_cancelled() {
+            return None;
+        }
+        Some(waiting)
+    }
+
+    /// Ends when the worker drains.
+    pub(super) async fn draining(&self) {
+        self.gate.draining.cancelled().await;
+    }
+}
+
+/// A job that waits for a step, until this is dropped.
+pub(super) struct Waiting {
+    scope: Arc<Scope>,
+    step: JobId,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let Scope { gate, steps, .. } = &*self.scope;
+        gate.waiting.fetch_sub(1, Ordering::AcqRel);
+        let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = steps.iter().position(|step| *step == self.step) {
+            steps.swap_remove(at);
+        }
+        if steps.is_empty() {
+            gate.running.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}

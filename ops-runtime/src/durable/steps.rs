@@ -1,0 +1,99 @@
+//! Steps of a job: what a repeated attempt takes over from the one before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_core::Serialize;
+use serde_core::de::DeserializeOwned;
+
+use crate::durable::jobs::Origin;
+use crate::durable::options::{SubmitOptions, When};
+use crate::durable::scope::Scope;
+use crate::run::payload::to_text;
+use crate::{Call, CallError, Context, ErrorCode, ResponseEnvelope};
+
+/// How long what steps gave is kept: longer than a job is likely to be tried, retries of its dead letter included.
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Steps of durable calls.
+impl Context {
+    /// Runs an operation as a step of this job: a job of its own, which a repeated attempt attaches to.
+    ///
+    /// The name is the step's own within the job. The step runs in the name of this job, like a call by
+    /// [`env`](Self::env), with retries of its own; whoever waits for it holds no place of the worker. Its result is kept for 30
+    /// days. A step that has become a dead letter stays one until it is retried or discarded, and its error is given to
+    /// every attempt until then.
+    ///
+    /// In a call that is no job, this just runs the operation.
+    ///
+    /// # Errors
+    /// The error of the operation. `KEY_CONFLICT` if an earlier attempt gave the step another input: compute inputs from
+    /// the job's own input and from other steps.
+    pub async fn once<Op: Call>(
+        &self,
+        name: &str,
+        input: impl Into<Op::Input> + Send,
+    ) -> Result<ResponseEnvelope<Op::Output>, CallError> {
+        let Some(scope) = self.extension::<Arc<Scope>>().cloned() else {
+            return self.env().execute::<Op>(input).await;
+        };
+        let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
+        let parent = &scope.job;
+        let mut options = SubmitOptions::new().with_retention(RETENTION);
+        options.tenant.clone_from(&parent.tenant);
+        options.deadline = parent.deadline.map(crate::durable::job::time).map(When::At);
+        options.metadata = self.metadata().cloned().unwrap_or_default();
+        let origin = Origin { key: Some(&["step", parent.id.as_str(), name]), trusted: true };
+        let job = scope.jobs.put(&Op::SPEC.id, input, options, origin).await?;
+        let Some(waiting) = scope.wait_for(job.id()) else { return suspend(&scope).await };
+        let ended = tokio::select! {
+            biased;
+            ended = job.ended() => ended?,
+            () = scope.draining() => return suspend(&scope).await,
+        };
+        drop(waiting);
+        job.outcome(ended)
+    }
+
+    /// Runs a closure as a step of this job, and keeps what it gives: a repeated attempt gets that, and does not run it.
+    ///
+    /// If the worker dies between the closure's effect and the keeping, the closure runs again: use
+    /// [`once`](Self::once), or give [`idempotency_key`](Self::idempotency_key) to what it calls. An error is not kept. What
+    /// is kept is kept for 30 days.
+    ///
+    /// In a call that is no job, this just runs the closure.
+    ///
+    /// # Errors
+    /// Those of the closure, and of the engine. `VALIDATION_ERROR` if an earlier attempt kept a value of another type.
+    pub async fn step<T, F>(&self, name: &str, run: impl FnOnce() -> F + Send) -> Result<T, CallError>
+    where
+        T: Serialize + DeserializeOwned + Send,
+        F: Future<Output = Result<T, CallError>> + Send,
+    {
+        let Some(scope) = self.extension::<Arc<Scope>>() else { return run().await };
+        let (engine, id) = (scope.jobs.engine(), &scope.job.id);
+        let kept = match engine.step(id, name).await? {
+            Some(kept) => kept,
+            None => {
+                let value = to_text(&run().await?)?;
+                let (size, limit) = (value.get().len(), engine.limits().max_result);
+                if size > limit {
+                    let message =
+                        format!("the step `{name}` gave {size} bytes as JSON, and the engine keeps up to {limit}");
+                    return Err(CallError::new(ErrorCode::ValidationError, message));
+                }
+                engine.keep_step(id, name, value.get(), RETENTION).await?
+            }
+        };
+        crate::record::from_str(&kept).map_err(|error| {
+            let message = format!("the step `{name}` kept a value of another type: {error}");
+            CallError::new(ErrorCode::ValidationError, message)
+        })
+    }
+}
+
+/// Gives the job back; its worker drops the handler, so that this never ends.
+async fn suspend<T>(scope: &Scope) -> T {
+    scope.suspended.cancel();
+    std::future::pending().await
+}

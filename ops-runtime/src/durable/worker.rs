@@ -1,0 +1,258 @@
+//! Workers: who runs jobs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::Registry;
+use crate::durable::attempt::{Attempted, Signals};
+use crate::durable::engine::Delivery;
+use crate::durable::id::JobId;
+use crate::durable::jobs::Jobs;
+use crate::durable::schedule;
+use crate::durable::scope::{Gate, Scope};
+
+/// How long an engine is asked for jobs at a time. A worker that drains waits for it, so that no job is lost on its way.
+const PULL: Duration = Duration::from_secs(1);
+/// The shortest and the longest wait after an error of the engine.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// Runs jobs by the operations of a registry.
+///
+/// Jobs of operations that the registry does not have are left to other workers, so that an older version may run beside a
+/// newer one.
+///
+/// ```
+/// # use ops_runtime::Registry;
+/// # use ops_runtime::durable::{Jobs, Worker};
+/// # async fn example(registry: Registry) {
+/// let worker = Worker::new(Jobs::in_process(), registry).with_max_running(8).start();
+/// // When the process is asked to end:
+/// worker.drain().await;
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a worker does nothing until it is started"]
+pub struct Worker {
+    jobs: Jobs,
+    registry: Registry,
+    queues: BTreeSet<String>,
+    max_running: usize,
+    max_waiting: usize,
+}
+
+impl Worker {
+    /// A worker for all queues of these jobs.
+    pub fn new(jobs: Jobs, registry: Registry) -> Self {
+        let queues = jobs.queues().into_iter().collect();
+        Self { jobs, registry, queues, max_running: 64, max_waiting: 1024 }
+    }
+
+    /// Takes jobs of these queues only.
+    pub fn with_queues<Q: Into<String>>(self, queues: impl IntoIterator<Item = Q>) -> Self {
+        Self { queues: queues.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Sets how many jobs of a queue run at a time; 64 by default. A job that waits for a step does not count.
+    pub fn with_max_running(self, jobs: usize) -> Self {
+        Self { max_running: jobs, ..self }
+    }
+
+    /// Sets how many jobs of a queue wait for steps at a time; 1,024 by default. One more is given back to the queue, and
+    /// starts again when its turn comes.
+    pub fn with_max_waiting(self, jobs: usize) -> Self {
+        Self { max_waiting: jobs, ..self }
+    }
+
+    /// Starts to take jobs.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn start(self) -> WorkerHandle {
+        let Self { jobs, registry, queues, max_running, max_waiting } = self;
+        let tasks = TaskTracker::new();
+        let (draining, signals) = (CancellationToken::new(), Signals::default());
+        for queue in queues {
+            let mut gate = Gate::new(max_running, max_waiting);
+            gate.draining = draining.clone();
+            let puller = Arc::new(Puller {
+                jobs: jobs.clone(),
+                registry: registry.clone(),
+                queue,
+                gate: Arc::new(gate),
+                running: Mutex::default(),
+                number: AtomicU64::new(0),
+                signals: signals.clone(),
+                tasks: tasks.clone(),
+            });
+            tasks.spawn(puller.clone().hear());
+            tasks.spawn(puller.pull());
+        }
+        let (due, ended) = (schedule::submit_due(jobs), draining.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = ended.cancelled() => {}
+                () = due => {}
+            }
+        });
+        tasks.close();
+        WorkerHandle { draining, signals, tasks }
+    }
+}
+
+/// A worker that runs.
+///
+/// Dropping it ends it as a crash would: handlers are dropped where they stand, and their jobs are delivered again when
+/// their leases are over.
+#[must_use = "a worker that is dropped runs no more jobs"]
+pub struct WorkerHandle {
+    draining: CancellationToken,
+    signals: Signals,
+    tasks: TaskTracker,
+}
+
+impl WorkerHandle {
+    /// Takes no more jobs, and returns when those that run are done. Jobs that wait for steps are given back.
+    pub async fn drain(self) {
+        self.draining.cancel();
+        self.tasks.wait().await;
+    }
+
+    /// Takes no more jobs, drops the handlers of those that run, and gives these back. They start again from their steps,
+    /// at once and as the same attempt.
+    pub async fn stop(self) {
+        self.signals.stopped.cancel();
+        self.drain().await;
+    }
+}
+
+impl Drop for WorkerHandle {
+    fn drop(&mut self) {
+        self.draining.cancel();
+        self.signals.killed.cancel();
+    }
+}
+
+impl fmt::Debug for WorkerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerHandle").field("tasks", &self.tasks.len()).finish_non_exhaustive()
+    }
+}
+
+/// Takes the jobs of a queue.
+struct Puller {
+    jobs: Jobs,
+    registry: Registry,
+    queue: String,
+    gate: Arc<Gate>,
+    /// The jobs that run here, and what ends them when they are closed. Numbered, as a job whose lease was lost may be here
+    /// twice.
+    running: Mutex<BTreeMap<(JobId, u64), CancellationToken>>,
+    number: AtomicU64,
+    signals: Signals,
+    tasks: TaskTracker,
+}
+
+impl Puller {
+    async fn pull(self: Arc<Self>) {
+        let mut failures = 0;
+        while !self.gate.draining.is_cancelled() {
+            let room = tokio::select! {
+                biased;
+                () = self.gate.draining.cancelled() => return,
+                room = self.gate.room() => room,
+            };
+            match self.jobs.engine().pull(&self.queue, room, PULL).await {
+                Ok(deliveries) => {
+                    failures = 0;
+                    for delivery in deliveries {
+                        let run = self.clone().run(delivery);
+                        self.tasks.spawn(run);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, queue = self.queue, "no jobs could be taken");
+                    let wait = BACK_OFF.0.saturating_mul(2_u32.saturating_pow(failures)).min(BACK_OFF.1);
+                    failures += 1;
+                    tokio::select! {
+                        biased;
+                        () = self.gate.draining.cancelled() => return,
+                        () = tokio::time::sleep(wait) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn run(self: Arc<Self>, delivery: Delivery) -> impl Future<Output = ()> + Send {
+        let closed = CancellationToken::new();
+        // Before the task is run first, so that the next pull knows of it.
+        let place = self.gate.enter();
+        let listed = (delivery.job.id.clone(), self.number.fetch_add(1, Ordering::Relaxed));
+        self.running().insert(listed.clone(), closed.clone());
+        let listed = Listed { puller: self.clone(), job: listed };
+        async move {
+            let job = Arc::new(delivery.job.clone());
+            let jobs = job.identity.clone().map_or_else(|| self.jobs.clone(), |identity| self.jobs.scoped(identity));
+            let scope = Arc::new(Scope::new(jobs, job, self.gate.clone()));
+            let signals = Signals { closed, ..self.signals.clone() };
+            Attempted { registry: &self.registry, delivery: &delivery, scope, signals }.run().await;
+            drop((listed, place));
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<(JobId, u64), CancellationToken>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends jobs that are closed.
+    async fn hear(self: Arc<Self>) {
+        let mut failures = 0;
+        let over = self.tasks_over();
+        let mut over = std::pin::pin!(over);
+        loop {
+            let listen = async {
+                match self.jobs.engine().closed(&self.queue).await {
+                    Ok(mut closed) => {
+                        while let Some(id) = closed.next().await {
+                            let own = (id.clone(), 0)..=(id, u64::MAX);
+                            self.running().range(own).for_each(|(_, token)| token.cancel());
+                        }
+                    }
+                    Err(error) => tracing::warn!(%error, queue = self.queue, "cancellations are not heard"),
+                }
+                tokio::time::sleep(BACK_OFF.0.saturating_mul(2_u32.saturating_pow(failures)).min(BACK_OFF.1)).await;
+            };
+            tokio::select! {
+                biased;
+                () = &mut over => return,
+                () = listen => failures += 1,
+            }
+        }
+    }
+
+    /// Ends when the worker drains and no job of the queue runs.
+    async fn tasks_over(&self) {
+        self.gate.draining.cancelled().await;
+        self.gate.empty().await;
+    }
+}
+
+/// A job in the list of those that run, until this is dropped.
+struct Listed {
+    puller: Arc<Puller>,
+    job: (JobId, u64),
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.puller.running().remove(&self.job);
+    }
+}
