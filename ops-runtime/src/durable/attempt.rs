@@ -10,6 +10,7 @@ use tracing::{Instrument, field};
 
 use crate::call::trace::continue_trace;
 use crate::durable::engine::{Delivery, Engine};
+use crate::durable::id::JobId;
 use crate::durable::job::late;
 use crate::durable::meter::Meter;
 use crate::durable::record::{DeadLetter, Ended, FORMAT, FailedAttempt, JobRecord, Outcome, Tries};
@@ -24,7 +25,7 @@ use crate::{CallError, CallOptions, Context, ErrorCode, OperationKind, Payload, 
 /// How many failed attempts the history of a job keeps.
 const HISTORY: usize = 16;
 /// How long a job that no worker here knows stays with the others, at first and at most.
-const PASSED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+const PASSED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How long a job that was given back while it waited for steps stays in its queue.
 const SUSPENDED: Duration = Duration::from_secs(1);
 
@@ -182,11 +183,16 @@ impl Attempted<'_> {
             let (result, ()) = futures_util::future::join(run, told).await;
             result
         };
+        let closed = async {
+            signals.closed.cancelled().await;
+            // While the handler still waits for them.
+            scope.steps()
+        };
         tokio::select! {
             biased;
             () = signals.killed.cancelled() => Ran::Killed,
-            () = signals.closed.cancelled() => {
-                self.close_steps().await;
+            steps = closed => {
+                self.close(steps).await;
                 Ran::Closed
             }
             result = run => Ran::Result(result),
@@ -243,9 +249,9 @@ impl Attempted<'_> {
         }
     }
 
-    /// Cancels the steps that the job waits for.
-    async fn close_steps(&self) {
-        for step in self.scope.steps() {
+    /// Cancels the steps that a cancelled job waited for.
+    async fn close(&self, steps: Vec<JobId>) {
+        for step in steps {
             if let Err(error) = self.scope.jobs.job_by_id(step.clone()).cancel().await {
                 tracing::warn!(%error, job = step.as_str(), "a step of a cancelled job was not cancelled");
             }

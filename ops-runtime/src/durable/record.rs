@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::durable::id::JobId;
 use crate::durable::retry::RetryPolicy;
-use crate::{CallError, Identity};
+use crate::run::payload::invalid_input;
+use crate::{Call, CallError, ErrorCode, Identity};
 
 /// The version of the JSON of records. Workers leave jobs of later versions to newer workers.
 pub const FORMAT: u32 = 1;
@@ -248,6 +249,18 @@ impl DeadLetter {
     /// The dead letter of a job that ended at a time.
     pub fn new(job: JobRecord, at: u64, tries: Tries, error: CallError) -> Self {
         Self { job, error, at, attempts: tries.attempts, history: tries.history }
+    }
+
+    /// The input of the job in the type of its operation.
+    ///
+    /// # Errors
+    /// A `VALIDATION_ERROR` if the job is of another operation, or if its input is not of the type.
+    pub fn input<Op: Call>(&self) -> Result<Op::Input, CallError> {
+        if self.job.operation != Op::SPEC.id {
+            let message = format!("the dead letter is of `{}`, not of `{}`", self.job.operation, Op::SPEC.id);
+            return Err(CallError::new(ErrorCode::ValidationError, message));
+        }
+        crate::record::from_str(self.job.input.get()).map_err(|error| invalid_input(Op::SPEC, &error))
     }
 }
 

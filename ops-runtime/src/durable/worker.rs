@@ -169,7 +169,12 @@ impl Puller {
                 () = self.gate.draining.cancelled() => return,
                 room = self.gate.room() => room,
             };
-            match self.jobs.engine().pull(&self.queue, room, PULL).await {
+            let pulled = tokio::select! {
+                biased;
+                () = self.signals.killed.cancelled() => return,
+                pulled = self.jobs.engine().pull(&self.queue, room, PULL) => pulled,
+            };
+            match pulled {
                 Ok(deliveries) => {
                     failures = 0;
                     for delivery in deliveries {

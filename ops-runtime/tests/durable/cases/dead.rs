@@ -1,0 +1,145 @@
+//! Dead letters.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::{StreamExt, TryStreamExt};
+use ops_runtime::durable::record::DeadLetter;
+use ops_runtime::durable::{Job, JobError, JobStatus, SubmitOptions};
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, Set, attempts, is_running, pause};
+use crate::operations::*;
+
+/// A dead letter that succeeds at the attempt of that number, if it is tried again.
+async fn dead<H: Harness>(set: &Set<H>, input: WorkInput, options: SubmitOptions) -> Job<Work> {
+    let job = set.jobs.submit::<Work>(input, options).await.unwrap();
+    assert!(job.result().await.is_err());
+    assert!(matches!(job.status().await.unwrap(), JobStatus::Dead(_)));
+    job
+}
+
+async fn letters<H: Harness>(set: &Set<H>) -> Vec<DeadLetter> {
+    set.jobs.dead_letters().try_collect().await.unwrap()
+}
+
+pub(crate) async fn listed_with_its_history<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    assert_eq!(set.jobs.dead_letters().count().await, 0);
+    let options = attempts(2).with_key("k").with_tenant("acme");
+    let job = dead(&set, failing("a", 9), options).await;
+    let letters = letters(&set).await;
+    let [letter] = &letters[..] else { panic!("{letters:?}") };
+    assert_eq!((&letter.job.id, &*letter.job.operation), (job.id(), "test.work"));
+    assert_eq!((letter.job.key.as_deref(), letter.job.tenant.as_deref()), (Some("k"), Some("acme")));
+    assert_eq!(letter.input::<Work>().unwrap().name, "a");
+    let input: Value = serde_json::from_str(letter.job.input.get()).unwrap();
+    assert_eq!(input, json!({ "name": "a", "fails": 9, "code": null, "millis": null }));
+    let history: Vec<_> = letter.history.iter().map(|failed| (failed.attempt, failed.error.message())).collect();
+    assert_eq!(history, [(1, "attempt 1 fails"), (2, "attempt 2 fails")]);
+    assert_eq!((letter.attempts, letter.error.message()), (2, "attempt 2 fails"));
+    assert!(letter.history[0].at <= letter.history[1].at && letter.history[1].at <= letter.at);
+    assert_eq!(set.jobs.stats("jobs").await.unwrap().dead, 1);
+    // More than are read at once, and of both queues.
+    for n in 0..120 {
+        let input = json!({ "name": format!("{n}"), "fails": 9 });
+        set.jobs.submit_by_id("test.work", input, attempts(1)).await.unwrap();
+    }
+    set.settled().await;
+    assert_eq!(set.jobs.dead_letters().count().await, 121);
+    worker.drain().await;
+}
+
+pub(crate) async fn tried_again<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    // It has as many attempts as before.
+    let job = dead(&set, failing("a", 1), attempts(1)).await;
+    assert!(job.retry().await.unwrap());
+    assert!(job.result().await.is_err());
+    assert_eq!(set.probe.starts("a"), 2);
+    assert_eq!(job.dead_letter().await.unwrap().unwrap().attempts, 1);
+    let gate = WorkInput { code: Some("EXECUTION_ERROR".into()), ..failing("b", 2) };
+    let job = dead(&set, gate, attempts(2)).await;
+    assert!(job.retry().await.unwrap());
+    assert!(job.result().await.is_err());
+    assert_eq!(set.probe.starts("b"), 4);
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn tried_again_by_many_at_once<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = dead(&set, failing("a", 9), attempts(1)).await;
+    worker.drain().await;
+    let retries = (0..10).map(|_| {
+        let job = job.clone();
+        async move { job.retry().await.unwrap() }
+    });
+    assert_eq!(join_all(retries).await.into_iter().filter(|is_retried| *is_retried).count(), 1);
+    assert_eq!(job.status().await.unwrap(), JobStatus::Queued);
+    let worker = set.worker().await;
+    assert!(job.result().await.is_err());
+    assert_eq!(set.probe.starts("a"), 2);
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn discarded<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let options = || attempts(1).with_key("k");
+    let job = dead(&set, failing("a", 9), options()).await;
+    assert!(job.discard().await.unwrap());
+    assert!(letters(&set).await.is_empty());
+    assert!(matches!(JobError::of(&job.status().await.unwrap_err()), Some(JobError::NotFound { .. })));
+    // The key is free, also for another input.
+    let again = set.jobs.submit::<Work>(named("a"), options()).await.unwrap();
+    assert!(again.is_new());
+    assert_eq!(again.result().await.unwrap().data, 1);
+    assert!(!job.discard().await.unwrap());
+    set.settled().await;
+    worker.drain().await;
+}
+
+/// A repeat of the key belongs to the dead letter, before it is tried again and after.
+pub(crate) async fn tried_again_after_its_key_was_submitted_again<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let options = || SubmitOptions::new().with_key("k").with_timeout(Duration::from_millis(400));
+    let input = || GateInput { name: "a".into() };
+    let submit = async || set.jobs.submit::<Gate>(input(), options()).await.unwrap();
+    let first = submit().await;
+    assert!(first.result().await.is_err());
+    let repeated = submit().await;
+    assert_eq!((repeated.is_new(), repeated.id()), (false, first.id()));
+    assert!(repeated.result().await.is_err());
+    set.probe.open();
+    let worker = set.worker().await;
+    assert!(repeated.retry().await.unwrap());
+    let again = submit().await;
+    assert!(!again.is_new());
+    for job in [&first, &repeated, &again] {
+        assert_eq!(job.result().await.unwrap().data, 1);
+    }
+    assert!(!first.retry().await.unwrap());
+    assert_eq!(set.probe.starts("a"), 1);
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn a_deadline_begins_anew<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let options = attempts(1).with_timeout(Duration::from_millis(1_500));
+    let job = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, options).await.unwrap();
+    assert!(job.result().await.is_err());
+    pause(500).await;
+    assert!(job.retry().await.unwrap());
+    is_running(&job).await;
+    set.probe.open();
+    assert_eq!(job.result().await.unwrap().data, 1);
+    set.settled().await;
+    worker.drain().await;
+}

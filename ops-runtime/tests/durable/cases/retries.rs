@@ -1,0 +1,112 @@
+//! Failures and further attempts.
+
+use std::time::Duration;
+
+use ops_runtime::ErrorCode;
+use ops_runtime::access::Identity;
+use ops_runtime::durable::{JobStatus, RetryPolicy, SubmitOptions};
+use serde_json::json;
+
+use crate::harness::{Harness, Set, attempts};
+use crate::operations::*;
+
+pub(crate) async fn until_it_succeeds<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let workers = [set.worker().await, set.worker().await];
+    let job = set.jobs.submit::<Work>(failing("a", 3), attempts(5)).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 4);
+    assert_eq!(set.probe.starts("a"), 4);
+    assert_eq!(job.status().await.unwrap(), JobStatus::Done);
+    set.settled().await;
+    for worker in workers {
+        worker.drain().await;
+    }
+}
+
+pub(crate) async fn until_attempts_are_used_up<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Work>(failing("a", 99), attempts(3)).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    assert_eq!((error.code(), error.message()), (&ErrorCode::ExecutionError, "attempt 3 fails"));
+    assert_eq!(error.operation(), Some("test.work"));
+    assert_eq!(job.status().await.unwrap(), JobStatus::Dead(error));
+    assert_eq!(set.probe.starts("a"), 3);
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn what_is_never_tried_again<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let coded = |code: &str| json!({ "name": code, "fails": 99, "code": code });
+    let stranger = set.jobs.scoped(Identity::new("bob"));
+    let policy = || attempts(5).with_retry(RetryPolicy::new(5).with_code("VALIDATION_ERROR"));
+    for (jobs, id, input, code) in [
+        (&set.jobs, "test.add", json!({ "a": "one" }), "VALIDATION_ERROR"),
+        (&set.jobs, "test.work", coded("VALIDATION_ERROR"), "VALIDATION_ERROR"),
+        (&set.jobs, "test.work", coded("TAKEN"), "TAKEN"),
+        (&stranger, "test.vault", json!({}), "ACCESS_DENIED"),
+    ] {
+        let job = jobs.submit_by_id(id, input, policy()).await.unwrap();
+        let error = job.result().await.unwrap_err();
+        assert_eq!(error.code().as_str(), code);
+        // It is a result, and no dead letter.
+        assert_eq!(job.status().await.unwrap(), JobStatus::Failed(error));
+        assert!(!job.retry().await.unwrap() && !job.discard().await.unwrap());
+    }
+    assert_eq!((set.probe.starts("TAKEN"), set.probe.starts("VALIDATION_ERROR")), (1, 1));
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn codes_that_the_policy_names<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let policy =
+        RetryPolicy::new(3).with_backoff(Duration::from_millis(20), Duration::from_millis(20)).with_code("BUSY");
+    let input = WorkInput { code: Some("BUSY".into()), ..failing("a", 2) };
+    let job = set.jobs.submit::<Work>(input, SubmitOptions::new().with_retry(policy)).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 3);
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn policies_by_pattern<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Patient>(PatientInput { fails: 3 }, SubmitOptions::new()).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 4);
+    // The options of a submit have precedence.
+    let job = set.jobs.submit::<Patient>(PatientInput { fails: 3 }, attempts(1)).await.unwrap();
+    assert_eq!(job.result().await.unwrap_err().message(), "attempt 1 fails");
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn waits_grow<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let policy = RetryPolicy::new(4).with_backoff(Duration::from_millis(200), Duration::from_millis(800));
+    let job = set.jobs.submit::<Work>(failing("a", 3), SubmitOptions::new().with_retry(policy)).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 4);
+    let times = set.probe.times("a");
+    let waits: Vec<_> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_millis()).collect();
+    // Shortened by up to a fifth; the machine may be slow.
+    for (wait, least) in waits.iter().zip([160, 320, 640]) {
+        assert!(*wait >= least, "{waits:?}");
+    }
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn a_panic_is_a_failure<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Panics>(PanicsInput { times: 1 }, attempts(2)).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 2);
+    let job = set.jobs.submit::<Panics>(PanicsInput { times: 2 }, attempts(2)).await.unwrap();
+    assert_eq!(job.result().await.unwrap_err().code(), &ErrorCode::UnknownError);
+    set.settled().await;
+    worker.drain().await;
+}

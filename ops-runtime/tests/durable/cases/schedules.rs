@@ -1,0 +1,99 @@
+//! Schedules.
+
+use std::time::{Duration, SystemTime};
+
+use ops_runtime::ErrorCode;
+use ops_runtime::access::Identity;
+use ops_runtime::durable::{Schedule, SubmitOptions};
+
+use crate::harness::{Harness, Set, eventually, pause};
+use crate::operations::*;
+
+fn each_second() -> Schedule {
+    Schedule::every(Duration::from_secs(1))
+}
+
+pub(crate) async fn each_time_once<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let workers = [set.worker().await, set.worker().await, set.worker().await];
+    set.jobs.schedule::<Work>("tick", each_second(), named("a"), SubmitOptions::new()).await.unwrap();
+    eventually("it has run thrice", || set.probe.starts("a") >= 3).await;
+    let times = set.probe.times("a");
+    for pair in times.windows(2) {
+        // Once each: with three workers, doubles would be no time apart.
+        assert!(pair[1] - pair[0] > Duration::from_millis(500), "{times:?}");
+    }
+    assert!(set.jobs.unschedule("tick").await.unwrap());
+    assert!(!set.jobs.unschedule("tick").await.unwrap());
+    // One that has started, or was just submitted, may come yet.
+    pause(1_500).await;
+    let after = set.probe.starts("a");
+    pause(2_000).await;
+    assert_eq!(set.probe.starts("a"), after);
+    assert!(after <= times.len() + 2);
+    set.settled().await;
+    for worker in workers {
+        worker.drain().await;
+    }
+}
+
+pub(crate) async fn replaced_and_removed<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let far = Schedule::every(Duration::from_secs(3_600));
+    set.jobs.schedule::<Work>("b", far.clone(), named("old"), SubmitOptions::new()).await.unwrap();
+    set.jobs.schedule::<Work>("a", far, named("other"), SubmitOptions::new()).await.unwrap();
+    set.jobs.schedule::<Work>("b", each_second(), named("new"), SubmitOptions::new()).await.unwrap();
+    let schedules = set.jobs.schedules().await.unwrap();
+    let shown: Vec<_> = schedules.iter().map(|schedule| (&*schedule.name, &*schedule.when)).collect();
+    assert_eq!(shown, [("a", "@every 3600000ms"), ("b", "@every 1000ms")]);
+    let next = schedules[0].next_after(SystemTime::now()).unwrap();
+    assert!(next > SystemTime::now() + Duration::from_secs(3_500));
+    // One job for each: that of the old schedule is gone.
+    assert_eq!(set.jobs.stats("jobs").await.unwrap().open, 2);
+    let worker = set.worker().await;
+    eventually("the new one runs", || set.probe.starts("new") >= 2).await;
+    assert!(set.jobs.unschedule("a").await.unwrap() && set.jobs.unschedule("b").await.unwrap());
+    assert_eq!((set.probe.starts("old"), set.probe.starts("other")), (0, 0));
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn by_cron<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let each_second = Schedule::cron("* * * * * *").unwrap();
+    set.jobs.schedule::<Work>("tick", each_second, named("a"), SubmitOptions::new()).await.unwrap();
+    eventually("it has run twice", || set.probe.starts("a") >= 2).await;
+    assert!(set.jobs.unschedule("tick").await.unwrap());
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn of_others<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let (ann, bob) = (set.jobs.scoped(Identity::new("ann")), set.jobs.scoped(Identity::new("bob")));
+    let far = || Schedule::every(Duration::from_secs(3_600));
+    ann.schedule::<Work>("a", far(), named("a"), SubmitOptions::new()).await.unwrap();
+    assert_eq!(bob.schedules().await.unwrap().len(), 0);
+    assert!(!bob.unschedule("a").await.unwrap());
+    let error = bob.schedule::<Work>("a", far(), named("a"), SubmitOptions::new()).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::AccessDenied);
+    assert!(ann.unschedule("a").await.unwrap());
+    set.settled().await;
+}
+
+pub(crate) async fn what_cannot_be_scheduled<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let never = Schedule::cron("0 0 30 2 *").unwrap();
+    for (schedule, options) in [
+        (never, SubmitOptions::new()),
+        (each_second(), SubmitOptions::new().with_key("k")),
+        (each_second(), SubmitOptions::new().with_delay(Duration::from_secs(1))),
+        (each_second(), SubmitOptions::new().with_deadline(SystemTime::now())),
+    ] {
+        let error = set.jobs.schedule::<Work>("a", schedule, named("a"), options).await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::ValidationError, "{error}");
+    }
+    assert!(set.jobs.schedules().await.unwrap().is_empty());
+    set.settled().await;
+}

@@ -1,0 +1,154 @@
+//! Steps: what a repeated attempt does not repeat.
+
+use ops_runtime::Context;
+use ops_runtime::durable::{JobError, JobStatus, SubmitOptions, Worker};
+use serde_json::json;
+
+use crate::harness::{Harness, Set, attempts, eventually, is_running, pause};
+use crate::operations::*;
+
+pub(crate) async fn once_over_all_attempts<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let input = || OrderInput { name: "a".into(), fails: 2 };
+    let job = set.jobs.submit::<Order>(input(), attempts(3)).await.unwrap();
+    // The step failed once and was tried again by itself.
+    assert_eq!(job.result().await.unwrap().data, json!({ "charged": 2, "label": 1, "attempt": 3 }));
+    let starts = |name: &str| set.probe.starts(name);
+    assert_eq!((starts("a"), starts("a-charge"), starts("a-label")), (3, 2, 1));
+    // Another job has steps of its own.
+    let job = set.jobs.submit::<Order>(input(), attempts(3)).await.unwrap();
+    assert!(job.result().await.is_ok());
+    assert_eq!((starts("a"), starts("a-charge"), starts("a-label")), (6, 4, 2));
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn closures_are_kept<H: Harness>() {
+    let set = Set::<H>::start().await;
+    // Over workers, too: the second attempt is another's, after the first died.
+    let first = set.worker().await;
+    let input = OrderInput { name: "a".into(), fails: 1 };
+    let job = set.jobs.submit::<Order>(input, attempts(5)).await.unwrap();
+    eventually("the label is kept", || set.probe.starts("a-label") == 1).await;
+    drop(first);
+    let second = set.worker().await;
+    let result = job.result().await.unwrap().data;
+    assert_eq!((&result["charged"], &result["label"]), (&json!(2), &json!(1)));
+    assert_eq!(set.probe.starts("a-label"), 1);
+    set.settled().await;
+    second.drain().await;
+}
+
+pub(crate) async fn nested_with_one_place<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = Worker::new(set.others().await, set.registry()).with_max_running(1).start();
+    let jobs: Vec<_> = {
+        let mut jobs = Vec::new();
+        for _ in 0..3 {
+            jobs.push(set.jobs.submit::<Nest>(NestInput { depth: 5 }, SubmitOptions::new()).await.unwrap());
+        }
+        jobs
+    };
+    for job in jobs {
+        assert_eq!(job.result().await.unwrap().data, 5);
+    }
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn side_by_side<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = Worker::new(set.others().await, set.registry()).with_max_running(2).start();
+    let job = set.jobs.submit::<Fan>(FanInput { name: "a".into(), steps: 20 }, SubmitOptions::new()).await.unwrap();
+    assert_eq!(job.result().await.unwrap().data, 20);
+    assert_eq!((set.probe.starts("a"), set.probe.starts("a-step")), (1, 20));
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn another_input_is_a_conflict<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Fickle>(FickleInput {}, attempts(3)).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    assert!(matches!(JobError::of(&error), Some(JobError::Conflict { .. })), "{error}");
+    assert!(matches!(job.status().await.unwrap(), JobStatus::Failed(_)));
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn a_step_that_failed<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let job = set.jobs.submit::<Refused>(RefusedInput { name: "a".into() }, attempts(3)).await.unwrap();
+    let error = job.result().await.unwrap_err();
+    assert_eq!((error.code().as_str(), error.operation()), ("CARD_DECLINED", Some("test.work")));
+    // The error is the job's own, and is not tried again.
+    assert_eq!(set.probe.starts("a"), 1);
+    set.settled().await;
+    worker.drain().await;
+}
+
+/// Jobs that find no place to wait are given back, and go on where they were.
+pub(crate) async fn more_than_may_wait<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = Worker::new(set.others().await, set.registry()).with_max_waiting(1).start();
+    let mut jobs = Vec::new();
+    for n in 0..4 {
+        let input = WaitsInput { name: format!("job-{n}") };
+        jobs.push(set.jobs.submit::<Waits>(input, attempts(1)).await.unwrap());
+    }
+    eventually("all steps run", || (0..4).all(|n| set.probe.starts(&format!("job-{n}-gate")) == 1)).await;
+    set.probe.open();
+    for job in jobs {
+        // To be given back is no attempt.
+        assert_eq!(job.result().await.unwrap().data, 1);
+    }
+    assert!((0..4).all(|n| set.probe.starts(&format!("job-{n}-gate")) == 1));
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn given_back_by_a_drain<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let first = set.worker().await;
+    let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, attempts(1)).await.unwrap();
+    eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
+    let drained = tokio::spawn(first.drain());
+    pause(200).await;
+    // The worker finishes the step, and leaves the job to another.
+    set.probe.open();
+    drained.await.unwrap();
+    let second = set.worker().await;
+    assert_eq!(job.result().await.unwrap().data, 1);
+    assert_eq!(set.probe.starts("a-gate"), 1);
+    set.settled().await;
+    second.drain().await;
+}
+
+/// Two faults at once: a job and its step lose their worker.
+pub(crate) async fn their_worker_dies<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let first = set.worker().await;
+    let job = set.jobs.submit::<Waits>(WaitsInput { name: "a".into() }, attempts(3)).await.unwrap();
+    is_running(&job).await;
+    eventually("its step runs", || set.probe.starts("a-gate") == 1).await;
+    drop(first);
+    set.probe.open();
+    let second = set.worker().await;
+    // The second attempt of the step is what the job's second attempt gets.
+    assert_eq!(job.result().await.unwrap().data, 2);
+    assert_eq!((set.probe.starts("a"), set.probe.starts("a-gate")), (2, 2));
+    set.settled().await;
+    second.drain().await;
+}
+
+pub(crate) async fn in_a_plain_call<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let registry = set.registry();
+    let called = registry.execute::<Nest>(NestInput { depth: 3 }).await.unwrap();
+    assert_eq!(called.data, 3);
+    assert_eq!(set.jobs.stats("jobs").await.unwrap().open, 0);
+    let _ = Context::attempt;
+}

@@ -1,0 +1,203 @@
+//! Workers: their deaths, drains and versions.
+
+use std::time::{Duration, Instant};
+
+use ops_runtime::durable::engine::Engine;
+use ops_runtime::durable::record::{JobRecord, Stored};
+use ops_runtime::durable::{AnyJob, JobStatus, SubmitOptions, Worker};
+use ops_runtime::{ErrorCode, Registry};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+use crate::harness::{Harness, LEASE, Set, attempts, eventually, is_running, pause};
+use crate::operations::*;
+
+pub(crate) async fn a_job_survives_its_worker<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let first = set.worker().await;
+    let job = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, attempts(2)).await.unwrap();
+    is_running(&job).await;
+    eventually("it has started", || set.probe.starts("a") == 1).await;
+    drop(first);
+    eventually("its handler is dropped", || set.probe.alive() == 0).await;
+    let second = set.worker().await;
+    set.probe.open();
+    assert_eq!(job.result().await.unwrap().data, 2);
+    assert_eq!(set.probe.starts("a"), 2);
+    set.settled().await;
+    second.drain().await;
+}
+
+/// Who asks for one attempt gets one, though nobody knows how far it came.
+pub(crate) async fn one_attempt_is_not_run_again<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let first = set.worker().await;
+    let job = set.jobs.submit::<Hang>(HangInput { name: "a".into() }, attempts(1)).await.unwrap();
+    is_running(&job).await;
+    eventually("it has started", || set.probe.starts("a") == 1).await;
+    drop(first);
+    let second = set.worker().await;
+    let error = job.result().await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::Aborted);
+    let letter = job.dead_letter().await.unwrap().unwrap();
+    assert_eq!((letter.attempts, letter.history.len()), (1, 1));
+    assert_eq!(set.probe.starts("a"), 1);
+    set.settled().await;
+    second.drain().await;
+}
+
+/// A job that kills its workers ends.
+pub(crate) async fn killed_again_and_again<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let job = set.jobs.submit::<Hang>(HangInput { name: "a".into() }, attempts(3)).await.unwrap();
+    for death in 1..=3 {
+        let worker = set.worker().await;
+        eventually("it has started", || set.probe.starts("a") == death).await;
+        drop(worker);
+    }
+    let last = set.worker().await;
+    assert_eq!(job.result().await.unwrap_err().code(), &ErrorCode::Aborted);
+    assert_eq!(job.dead_letter().await.unwrap().unwrap().history.len(), 3);
+    assert_eq!(set.probe.starts("a"), 3);
+    set.settled().await;
+    last.drain().await;
+}
+
+pub(crate) async fn a_drain_finishes_jobs<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = set.worker().await;
+    let running = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, attempts(1)).await.unwrap();
+    eventually("it has started", || set.probe.starts("a") == 1).await;
+    let drained = tokio::spawn(worker.drain());
+    pause(1_500).await;
+    let late = set.jobs.submit::<Work>(named("late"), attempts(1)).await.unwrap();
+    pause(300).await;
+    assert_eq!((drained.is_finished(), set.probe.starts("late")), (false, 0));
+    set.probe.open();
+    drained.await.unwrap();
+    assert_eq!(running.status().await.unwrap(), JobStatus::Done);
+    assert_eq!(late.status().await.unwrap(), JobStatus::Queued);
+    let worker = set.worker().await;
+    assert_eq!(late.result().await.unwrap().data, 1);
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn a_stop_gives_them_back<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let first = set.worker().await;
+    let job = set.jobs.submit::<Gate>(GateInput { name: "a".into() }, attempts(1)).await.unwrap();
+    eventually("it has started", || set.probe.starts("a") == 1).await;
+    first.stop().await;
+    assert_eq!(set.probe.alive(), 0);
+    set.probe.open();
+    let second = set.worker().await;
+    // As the same attempt, its only one.
+    assert_eq!(job.result().await.unwrap().data, 1);
+    assert_eq!(set.probe.starts("a"), 2);
+    set.settled().await;
+    second.drain().await;
+}
+
+pub(crate) async fn older_ones_leave_what_they_do_not_know<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let old = Registry::builder().build();
+    old.register(Add).unwrap();
+    let older = [set.worker_of(old.clone()).await, set.worker_of(old).await];
+    let known = set.jobs.submit::<Add>(AddInput { a: 1, b: 1 }, attempts(1)).await.unwrap();
+    let unknown = set.jobs.submit::<Work>(named("a"), attempts(1)).await.unwrap();
+    assert_eq!(known.result().await.unwrap().data, 2);
+    pause(1_200).await;
+    assert_eq!(unknown.status().await.unwrap(), JobStatus::Queued);
+    let newer = set.worker().await;
+    // However often it was given back, this is its first attempt.
+    assert_eq!(unknown.result().await.unwrap().data, 1);
+    set.settled().await;
+    for worker in older {
+        worker.drain().await;
+    }
+    newer.drain().await;
+}
+
+/// A worker leaves records of a later format alone.
+pub(crate) async fn later_formats_are_left<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let engine = set.harness.engine().await;
+    let id = "jobs.0.0123456789abcdef0123456789abcdef".parse().unwrap();
+    let mut job = JobRecord::new(id, "test.work", to_raw_value(&json!({ "name": "a" })).unwrap());
+    job.format += 1;
+    assert!(engine.submit(&job).await.unwrap().is_none());
+    let worker = set.worker().await;
+    pause(1_200).await;
+    assert_eq!(set.probe.starts("a"), 0);
+    let Some(Stored::Open { tries, .. }) = engine.read(&job.id).await.unwrap() else { panic!("it is open") };
+    assert_eq!(tries.attempts, 0);
+    assert!(set.jobs.job_by_id(job.id).cancel().await.unwrap());
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn a_flood_holds_up_nobody_else<H: Harness>() {
+    const FLOOD: usize = 300;
+    let set = Set::<H>::start().await;
+    let slow = |name: &str| WorkInput { millis: Some(20), ..named(name) };
+    let of = |tenant: &str| SubmitOptions::new().with_tenant(tenant);
+    let mut flood = Vec::new();
+    for _ in 0..FLOOD {
+        flood.push(set.jobs.submit::<Work>(slow("flood"), of("loud")).await.unwrap());
+    }
+    // Tenants share lanes; this one is in another.
+    let quiet: Vec<String> = (0..32).map(|n| format!("quiet-{n}")).collect();
+    let mut job = None;
+    for tenant in &quiet {
+        let submitted = set.jobs.submit::<Work>(slow("quiet"), of(tenant)).await.unwrap();
+        if submitted.id().lane() != flood[0].id().lane() {
+            job = Some(submitted);
+            break;
+        }
+        submitted.cancel().await.unwrap();
+    }
+    let job = job.expect("two lanes");
+    let worker = Worker::new(set.others().await, set.registry()).with_max_running(2).start();
+    assert_eq!(job.result().await.unwrap().data, 1);
+    let before = set.probe.starts("flood");
+    assert!(before < FLOOD / 5, "{before} of the flood came first");
+    for job in flood {
+        assert_eq!(job.result().await.unwrap().data, 1);
+    }
+    set.settled().await;
+    worker.drain().await;
+}
+
+pub(crate) async fn queues_have_workers_of_their_own<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = Worker::new(set.others().await, set.registry()).with_queues(["jobs"]).start();
+    let slow = set.jobs.submit::<Render>(RenderInput { name: "a".into() }, SubmitOptions::new()).await.unwrap();
+    assert_eq!(slow.id().queue(), "slow");
+    let quick = set.jobs.submit::<Work>(named("b"), SubmitOptions::new()).await.unwrap();
+    assert_eq!(quick.result().await.unwrap().data, 1);
+    pause(300).await;
+    assert_eq!(slow.status().await.unwrap(), JobStatus::Queued);
+    let other = Worker::new(set.others().await, set.registry()).with_queues(["slow"]).start();
+    assert_eq!(slow.result().await.unwrap().data, 1);
+    set.settled().await;
+    worker.drain().await;
+    other.drain().await;
+}
+
+/// A handler that takes longer than the lease is not run twice, with other workers at hand.
+pub(crate) async fn a_slow_job_keeps_its_lease<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let workers = [set.worker().await, set.worker().await];
+    let start = Instant::now();
+    let input = WorkInput { millis: Some(u64::try_from((3 * LEASE).as_millis()).unwrap()), ..named("a") };
+    let job: AnyJob = set.jobs.submit::<Work>(input, attempts(3)).await.unwrap().into_any();
+    assert_eq!(job.result().await.unwrap().data, 1);
+    assert!(start.elapsed() >= 3 * LEASE);
+    pause(u64::try_from(Duration::as_millis(&LEASE)).unwrap()).await;
+    assert_eq!(set.probe.starts("a"), 1);
+    set.settled().await;
+    for worker in workers {
+        worker.drain().await;
+    }
+}

@@ -1,0 +1,53 @@
+//! The conformance suite of durable calls: the same cases over every engine.
+//!
+//! An engine takes part by an implementation of [`harness::Harness`] and a line `conformance!(name, Harness);`. What is of
+//! one engine only stands in its own file.
+
+mod cases;
+mod harness;
+#[cfg(feature = "http")]
+mod http;
+mod in_process;
+#[cfg(feature = "metrics")]
+mod metrics;
+mod operations;
+
+/// Makes a test of every case over one engine.
+macro_rules! conformance {
+    ($name:ident, $harness:ty) => {
+        mod $name {
+            crate::conformance!(@cases $harness;
+                submit: typed_and_by_id, taken_up_by_its_id, waits_for_a_worker, many_at_once, there_is_no_such_job,
+                    of_another_operation, big_inputs_and_results, access_is_checked_when_it_runs,
+                    jobs_of_others_are_not_found, handlers_know_their_job, a_subscription_is_no_job, progress_is_a_stream;
+                keys: a_repeat_attaches, another_input_is_a_conflict, a_key_is_of_its_operation_tenant_and_identity,
+                    fifty_at_once_make_one_job, a_repeat_while_the_first_ends, retention_frees_the_key;
+                times: delayed, at_a_time, the_deadline_passes_without_a_worker, the_deadline_passes_in_the_handler,
+                    the_deadline_leaves_no_time_for_another_attempt;
+                retries: until_it_succeeds, until_attempts_are_used_up, what_is_never_tried_again,
+                    codes_that_the_policy_names, policies_by_pattern, waits_grow, a_panic_is_a_failure;
+                cancel: delayed, queued, running, between_attempts, between_attempts_after_its_worker_died, ended,
+                    with_its_steps, by_many_at_once;
+                steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
+                    another_input_is_a_conflict, a_step_that_failed, more_than_may_wait, given_back_by_a_drain,
+                    their_worker_dies, in_a_plain_call;
+                dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
+                    tried_again_after_its_key_was_submitted_again, a_deadline_begins_anew;
+                workers: a_job_survives_its_worker, one_attempt_is_not_run_again, killed_again_and_again,
+                    a_drain_finishes_jobs, a_stop_gives_them_back, older_ones_leave_what_they_do_not_know,
+                    later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
+                    a_slow_job_keeps_its_lease;
+                schedules: each_time_once, replaced_and_removed, by_cron, of_others, what_cannot_be_scheduled;
+            );
+        }
+    };
+    (@cases $harness:ty; $($module:ident: $($case:ident),+;)+) => {$(mod $module {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $case() {
+            crate::harness::limited(crate::cases::$module::$case::<$harness>()).await;
+        }
+    )+})+};
+}
+use conformance;
+
+conformance!(in_process_conforms, crate::in_process::InProcessHarness);

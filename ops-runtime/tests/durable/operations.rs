@@ -1,0 +1,265 @@
+//! The operations that the suite runs as jobs, and what it can see of their handlers.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ops_runtime::registry::Progress;
+use ops_runtime::{CallError, Context, Registry, operation};
+use serde_json::{Value, json};
+
+/// What happens in the handlers of a case.
+#[derive(Default)]
+pub(crate) struct Probe {
+    alive: AtomicUsize,
+    starts: Mutex<HashMap<String, Vec<Instant>>>,
+    open: tokio::sync::watch::Sender<bool>,
+}
+
+impl Probe {
+    /// How many handlers run.
+    pub(crate) fn alive(&self) -> usize {
+        self.alive.load(Ordering::SeqCst)
+    }
+
+    /// How often handlers with that name have started.
+    pub(crate) fn starts(&self, name: &str) -> usize {
+        self.times(name).len()
+    }
+
+    /// When handlers with that name have started.
+    pub(crate) fn times(&self, name: &str) -> Vec<Instant> {
+        self.starts.lock().unwrap().get(name).cloned().unwrap_or_default()
+    }
+
+    /// Lets those through who wait in `test.gate`.
+    pub(crate) fn open(&self) {
+        self.open.send_replace(true);
+    }
+
+    fn enter(self: &Arc<Self>, name: &str) -> Alive {
+        self.alive.fetch_add(1, Ordering::SeqCst);
+        self.starts.lock().unwrap().entry(name.to_owned()).or_default().push(Instant::now());
+        Alive(self.clone())
+    }
+}
+
+/// Counts a handler as long as it lives.
+struct Alive(Arc<Probe>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.alive.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn enter(context: &Context, name: &str) -> Result<Alive, CallError> {
+    Ok(context.state::<Arc<Probe>>()?.enter(name))
+}
+
+/// Fails the first attempts.
+fn fail_first(context: &Context, fails: Option<u32>, code: Option<String>) -> Result<(), CallError> {
+    if context.attempt() > fails.unwrap_or_default() {
+        return Ok(());
+    }
+    let code = code.unwrap_or_else(|| "EXECUTION_ERROR".to_owned());
+    Err(CallError::new(code, format!("attempt {} fails", context.attempt())))
+}
+
+/// Adds two numbers.
+#[operation(namespace = "test", kind = query)]
+pub(crate) async fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+/// Gives back what it gets.
+#[operation(namespace = "test", kind = query)]
+pub(crate) async fn echo(value: Value) -> Value {
+    value
+}
+
+/// Works for a time, fails the first attempts, and gives the number of the attempt that did not.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn work(
+    context: &Context,
+    name: String,
+    fails: Option<u32>,
+    code: Option<String>,
+    millis: Option<u64>,
+) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    tokio::time::sleep(Duration::from_millis(millis.unwrap_or_default())).await;
+    fail_first(context, fails, code)?;
+    Ok(context.attempt())
+}
+
+/// As `work`, with a policy of its own.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn patient(context: &Context, fails: u32) -> Result<u32, CallError> {
+    fail_first(context, Some(fails), None)?;
+    Ok(context.attempt())
+}
+
+/// As `work`, in another queue.
+#[operation(namespace = "slow", kind = mutation)]
+pub(crate) async fn render(context: &Context, name: String) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    Ok(context.attempt())
+}
+
+/// Waits until the probe is opened.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn gate(context: &Context, name: String) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    let mut open = context.state::<Arc<Probe>>()?.open.subscribe();
+    open.wait_for(|open| *open).await.map_err(|error| CallError::execution(error.to_string()))?;
+    Ok(context.attempt())
+}
+
+/// Never ends.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn hang(context: &Context, name: String) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    std::future::pending().await
+}
+
+/// Panics the first attempts.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn panics(context: &Context, times: u32) -> u32 {
+    assert!(context.attempt() > times, "as it should");
+    context.attempt()
+}
+
+/// Takes what is in the vault.
+#[operation(namespace = "test", kind = mutation, scopes("vault:open"))]
+pub(crate) async fn vault(context: &Context) -> Option<String> {
+    context.identity().map(|identity| identity.id.clone())
+}
+
+/// Takes what is in the vault by a step, whose caller need not be allowed to.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn errand(context: &Context) -> Result<Option<String>, CallError> {
+    Ok(context.once::<Vault>("vault", VaultInput {}).await?.data)
+}
+
+/// What a handler knows of its job.
+#[operation(namespace = "test", kind = query)]
+pub(crate) async fn who(context: &Context, nested: bool) -> Result<Value, CallError> {
+    if nested {
+        return Ok(context.env().execute::<Who>(WhoInput { nested: false }).await?.data);
+    }
+    Ok(json!({
+        "identity": context.identity().map(|identity| &identity.id),
+        "attempt": context.attempt(),
+        "key": context.idempotency_key(),
+        "metadata": context.metadata(),
+        "deadline": context.deadline().map(|at| at.saturating_duration_since(Instant::now()).as_secs()),
+    }))
+}
+
+/// Reports so many times.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn report(context: &Context, times: u32) -> Result<u32, CallError> {
+    let mut open = context.state::<Arc<Probe>>()?.open.subscribe();
+    open.wait_for(|open| *open).await.map_err(|error| CallError::execution(error.to_string()))?;
+    for time in 1..=times {
+        context.report(Progress::new(f64::from(time)).with_total(f64::from(times)));
+    }
+    Ok(times)
+}
+
+/// Charges by a step, keeps a label by another, and fails the first attempts after that.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn order(context: &Context, name: String, fails: u32) -> Result<Value, CallError> {
+    let _alive = enter(context, &name)?;
+    let charge = WorkInput { name: format!("{name}-charge"), fails: Some(1), code: None, millis: None };
+    let charged = context.once::<Work>("charge", charge).await?.data;
+    let label = format!("{name}-label");
+    let attempt = context.attempt();
+    let label = context
+        .step("label", || async move {
+            drop(enter(context, &label)?);
+            Ok(attempt)
+        })
+        .await?;
+    fail_first(context, Some(fails), None)?;
+    Ok(json!({ "charged": charged, "label": label, "attempt": attempt }))
+}
+
+/// A step whose input is another in each attempt.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn fickle(context: &Context) -> Result<i64, CallError> {
+    let sum = context.once::<Add>("add", AddInput { a: i64::from(context.attempt()), b: 0 }).await?.data;
+    fail_first(context, Some(1), None)?;
+    Ok(sum)
+}
+
+/// Waits for a step of the same kind, down to zero.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn nest(context: &Context, depth: u32) -> Result<u32, CallError> {
+    match depth.checked_sub(1) {
+        None => Ok(0),
+        Some(depth) => Ok(1 + context.once::<Nest>("below", NestInput { depth }).await?.data),
+    }
+}
+
+/// Waits for steps side by side.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn fan(context: &Context, name: String, steps: u32) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    let step = |number: u32| {
+        let input = WorkInput { name: format!("{name}-step"), fails: None, code: None, millis: Some(20) };
+        async move { context.once::<Work>(&number.to_string(), input).await }
+    };
+    let done = futures_util::future::try_join_all((0..steps).map(step)).await?;
+    Ok(done.into_iter().map(|envelope| envelope.data).sum())
+}
+
+/// Waits for a step that waits for the probe.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn waits(context: &Context, name: String) -> Result<u32, CallError> {
+    let _alive = enter(context, &name)?;
+    Ok(context.once::<Gate>("gate", GateInput { name: format!("{name}-gate") }).await?.data)
+}
+
+/// A step that fails for good.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn refused(context: &Context, name: String) -> Result<u32, CallError> {
+    let charge = WorkInput { name, fails: Some(9), code: Some("CARD_DECLINED".into()), millis: None };
+    Ok(context.once::<Work>("charge", charge).await?.data)
+}
+
+/// A registry with all of these.
+pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
+    let registry = Registry::builder().with_state(probe.clone()).build();
+    registry.register(Add).unwrap();
+    registry.register(Echo).unwrap();
+    registry.register(Work).unwrap();
+    registry.register(Patient).unwrap();
+    registry.register(Render).unwrap();
+    registry.register(Gate).unwrap();
+    registry.register(Hang).unwrap();
+    registry.register(Panics).unwrap();
+    registry.register(Vault).unwrap();
+    registry.register(Errand).unwrap();
+    registry.register(Who).unwrap();
+    registry.register(Report).unwrap();
+    registry.register(Order).unwrap();
+    registry.register(Fickle).unwrap();
+    registry.register(Nest).unwrap();
+    registry.register(Fan).unwrap();
+    registry.register(Waits).unwrap();
+    registry.register(Refused).unwrap();
+    registry
+}
+
+/// The input of `test.work` that only has a name.
+pub(crate) fn named(name: &str) -> WorkInput {
+    WorkInput { name: name.to_owned(), fails: None, code: None, millis: None }
+}
+
+/// The input of `test.work` that fails the first attempts.
+pub(crate) fn failing(name: &str, fails: u32) -> WorkInput {
+    WorkInput { fails: Some(fails), ..named(name) }
+}
