@@ -133,23 +133,18 @@ impl Jobs {
     /// All dead letters, queue by queue. Those that come while they are read may be missing.
     pub fn dead_letters(&self) -> BoxStream<'static, Result<DeadLetter, CallError>> {
         let pages = stream::unfold((self.clone(), self.queues(), None), |(jobs, mut queues, after)| async move {
-            loop {
-                let queue = queues.last()?.clone();
-                let page = jobs.engine().dead_letters(&queue, after.as_ref(), PAGE).await;
-                match page {
-                    Err(error) => return Some((vec![Err(error)], (jobs, Vec::new(), None))),
-                    Ok(page) => match page.last().map(|letter| letter.job.id.clone()) {
-                        None => {
-                            queues.pop();
-                            return Some((Vec::new(), (jobs, queues, None)));
-                        }
-                        last => {
-                            let own = page.into_iter().filter(|letter| jobs.sees(letter.job.owner())).map(Ok);
-                            return Some((own.collect(), (jobs, queues, last)));
-                        }
-                    },
-                }
+            let queue = queues.last()?.clone();
+            let letters = match jobs.engine().dead_letters(&queue, after.as_ref(), PAGE).await {
+                Ok(letters) => letters,
+                // The last item.
+                Err(error) => return Some((vec![Err(error)], (jobs, Vec::new(), None))),
+            };
+            let last = letters.last().map(|letter| letter.job.id.clone());
+            if last.is_none() {
+                queues.pop();
             }
+            let own = letters.into_iter().filter(|letter| jobs.sees(letter.job.owner())).map(Ok).collect();
+            Some((own, (jobs, queues, last)))
         });
         pages.map(stream::iter).flatten().boxed()
     }

@@ -13,6 +13,7 @@ mod metrics;
 #[cfg(feature = "nats")]
 mod nats;
 mod operations;
+#[cfg(any(feature = "nats", feature = "redis", feature = "websocket"))]
 mod proxy;
 #[cfg(feature = "websocket")]
 mod python;
