@@ -1,8 +1,12 @@
 //! One delivery of a job: what becomes of it.
 
+use std::convert::Infallible;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
@@ -176,13 +180,7 @@ impl Attempted<'_> {
         if let Some(deadline) = job.deadline {
             options = options.with_timeout(Duration::from_millis(deadline.saturating_sub(self.engine().now())));
         }
-        let run = self.call(options).instrument(span.clone());
-        let told = self.tell(reports).instrument(span.clone());
-        let run = async {
-            // Reports are told until the handler is done, and then those that are left.
-            let (result, ()) = futures_util::future::join(run, told).await;
-            result
-        };
+        let run = self.reported(self.call(options), reports).instrument(span.clone());
         let closed = async {
             signals.closed.cancelled().await;
             // While the handler still waits for them.
@@ -226,12 +224,28 @@ impl Attempted<'_> {
         Ok(text)
     }
 
-    /// Tells how far the handler is, until it has ended.
-    async fn tell(&self, mut reports: ProgressStream) {
-        while let Some(report) = reports.next().await {
-            if let Err(error) = self.engine().tell(&self.delivery.job.id, &report).await {
-                tracing::debug!(%error, "a report of progress is lost");
+    /// Runs the handler, and tells how far it says that it is.
+    async fn reported<T>(&self, run: impl Future<Output = T>, mut reports: ProgressStream) -> T {
+        let tell = async {
+            while let Some(report) = reports.next().await {
+                self.tell(&report).await;
             }
+            pending::<Infallible>().await
+        };
+        let result = match select(pin!(run), pin!(tell)).await {
+            Either::Left((result, _)) => result,
+            Either::Right((never, _)) => match never {},
+        };
+        // Those that are left. There may be more to come, from what the handler has left behind: they are of no interest.
+        while let Some(report) = reports.next().now_or_never().flatten() {
+            self.tell(&report).await;
+        }
+        result
+    }
+
+    async fn tell(&self, report: &Progress) {
+        if let Err(error) = self.engine().tell(&self.delivery.job.id, report).await {
+            tracing::debug!(%error, "a report of progress is lost");
         }
     }
 
@@ -322,7 +336,7 @@ impl Attempted<'_> {
                 () = tokio::time::sleep(wait_after(Duration::from_millis(100), Duration::from_secs(5), failures)) => {}
             }
             // The ending counts even without the lease; this only keeps others from running it meanwhile.
-            let _ = self.engine().extend(self.delivery).now_or_never();
+            let _ = self.engine().extend(self.delivery).await;
         }
     }
 }

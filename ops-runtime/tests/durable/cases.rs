@@ -2,6 +2,7 @@
 
 pub(crate) mod cancel;
 pub(crate) mod dead;
+pub(crate) mod engine;
 pub(crate) mod keys;
 pub(crate) mod retries;
 pub(crate) mod schedules;

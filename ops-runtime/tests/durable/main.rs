@@ -17,6 +17,8 @@ macro_rules! conformance {
     ($name:ident, $harness:ty) => {
         mod $name {
             crate::conformance!(@cases $harness;
+                engine: an_id_is_submitted_once, one_ending_wins, a_lease_ends, what_is_given_back, never_too_many,
+                    steps_are_kept_once;
                 submit: typed_and_by_id, taken_up_by_its_id, waits_for_a_worker, many_at_once, there_is_no_such_job,
                     of_another_operation, big_inputs_and_results, access_is_checked_when_it_runs,
                     jobs_of_others_are_not_found, handlers_know_their_job, a_subscription_is_no_job, progress_is_a_stream;
@@ -33,7 +35,7 @@ macro_rules! conformance {
                     their_worker_dies, in_a_plain_call;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
                     tried_again_after_its_key_was_submitted_again, a_deadline_begins_anew;
-                workers: a_job_survives_its_worker, one_attempt_is_not_run_again, killed_again_and_again,
+                workers: a_job_survives_its_worker, one_attempt_is_not_run_again, killed_again_and_again, they_come_and_go,
                     a_drain_finishes_jobs, a_stop_gives_them_back, older_ones_leave_what_they_do_not_know,
                     later_formats_are_left, a_flood_holds_up_nobody_else, queues_have_workers_of_their_own,
                     a_slow_job_keeps_its_lease;

@@ -63,6 +63,39 @@ pub(crate) async fn killed_again_and_again<H: Harness>() {
     last.drain().await;
 }
 
+/// Workers die all the time, and submitters repeat what they submit: each job has one result.
+pub(crate) async fn they_come_and_go<H: Harness>() {
+    const JOBS: usize = 100;
+    let set = Set::<H>::start().await;
+    let submitters = [set.others().await, set.others().await];
+    let submits = (0..2 * JOBS).map(|n| {
+        let jobs = submitters[n % 2].clone();
+        async move {
+            let name = format!("job-{}", n / 2);
+            let input = WorkInput { millis: Some(30), ..failing(&name, u32::try_from(n / 2 % 2).unwrap()) };
+            pause(n as u64 * 10).await;
+            let job = jobs.submit::<Work>(input, attempts(50).with_key(&name)).await.unwrap();
+            (job.is_new(), job.result().await.unwrap().data)
+        }
+    });
+    let results = tokio::spawn(futures_util::future::join_all(submits));
+    let stays = Worker::new(set.others().await, set.registry()).with_max_running(1).start();
+    while !results.is_finished() {
+        let dies = Worker::new(set.others().await, set.registry()).with_max_running(4).start();
+        pause(250).await;
+        drop(dies);
+    }
+    let results = results.await.unwrap();
+    assert_eq!(results.iter().filter(|(is_new, _)| *is_new).count(), JOBS);
+    for pair in results.chunks(2) {
+        assert_eq!(pair[0].1, pair[1].1);
+    }
+    set.settled().await;
+    let stats = set.jobs.stats("jobs").await.unwrap();
+    assert_eq!((stats.open, stats.dead), (0, 0));
+    stays.drain().await;
+}
+
 pub(crate) async fn a_drain_finishes_jobs<H: Harness>() {
     let set = Set::<H>::start().await;
     let worker = set.worker().await;

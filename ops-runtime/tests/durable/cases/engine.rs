@@ -1,0 +1,167 @@
+//! The promises of an engine, without what stands above it.
+
+use std::time::{Duration, Instant};
+
+use ops_runtime::durable::JobId;
+use ops_runtime::durable::engine::{Delivery, Engine};
+use ops_runtime::durable::record::{Ended, JobRecord, Outcome, Stored, Tries};
+use serde_json::value::to_raw_value;
+
+use crate::harness::{Harness, LEASE, pause};
+
+const SOON: Duration = Duration::from_secs(5);
+
+fn job(number: u8) -> JobRecord {
+    let id: JobId = format!("jobs.0.{number:032x}").parse().unwrap();
+    JobRecord::new(id, "test.any", to_raw_value(&number).unwrap())
+}
+
+fn done(engine: &impl Engine, job: &JobRecord, data: u8) -> Ended {
+    Ended::new(job, engine.now(), 1, Outcome::Done(to_raw_value(&data).unwrap()))
+}
+
+/// The data of a job that is done.
+async fn data(engine: &impl Engine, job: &JobRecord) -> Option<u8> {
+    match engine.read(&job.id).await.unwrap()? {
+        Stored::Ended(ended) => match ended.outcome {
+            Outcome::Done(data) => Some(serde_json::from_str(data.get()).unwrap()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+async fn pull_one(engine: &impl Engine) -> Delivery {
+    let start = Instant::now();
+    loop {
+        if let Some(delivery) = engine.pull("jobs", 1, SOON).await.unwrap().pop() {
+            return delivery;
+        }
+        assert!(start.elapsed() < 6 * SOON, "nothing was delivered");
+    }
+}
+
+pub(crate) async fn an_id_is_submitted_once<H: Harness>() {
+    let harness = H::start().await;
+    let (engine, other) = (harness.engine().await, harness.engine().await);
+    let job = job(1);
+    assert!(engine.read(&job.id).await.unwrap().is_none());
+    assert!(engine.submit(&job).await.unwrap().is_none());
+    let mut changed = job.clone();
+    changed.operation = "test.other".to_owned();
+    let Some(Stored::Open { job: known, .. }) = other.submit(&changed).await.unwrap() else { panic!("it is known") };
+    assert_eq!((&known.id, &*known.operation, known.input.get()), (&job.id, "test.any", "1"));
+    let delivery = pull_one(&other).await;
+    assert_eq!((delivery.deliveries, delivery.tries.clone()), (1, Tries::default()));
+    assert_eq!(delivery.job.operation, "test.any");
+    assert!(other.is_running(&job.id).await.unwrap());
+    assert!(other.submit(&changed).await.unwrap().is_some());
+    assert!(other.end(&delivery, &done(&other, &job, 7)).await.unwrap());
+    let Some(Stored::Ended(ended)) = engine.submit(&changed).await.unwrap() else { panic!("it has ended") };
+    assert_eq!(ended.operation, "test.any");
+    assert_eq!(data(&engine, &job).await, Some(7));
+    assert!(!engine.is_running(&job.id).await.unwrap());
+    assert!(engine.pull("jobs", 1, Duration::from_millis(300)).await.unwrap().is_empty());
+}
+
+pub(crate) async fn one_ending_wins<H: Harness>() {
+    let harness = H::start().await;
+    let engine = harness.engine().await;
+    let (closed, ended) = (job(1), job(2));
+    for job in [&closed, &ended] {
+        engine.submit(job).await.unwrap();
+    }
+    let mut deliveries = vec![pull_one(&engine).await, pull_one(&engine).await];
+    deliveries.sort_by(|a, b| a.job.id.cmp(&b.job.id));
+    let cancelled = |job| Ended::new(job, engine.now(), 0, Outcome::Cancelled);
+    assert!(engine.close(&closed.id, &cancelled(&closed)).await.unwrap());
+    assert!(!engine.end(&deliveries[0], &done(&engine, &closed, 1)).await.unwrap());
+    assert!(engine.end(&deliveries[1], &done(&engine, &ended, 2)).await.unwrap());
+    assert!(!engine.close(&ended.id, &cancelled(&ended)).await.unwrap());
+    assert_eq!((data(&engine, &closed).await, data(&engine, &ended).await), (None, Some(2)));
+    assert!(!engine.close(&job(3).id, &cancelled(&job(3))).await.unwrap());
+    // Who gives back a job that has ended changes nothing.
+    engine.again(&deliveries[0], &Tries::default(), Duration::ZERO).await.unwrap();
+    assert!(engine.pull("jobs", 2, LEASE + Duration::from_millis(500)).await.unwrap().is_empty());
+    assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
+}
+
+pub(crate) async fn a_lease_ends<H: Harness>() {
+    let harness = H::start().await;
+    let (engine, other) = (harness.engine().await, harness.engine().await);
+    let job = job(1);
+    engine.submit(&job).await.unwrap();
+    let first = pull_one(&engine).await;
+    // Longer than a lease, as long as it is extended.
+    for _ in 0..6 {
+        pause(u64::try_from(LEASE.as_millis()).unwrap() / 3).await;
+        assert!(engine.extend(&first).await.unwrap());
+    }
+    assert!(other.pull("jobs", 1, Duration::from_millis(100)).await.unwrap().is_empty());
+    let second = pull_one(&other).await;
+    assert_eq!((second.deliveries, &second.job.id), (2, &job.id));
+    // The first ending counts, whoever has the lease.
+    assert!(engine.end(&first, &done(&engine, &job, 1)).await.unwrap());
+    assert!(!other.end(&second, &done(&other, &job, 2)).await.unwrap());
+    assert_eq!(data(&other, &job).await, Some(1));
+    assert!(other.pull("jobs", 1, LEASE + Duration::from_millis(500)).await.unwrap().is_empty());
+    assert_eq!(engine.stats("jobs").await.unwrap().open, 0);
+}
+
+pub(crate) async fn what_is_given_back<H: Harness>() {
+    let harness = H::start().await;
+    let (engine, other) = (harness.engine().await, harness.engine().await);
+    let job = job(1);
+    engine.submit(&job).await.unwrap();
+    let first = pull_one(&engine).await;
+    let mut tries = Tries::default();
+    (tries.attempts, tries.passes, tries.next) = (1, 2, Some(7));
+    let start = Instant::now();
+    engine.again(&first, &tries, Duration::from_millis(700)).await.unwrap();
+    assert!(!other.is_running(&job.id).await.unwrap());
+    let Some(Stored::Open { tries: kept, .. }) = other.read(&job.id).await.unwrap() else { panic!("it is open") };
+    assert_eq!(kept, tries);
+    let second = pull_one(&other).await;
+    assert!(start.elapsed() >= Duration::from_millis(680), "{:?}", start.elapsed());
+    assert_eq!((second.deliveries, second.tries.clone()), (2, tries));
+    assert!(other.end(&second, &done(&other, &job, 1)).await.unwrap());
+}
+
+pub(crate) async fn never_too_many<H: Harness>() {
+    let harness = H::start().await;
+    let engine = harness.engine().await;
+    for number in 0..10 {
+        engine.submit(&job(number)).await.unwrap();
+    }
+    let mut pulled = 0;
+    while pulled < 10 {
+        let deliveries = engine.pull("jobs", 3, SOON).await.unwrap();
+        assert!((1..=3).contains(&deliveries.len()), "{}", deliveries.len());
+        pulled += deliveries.len();
+        for delivery in deliveries {
+            assert!(engine.end(&delivery, &done(&engine, &delivery.job, 1)).await.unwrap());
+        }
+    }
+    let start = Instant::now();
+    assert!(engine.pull("jobs", 3, Duration::from_millis(300)).await.unwrap().is_empty());
+    assert!(start.elapsed() < SOON);
+    assert!(engine.pull("other", 3, Duration::from_millis(300)).await.unwrap().is_empty());
+}
+
+pub(crate) async fn steps_are_kept_once<H: Harness>() {
+    let harness = H::start().await;
+    let (engine, other) = (harness.engine().await, harness.engine().await);
+    let (job, another) = (job(1), job(2));
+    // Any text is a name.
+    for name in ["a", "", "a.b *>", "ä\n"] {
+        assert_eq!(engine.step(&job.id, name).await.unwrap(), None);
+        assert_eq!(engine.keep_step(&job.id, name, "1", SOON * 10).await.unwrap(), "1");
+        assert_eq!(other.keep_step(&job.id, name, "2", SOON * 10).await.unwrap(), "1");
+        assert_eq!(other.step(&job.id, name).await.unwrap().as_deref(), Some("1"));
+        assert_eq!(other.step(&another.id, name).await.unwrap(), None);
+    }
+    // What is kept of steps is no job.
+    assert!(engine.read(&job.id).await.unwrap().is_none());
+    assert!(engine.submit(&job).await.unwrap().is_none());
+    assert_eq!(engine.stats("jobs").await.unwrap().open, 1);
+}
