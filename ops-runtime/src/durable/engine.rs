@@ -10,6 +10,9 @@
 //!   the job is delivered again.
 //! - **Nothing that was acknowledged is lost**, as far as the engine's own documentation promises.
 //!
+//! Queues are named by 1 to 64 lower-case letters, digits, `_` and `-`, which is checked above the engine. Names of steps and of
+//! schedules are any text.
+//!
 //! Times are milliseconds since the Unix epoch by the engine's own clock ([`now`](Engine::now)), so that the clocks of
 //! submitters and workers do not matter. Every error is one of the engine or of the way to it; the caller may try again.
 
