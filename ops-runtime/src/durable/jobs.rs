@@ -88,7 +88,7 @@ impl Jobs {
     /// The same jobs as somebody may use them: jobs are submitted in that name, in which access is checked when they run,
     /// and those of others are not found.
     ///
-    /// A token of the identity stays in this process: handlers do not have it.
+    /// The job has the scopes and resources that the identity has here, whatever becomes of them until it runs. A token of the identity stays in this process: handlers do not have it.
     #[must_use]
     pub fn scoped(&self, identity: Identity) -> Self {
         Self { shared: self.shared.clone(), identity: Some(Arc::new(identity)) }
@@ -149,11 +149,11 @@ impl Jobs {
         pages.map(stream::iter).flatten().boxed()
     }
 
-    /// The queues: that of each pattern, and the default one.
+    /// The queues: the default one, and those of patterns that have valid names.
     pub fn queues(&self) -> Vec<String> {
         let mut queues: Vec<String> = vec![QUEUE.to_owned()];
         for (_, queue) in &self.shared.queues {
-            if !queues.contains(queue) {
+            if is_queue(queue) && !queues.contains(queue) {
                 queues.push(queue.clone());
             }
         }
@@ -163,8 +163,9 @@ impl Jobs {
     /// How many jobs of a queue there are.
     ///
     /// # Errors
-    /// That of the engine.
+    /// A `VALIDATION_ERROR` if this is no name of a queue, or the error of the engine.
     pub async fn stats(&self, queue: &str) -> Result<QueueStats, CallError> {
+        check_queue(queue)?;
         self.engine().stats(queue).await
     }
 
@@ -179,15 +180,7 @@ impl Jobs {
 
     fn queue_of(&self, operation: &str) -> Result<&str, CallError> {
         let own = self.shared.queues.iter().find(|(pattern, _)| glob(pattern, operation));
-        let queue = own.map_or(QUEUE, |(_, queue)| queue);
-        if is_queue(queue) {
-            return Ok(queue);
-        }
-        let message = format!(
-            "`{}` is no name of a queue: write 1 to 64 lower-case letters, digits, `_` and `-`",
-            queue.escape_debug()
-        );
-        Err(CallError::new(ErrorCode::ValidationError, message))
+        check_queue(own.map_or(QUEUE, |(_, queue)| queue))
     }
 
     /// The lane of a tenant.
@@ -272,6 +265,16 @@ impl Jobs {
         meter::submitted(job.id.queue(), known.is_none());
         Ok(AnyJob::new(self.clone(), job.id, known.is_none()))
     }
+}
+
+/// The name of a queue, if it is one: engines may make more of other texts.
+pub(super) fn check_queue(name: &str) -> Result<&str, CallError> {
+    if is_queue(name) {
+        return Ok(name);
+    }
+    let name = name.escape_debug();
+    let message = format!("`{name}` is no name of a queue: write 1 to 64 lower-case letters, digits, `_` and `-`");
+    Err(CallError::new(ErrorCode::ValidationError, message))
 }
 
 impl fmt::Debug for Jobs {

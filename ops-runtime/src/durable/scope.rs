@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -9,6 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::durable::id::JobId;
 use crate::durable::jobs::Jobs;
 use crate::durable::record::JobRecord;
+
+/// How long more places are waited for when few are free.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// How many jobs a worker runs in a queue, and how many of them wait for steps.
 ///
@@ -37,15 +41,30 @@ impl Gate {
     }
 
     /// Waits until there is room, and returns for how many.
+    ///
+    /// When there is little, others that are about to end are waited for a moment: jobs are asked for by the dozen rather
+    /// than one by one.
     pub(super) async fn room(&self) -> usize {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
             freed.as_mut().enable();
-            match self.max_running.saturating_sub(self.running.load(Ordering::Acquire)) {
+            match self.free() {
                 0 => freed.await,
+                room if room < self.max_running / 4 => {
+                    tokio::time::sleep(MOMENT).await;
+                    // Steps that have ended may have taken it.
+                    match self.free() {
+                        0 => {}
+                        room => return room,
+                    }
+                }
                 room => return room,
             }
         }
+    }
+
+    fn free(&self) -> usize {
+        self.max_running.saturating_sub(self.running.load(Ordering::Acquire))
     }
 
     /// Waits until no job runs.

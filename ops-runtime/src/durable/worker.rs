@@ -14,7 +14,7 @@ use crate::Registry;
 use crate::durable::attempt::{Attempted, Signals};
 use crate::durable::engine::Delivery;
 use crate::durable::id::JobId;
-use crate::durable::jobs::Jobs;
+use crate::durable::jobs::{Jobs, check_queue};
 use crate::durable::schedule;
 use crate::durable::scope::{Gate, Scope};
 
@@ -54,7 +54,7 @@ impl Worker {
         Self { jobs, registry, queues, max_running: 64, max_waiting: 1024 }
     }
 
-    /// Takes jobs of these queues only.
+    /// Takes jobs of these queues only. One that is no name of a queue is left out, with an error in the log.
     pub fn with_queues<Q: Into<String>>(self, queues: impl IntoIterator<Item = Q>) -> Self {
         Self { queues: queues.into_iter().map(Into::into).collect(), ..self }
     }
@@ -79,6 +79,10 @@ impl Worker {
         let tasks = TaskTracker::new();
         let (draining, signals) = (CancellationToken::new(), Signals::default());
         for queue in queues {
+            if let Err(error) = check_queue(&queue) {
+                tracing::error!(%error, "a queue is left out");
+                continue;
+            }
             let mut gate = Gate::new(max_running, max_waiting);
             gate.draining = draining.clone();
             let puller = Arc::new(Puller {

@@ -21,7 +21,7 @@ macro_rules! conformance {
                     steps_are_kept_once;
                 submit: typed_and_by_id, taken_up_by_its_id, waits_for_a_worker, many_at_once, there_is_no_such_job,
                     of_another_operation, big_inputs_and_results, access_is_checked_when_it_runs,
-                    jobs_of_others_are_not_found, handlers_know_their_job, a_subscription_is_no_job, progress_is_a_stream;
+                    jobs_of_others_are_not_found, handlers_know_their_job, a_subscription_is_no_job, names_of_queues, progress_is_a_stream;
                 keys: a_repeat_attaches, another_input_is_a_conflict, a_key_is_of_its_operation_tenant_and_identity,
                     fifty_at_once_make_one_job, a_repeat_while_the_first_ends, retention_frees_the_key;
                 times: delayed, at_a_time, the_deadline_passes_without_a_worker, the_deadline_passes_in_the_handler,

@@ -71,7 +71,7 @@ pub(crate) async fn one_ending_wins<H: Harness>() {
     for job in [&closed, &ended] {
         engine.submit(job).await.unwrap();
     }
-    let mut deliveries = vec![pull_one(&engine).await, pull_one(&engine).await];
+    let mut deliveries = [pull_one(&engine).await, pull_one(&engine).await];
     deliveries.sort_by(|a, b| a.job.id.cmp(&b.job.id));
     let cancelled = |job| Ended::new(job, engine.now(), 0, Outcome::Cancelled);
     assert!(engine.close(&closed.id, &cancelled(&closed)).await.unwrap());

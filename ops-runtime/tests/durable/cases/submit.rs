@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use ops_runtime::ErrorCode;
 use ops_runtime::access::Identity;
 use ops_runtime::adapter::{Handler, Registration};
-use ops_runtime::durable::{JobError, JobStatus, SubmitOptions};
+use ops_runtime::durable::{JobError, JobStatus, Jobs, SubmitOptions};
 use ops_runtime::registry::Progress;
 use ops_runtime::spec::OperationSpec;
 use serde_json::{Value, json};
@@ -135,9 +135,8 @@ pub(crate) async fn access_is_checked_when_it_runs<H: Harness>() {
     let worker = set.worker().await;
     let ann = set.jobs.scoped(Identity::new("ann").with_scope("vault:open").with_token("hush"));
     let bob = set.jobs.scoped(Identity::new("bob"));
-    let of = async |jobs: &ops_runtime::durable::Jobs| {
-        jobs.submit::<Vault>(VaultInput {}, SubmitOptions::new()).await.unwrap().result().await
-    };
+    let of =
+        async |jobs: &Jobs| jobs.submit::<Vault>(VaultInput {}, SubmitOptions::new()).await.unwrap().result().await;
     assert_eq!(of(&ann).await.unwrap().data.as_deref(), Some("ann"));
     assert_eq!(of(&bob).await.unwrap_err().code(), &ErrorCode::AccessDenied);
     assert_eq!(of(&set.jobs).await.unwrap().data, None);
@@ -217,4 +216,16 @@ pub(crate) async fn progress_is_a_stream<H: Harness>() {
     assert_eq!(job.progress().await.unwrap().count().await, 0);
     set.settled().await;
     worker.drain().await;
+}
+
+pub(crate) async fn names_of_queues<H: Harness>() {
+    let set = Set::<H>::start().await;
+    for name in ["", "Jobs", "a.b", "a*", ">", "ä", &"a".repeat(65)] {
+        let jobs = Jobs::new(set.harness.engine().await).with_queue("test.*", name);
+        let error = jobs.submit::<Add>(AddInput { a: 1, b: 1 }, SubmitOptions::new()).await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::ValidationError);
+        assert!(error.message().contains("is no name of a queue"), "{error}");
+        assert_eq!(jobs.stats(name).await.unwrap_err().code(), &ErrorCode::ValidationError);
+        assert_eq!(jobs.queues(), ["jobs"]);
+    }
 }
