@@ -86,6 +86,8 @@ mod retry;
 mod schedule;
 mod scope;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 pub use self::error::JobError;

@@ -1,0 +1,82 @@
+//! The trace of a job.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use super::{Jobs, SubmitOptions, Worker};
+use crate::adapter::{Handler, Registration};
+use crate::{Context, OperationSpec, Registry};
+
+type Fields = BTreeMap<String, String>;
+
+/// Keeps the spans of jobs with their fields.
+#[derive(Clone, Default)]
+struct Spans(Arc<Mutex<Vec<(String, Fields)>>>);
+
+struct Reading<'a>(&'a mut Fields);
+
+impl Visit for Reading<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.insert(field.name().to_owned(), format!("{value:?}").trim_matches('"').to_owned());
+    }
+}
+
+impl Subscriber for Spans {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_span() && metadata.target().contains("durable")
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut fields = Fields::new();
+        span.record(&mut Reading(&mut fields));
+        let mut spans = self.0.lock().unwrap();
+        spans.push((span.metadata().name().to_owned(), fields));
+        Id::from_u64(spans.len() as u64)
+    }
+
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        let at = usize::try_from(span.into_u64()).unwrap() - 1;
+        values.record(&mut Reading(&mut self.0.lock().unwrap()[at].1));
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn the_trace_of_a_submit_goes_on_in_the_job() {
+    let spans = Spans::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let seen = tracing::subscriber::with_default(spans.clone(), || {
+        runtime.block_on(async {
+            let registry = Registry::new();
+            let handler = |_: Value, context: Context| async move { Ok(json!(context.metadata())) };
+            let spec = OperationSpec::query("test.trace");
+            registry.register(Registration::new(spec, Handler::dynamic(handler))).unwrap();
+            let jobs = Jobs::in_process();
+            let worker = Worker::new(jobs.clone(), registry).start();
+            let job = jobs.submit_by_id("test.trace", json!({}), SubmitOptions::new()).await.unwrap();
+            let seen = job.result().await.unwrap().data;
+            worker.drain().await;
+            seen
+        })
+    });
+    let spans = spans.0.lock().unwrap();
+    let [(submit, sent), (job, run)] = &spans[..] else { panic!("{spans:?}") };
+    assert_eq!((&**submit, &**job, &*run["attempt"], &*run["operation"]), ("submit", "job", "1", "test.trace"));
+    assert_eq!((&run["trace_id"], &run["parent_id"]), (&sent["trace_id"], &sent["span_id"]));
+    assert_eq!(sent.get("parent_id"), None);
+    // What the handler calls goes on from the span of the job.
+    assert_eq!(seen["traceparent"], format!("00-{}-{}-01", run["trace_id"], run["span_id"]));
+}
