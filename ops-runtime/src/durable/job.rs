@@ -282,14 +282,14 @@ impl AnyJob {
 
     /// The result of a job that has ended.
     pub(super) fn outcome<T: DeserializeOwned>(&self, ended: Ended) -> Result<ResponseEnvelope<T>, CallError> {
-        let Ended { operation, outcome, .. } = ended;
+        let Ended { operation, failed, outcome, .. } = ended;
         let result = match outcome {
             Outcome::Done(envelope) => read_envelope(&envelope),
             Outcome::Failed(error) => Err(error),
             Outcome::Dead(letter) => Err(letter.error),
             Outcome::Cancelled => Err(JobError::Cancelled { job: self.id.clone() }.into()),
         };
-        result.map_err(|error| error.with_operation(operation))
+        result.map_err(|error| error.with_operation(failed.unwrap_or(operation)))
     }
 }
 

@@ -188,6 +188,9 @@ pub struct Ended {
     pub attempts: u32,
     /// How long this is kept, in milliseconds. A dead letter is kept until it is retried or discarded.
     pub retention: u64,
+    /// The operation that failed, if that is not the job's own: the JSON of an error does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
     /// The outcome.
     pub outcome: Outcome,
 }
@@ -195,7 +198,9 @@ pub struct Ended {
 impl Ended {
     /// The ending of a job at a time, after so many attempts.
     pub fn new(job: &JobRecord, at: u64, attempts: u32, outcome: Outcome) -> Self {
+        let failed = outcome.error().and_then(CallError::operation).filter(|failed| *failed != job.operation);
         Self {
+            failed: failed.map(str::to_owned),
             operation: job.operation.clone(),
             digest: job.digest.clone(),
             owner: job.owner().map(str::to_owned),
@@ -225,6 +230,17 @@ pub enum Outcome {
     Cancelled,
     /// It used up its attempts or its time: a dead letter.
     Dead(Box<DeadLetter>),
+}
+
+impl Outcome {
+    /// The error, if the job failed.
+    pub fn error(&self) -> Option<&CallError> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::Dead(letter) => Some(&letter.error),
+            Self::Done(_) | Self::Cancelled => None,
+        }
+    }
 }
 
 /// A job that used up its attempts or its time.
@@ -277,4 +293,39 @@ pub struct ScheduleRecord {
     pub since: u64,
     /// The job that is submitted each time; its id is that of the queue and the lane only in part: the token is made anew.
     pub job: JobRecord,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ErrorCode;
+
+    #[test]
+    fn records_are_read_back() {
+        let id = "jobs.7.0123456789abcdef0123456789abcdef".parse().unwrap();
+        let mut job = JobRecord::new(id, "shop.buy", RawValue::from_string(r#"{"n": 1}"#.to_owned()).unwrap());
+        let least = json!({
+            "format": 1, "id": "jobs.7.0123456789abcdef0123456789abcdef", "operation": "shop.buy", "input": { "n": 1 },
+            "submitted": 0, "retention": 86_400_000,
+        });
+        assert_eq!(serde_json::to_value(&job).unwrap(), least);
+        job.identity = Some(Identity::new("ann").with_token("hush"));
+        job.retry = RetryPolicy::new(5).with_code("BUSY");
+        (job.deadline, job.trusted) = (Some(7), true);
+        let mut tries = Tries { attempts: 1, ..Tries::default() };
+        let error = CallError::new(ErrorCode::Timeout, "late").with_operation("shop.pay");
+        tries.history.push(FailedAttempt::new(1, 5, error.clone()));
+        let letter = DeadLetter::new(job.clone(), 6, tries, error.clone());
+        let ended = Ended::new(&job, 6, 1, Outcome::Dead(Box::new(letter)));
+        let text = serde_json::to_string(&ended).unwrap();
+        assert!(!text.contains("hush"));
+        let read: Ended = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert_eq!((read.owner.as_deref(), read.failed.as_deref()), (Some("ann"), Some("shop.pay")));
+        let Outcome::Dead(letter) = read.outcome else { panic!("it is dead") };
+        assert_eq!((letter.job.retry, letter.job.input.get()), (job.retry, r#"{"n": 1}"#));
+        assert_eq!((letter.history[0].error.clone(), letter.error), (error.clone(), error));
+    }
 }
