@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
@@ -25,6 +26,8 @@ use crate::{BoxStream, Call, CallError, ErrorCode, Identity};
 
 /// The queue of operations that no pattern names.
 const QUEUE: &str = "jobs";
+/// How long what steps gave is kept by default.
+const STEPS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How many dead letters are read at once.
 const PAGE: usize = 100;
 
@@ -43,6 +46,8 @@ struct Shared {
     /// Patterns of operations, and their queues.
     queues: Vec<(String, String)>,
     retries: Vec<(String, RetryPolicy)>,
+    /// How long what steps gave is kept.
+    steps: Duration,
 }
 
 /// What a job is submitted with that its submitter does not say.
@@ -57,7 +62,7 @@ pub(super) struct Origin<'a> {
 impl Jobs {
     /// The jobs of an engine.
     pub fn new(engine: impl Engine) -> Self {
-        let shared = Shared { engine: Arc::new(engine), queues: Vec::new(), retries: Vec::new() };
+        let shared = Shared { engine: Arc::new(engine), queues: Vec::new(), retries: Vec::new(), steps: STEPS };
         Self { shared: Arc::new(shared), identity: None }
     }
 
@@ -82,6 +87,15 @@ impl Jobs {
     #[must_use]
     pub fn with_retry(mut self, pattern: impl Into<String>, policy: RetryPolicy) -> Self {
         Arc::make_mut(&mut self.shared).retries.push((pattern.into(), policy));
+        self
+    }
+
+    /// Sets how long what steps gave is kept; 30 days by default.
+    ///
+    /// A job that is tried again later than that, such as a dead letter, repeats its steps.
+    #[must_use]
+    pub fn with_step_retention(mut self, retention: Duration) -> Self {
+        Arc::make_mut(&mut self.shared).steps = retention;
         self
     }
 
@@ -167,6 +181,10 @@ impl Jobs {
     pub async fn stats(&self, queue: &str) -> Result<QueueStats, CallError> {
         check_queue(queue)?;
         self.engine().stats(queue).await
+    }
+
+    pub(super) fn step_retention(&self) -> Duration {
+        self.shared.steps
     }
 
     pub(super) fn engine(&self) -> &dyn Engine {

@@ -1,7 +1,6 @@
 //! Steps of a job: what a repeated attempt takes over from the one before.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;
@@ -12,16 +11,13 @@ use crate::durable::scope::Scope;
 use crate::run::payload::to_text;
 use crate::{Call, CallError, Context, ErrorCode, ResponseEnvelope};
 
-/// How long what steps gave is kept: longer than a job is likely to be tried, retries of its dead letter included.
-const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
 /// Steps of durable calls.
 impl Context {
     /// Runs an operation as a step of this job: a job of its own, which a repeated attempt attaches to.
     ///
     /// The name is the step's own within the job. The step runs in the name of this job, like a call by
-    /// [`env`](Self::env), with retries of its own; whoever waits for it holds no place of the worker. Its result is kept for 30
-    /// days. A step that has become a dead letter stays one until it is retried or discarded, and its error is given to
+    /// [`env`](Self::env), with retries of its own; whoever waits for it holds no place of the worker. Its result is kept for
+    /// 30 days ([`Jobs::with_step_retention`](crate::durable::Jobs::with_step_retention)). A step that has become a dead letter stays one until it is retried or discarded, and its error is given to
     /// every attempt until then.
     ///
     /// In a call that is no job, this just runs the operation.
@@ -39,7 +35,7 @@ impl Context {
         };
         let input = to_text(&input.into()).map_err(|error| error.with_operation(Op::SPEC.id.clone()))?;
         let parent = &scope.job;
-        let mut options = SubmitOptions::new().with_retention(RETENTION);
+        let mut options = SubmitOptions::new().with_retention(scope.jobs.step_retention());
         options.tenant.clone_from(&parent.tenant);
         options.deadline = parent.deadline.map(crate::durable::job::time).map(When::At);
         options.metadata = self.metadata().cloned().unwrap_or_default();
@@ -82,7 +78,7 @@ impl Context {
                         format!("the step `{name}` gave {size} bytes as JSON, and the engine keeps up to {limit}");
                     return Err(CallError::new(ErrorCode::ValidationError, message));
                 }
-                engine.keep_step(id, name, value.get(), RETENTION).await?
+                engine.keep_step(id, name, value.get(), scope.jobs.step_retention()).await?
             }
         };
         crate::record::from_str(&kept).map_err(|error| {
