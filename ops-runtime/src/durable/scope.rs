@@ -1,6 +1,6 @@
 //! What a running job and its worker know of each other.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// A job that waits for a step makes room for another, which may be the step. So there are never too few places for the
 /// steps, and for a moment more jobs than places when many steps end at once.
 pub(super) struct Gate {
-    running: AtomicUsize,
+    /// Below zero for a moment if a handler has ended and left something behind that waits for a step.
+    running: AtomicIsize,
     waiting: AtomicUsize,
     max_running: usize,
     max_waiting: usize,
@@ -31,7 +32,7 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn new(max_running: usize, max_waiting: usize) -> Self {
         Self {
-            running: AtomicUsize::new(0),
+            running: AtomicIsize::new(0),
             waiting: AtomicUsize::new(0),
             max_running: max_running.max(1),
             max_waiting,
@@ -64,7 +65,7 @@ impl Gate {
     }
 
     fn free(&self) -> usize {
-        self.max_running.saturating_sub(self.running.load(Ordering::Acquire))
+        self.max_running.saturating_sub(usize::try_from(self.running.load(Ordering::Acquire)).unwrap_or_default())
     }
 
     /// Waits until no job runs.
@@ -72,7 +73,7 @@ impl Gate {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
             freed.as_mut().enable();
-            if self.running.load(Ordering::Acquire) == 0 {
+            if self.running.load(Ordering::Acquire) <= 0 {
                 return;
             }
             freed.await;

@@ -32,7 +32,7 @@ macro_rules! conformance {
                     with_its_steps, by_many_at_once;
                 steps: once_over_all_attempts, closures_are_kept, nested_with_one_place, side_by_side,
                     another_input_is_a_conflict, a_step_that_failed, more_than_may_wait, given_back_by_a_drain,
-                    their_worker_dies, in_a_plain_call;
+                    their_worker_dies, in_a_plain_call, left_behind;
                 dead: listed_with_its_history, tried_again, tried_again_by_many_at_once, discarded,
                     tried_again_after_its_key_was_submitted_again, a_deadline_begins_anew;
                 workers: a_job_survives_its_worker, one_attempt_is_not_run_again, killed_again_and_again, they_come_and_go,

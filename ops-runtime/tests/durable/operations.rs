@@ -223,6 +223,16 @@ pub(crate) async fn waits(context: &Context, name: String) -> Result<u32, CallEr
     Ok(context.once::<Gate>("gate", GateInput { name: format!("{name}-gate") }).await?.data)
 }
 
+/// Leaves a task behind that waits for a step.
+#[operation(namespace = "test", kind = mutation)]
+pub(crate) async fn leaves(context: &Context, name: String) -> Result<(), CallError> {
+    let context = context.clone();
+    let gate = format!("{name}-gate");
+    tokio::spawn(async move { context.once::<Gate>("gate", GateInput { name: gate }).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    Ok(())
+}
+
 /// A step that fails for good.
 #[operation(namespace = "test", kind = mutation)]
 pub(crate) async fn refused(context: &Context, name: String) -> Result<u32, CallError> {
@@ -250,6 +260,7 @@ pub(crate) fn registry(probe: &Arc<Probe>) -> Registry {
     registry.register(Nest).unwrap();
     registry.register(Fan).unwrap();
     registry.register(Waits).unwrap();
+    registry.register(Leaves).unwrap();
     registry.register(Refused).unwrap();
     registry
 }

@@ -152,3 +152,17 @@ pub(crate) async fn in_a_plain_call<H: Harness>() {
     assert_eq!(set.jobs.stats("jobs").await.unwrap().open, 0);
     let _ = Context::attempt;
 }
+
+/// A handler that ends before its steps do takes no place from others.
+pub(crate) async fn left_behind<H: Harness>() {
+    let set = Set::<H>::start().await;
+    let worker = Worker::new(set.others().await, set.registry()).with_max_running(1).start();
+    let job = set.jobs.submit::<Leaves>(LeavesInput { name: "a".into() }, attempts(1)).await.unwrap();
+    assert!(job.result().await.is_ok());
+    set.probe.open();
+    let next = set.jobs.submit::<Work>(named("b"), attempts(1)).await.unwrap();
+    assert_eq!(next.result().await.unwrap().data, 1);
+    eventually("the step has run", || set.probe.starts("a-gate") == 1).await;
+    set.settled().await;
+    worker.drain().await;
+}
