@@ -151,7 +151,7 @@ fn variable(namespace: &str) -> String {
     namespace.chars().map(plain).collect()
 }
 
-/// Reads files on all processors; blocks the thread.
+/// Reads files on all processors, of which this thread is one: allocators keep memory for each thread. Blocks the thread.
 fn read_files(mut files: Vec<(usize, Document)>) -> BTreeMap<usize, Outcome> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
     let size = |document: &Document| std::fs::metadata(&document.location).map_or(0, |file| file.len());
@@ -159,17 +159,19 @@ fn read_files(mut files: Vec<(usize, Document)>) -> BTreeMap<usize, Outcome> {
     files.sort_by_key(|(_, document)| std::cmp::Reverse(size(document)));
     let queue = Mutex::new(VecDeque::from(files));
     let read = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                    let Some((index, document)) = next else { return };
-                    let outcome = (document.location.clone(), document.read());
-                    read.lock().unwrap_or_else(PoisonError::into_inner).insert(index, outcome);
-                }
-            });
+    let work = || {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some((index, document)) = next else { return };
+            let outcome = (document.location.clone(), document.read());
+            read.lock().unwrap_or_else(PoisonError::into_inner).insert(index, outcome);
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
     });
     read.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
