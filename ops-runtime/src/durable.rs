@@ -60,7 +60,7 @@ worker.drain().await;
 //! - **Access** is checked when a job runs, in the name in which it was submitted: [`Jobs::scoped`].
 //!
 //! How long engines keep a promise, and against which failures, is in their own documentation: [`InProcess`] does not
-//! survive its process.
+//! survive its process; the module `jetstream` (a feature) keeps jobs on NATS servers.
 //!
 //! # Metrics and traces
 //!
@@ -77,6 +77,8 @@ pub mod engine;
 mod error;
 mod id;
 mod in_process;
+#[cfg(feature = "jetstream")]
+pub mod jetstream;
 mod job;
 mod jobs;
 mod meter;

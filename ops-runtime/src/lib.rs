@@ -52,7 +52,7 @@ assert_eq!(registry.call("math.add", input).await?.data, 42);
 //! - `typescript`: operations as TypeScript, for models and for people
 //! - `program`: running JavaScript programs of models in a sandbox
 //! - `gateway`: any number of operations behind the few tools of a model, held to a policy, limits and an audit log
-//! - `durable`: calls that outlive callers and workers, as jobs
+//! - `durable`: calls that outlive callers and workers, as jobs; `jetstream`: jobs that NATS servers keep
 //! - `discover`: `Registry::discover`
 //! - `search`: finding operations by words
 //! - `chrono`, `uuid`, `url`: the types of formats, for generated code that asks for them

@@ -8,9 +8,14 @@ mod harness;
 #[cfg(feature = "http")]
 mod http;
 mod in_process;
+#[cfg(feature = "jetstream")]
+mod jetstream;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod operations;
+#[cfg(feature = "jetstream")]
+#[path = "../jetstream/servers.rs"]
+mod servers;
 
 /// Makes a test of every case over one engine.
 macro_rules! conformance {
@@ -53,3 +58,11 @@ macro_rules! conformance {
 use conformance;
 
 conformance!(in_process_conforms, crate::in_process::InProcessHarness);
+#[cfg(feature = "jetstream")]
+conformance!(jetstream_conforms, crate::jetstream::JetStreamHarness<1>);
+#[cfg(feature = "jetstream")]
+conformance!(jetstream_of_three_conforms, crate::jetstream::JetStreamHarness<3>);
+
+/// The server of the tests.
+#[cfg(feature = "jetstream")]
+const NATS_SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/.venv/bin/nats-server");

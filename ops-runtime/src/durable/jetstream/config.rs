@@ -1,0 +1,158 @@
+//! What may be set for the engine on NATS `JetStream`.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::CallError;
+use crate::durable::engine::EngineLimits;
+
+/// The settings of [`JetStream`](super::JetStream); the defaults are on the safe side.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct JetStreamConfig {
+    pub(super) prefix: String,
+    pub(super) login: Login,
+    pub(super) replicas: usize,
+    pub(super) in_memory: bool,
+    pub(super) limits: EngineLimits,
+    pub(super) patience: Duration,
+}
+
+#[derive(Clone)]
+pub(super) enum Login {
+    None,
+    Token(String),
+    User(String, String),
+}
+
+impl JetStreamConfig {
+    /// Three replicas in files, four lanes, a lease of 30 seconds, inputs and results of up to 512 KiB, credentials of the
+    /// URL if it has some.
+    pub fn new() -> Self {
+        Self {
+            prefix: "ops".to_owned(),
+            login: Login::None,
+            replicas: 3,
+            in_memory: false,
+            limits: EngineLimits::DEFAULT.with_lanes(4),
+            patience: Duration::from_secs(30),
+        }
+    }
+
+    /// Begins all subjects and the names of all streams with this; `ops` by default.
+    ///
+    /// Engines that share jobs have the same prefix. It may have several tokens, joined by dots.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Logs in by a token.
+    #[must_use]
+    pub fn with_token(mut self, token: impl Into<String>) -> Self {
+        self.login = Login::Token(token.into());
+        self
+    }
+
+    /// Logs in by a name and a password.
+    #[must_use]
+    pub fn with_user(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
+        self.login = Login::User(name.into(), password.into());
+        self
+    }
+
+    /// Sets how many servers keep each job; 3 by default, 1 to 5.
+    ///
+    /// A single server takes 1 only, which has to be said: then a job lasts as long as the disk of that server.
+    #[must_use]
+    pub fn with_replicas(mut self, replicas: usize) -> Self {
+        self.replicas = replicas;
+        self
+    }
+
+    /// Keeps jobs in the memory of the servers in place of files. Jobs are lost with a majority of the replicas.
+    #[must_use]
+    pub fn with_memory_storage(mut self) -> Self {
+        self.in_memory = true;
+        self
+    }
+
+    /// Sets the number of lanes of a queue; 4 by default, at least 1.
+    ///
+    /// A lane is a consumer on the server, and with replicas a Raft group of its own. Engines that share jobs have the same
+    /// number; it can grow, but not shrink while there are jobs.
+    #[must_use]
+    pub fn with_lanes(mut self, lanes: u16) -> Self {
+        self.limits = self.limits.with_lanes(lanes);
+        self
+    }
+
+    /// Sets for how long a worker that is not heard of keeps a job; 30 seconds by default, at least 1 second.
+    #[must_use]
+    pub fn with_lease(mut self, lease: Duration) -> Self {
+        self.limits = self.limits.with_lease(lease.max(Duration::from_secs(1)));
+        self
+    }
+
+    /// Sets the maximum size in bytes of an input as JSON; 512 KiB by default.
+    ///
+    /// The server's `max_payload` (1 MiB unless it is configured) has to be twice as much.
+    #[must_use]
+    pub fn with_max_input(mut self, bytes: usize) -> Self {
+        self.limits = self.limits.with_max_input(bytes);
+        self
+    }
+
+    /// Sets the maximum size in bytes of a result as JSON; 512 KiB by default. The server's limit is that of inputs.
+    #[must_use]
+    pub fn with_max_result(mut self, bytes: usize) -> Self {
+        self.limits = self.limits.with_max_result(bytes);
+        self
+    }
+
+    /// Sets for how long a request is repeated while the server cannot be used; 30 seconds by default.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// What is wrong with the settings.
+    pub(super) fn check(&self) -> Result<(), CallError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let is_token = |token: &str| !token.is_empty() && token.bytes().all(is_plain);
+        if !self.prefix.split('.').all(is_token) {
+            let rule = "use ASCII letters, digits, `_` and `-`, in parts joined by dots";
+            return Err(CallError::execution(format!("the prefix {:?} can't begin subjects: {rule}", self.prefix)));
+        }
+        if !(1..=5).contains(&self.replicas) {
+            return Err(CallError::execution(format!("{} replicas: JetStream has 1 to 5", self.replicas)));
+        }
+        Ok(())
+    }
+}
+
+impl Default for JetStreamConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for JetStreamConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let login = match self.login {
+            Login::None => "none",
+            Login::Token(_) => "token",
+            Login::User(..) => "user",
+        };
+        f.debug_struct("JetStreamConfig")
+            .field("prefix", &self.prefix)
+            .field("login", &login)
+            .field("replicas", &self.replicas)
+            .field("in_memory", &self.in_memory)
+            .field("limits", &self.limits)
+            .field("patience", &self.patience)
+            .finish()
+    }
+}

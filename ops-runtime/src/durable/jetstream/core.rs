@@ -1,0 +1,280 @@
+//! The connection, and the requests that all parts make: each is repeated while the server cannot be used.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{Consumer, pull};
+use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
+use async_nats::jetstream::{self, Context, ErrorCode};
+use async_nats::{Client, ConnectOptions, Event, HeaderMap};
+use bytes::Bytes;
+use futures_util::future::try_join_all;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::clock::Clock;
+use super::config::{JetStreamConfig, Login};
+use super::failure::{Patience, jitter, unusable};
+use super::held::Held;
+use super::notes::Notes;
+use super::streams;
+use super::subject::Subjects;
+use crate::CallError;
+use crate::model::random;
+
+/// How long one request to the server may take.
+const REQUEST: Duration = Duration::from_secs(5);
+/// How often the server's clock is asked for.
+const CLOCK: Duration = Duration::from_secs(30);
+
+/// By whom a message was written, so that a repeated write knows its own.
+pub(super) const WRITER: &str = "Ops-Writer";
+/// Where the submitter of a job hears of its end.
+pub(super) const NOTE: &str = "Ops-Note";
+/// When tries are written: how often the server said that it had delivered the job, and how often it was delivered in all.
+pub(super) const DELIVERED: &str = "Ops-Delivered";
+
+/// What all parts of the engine use.
+pub(super) struct Core {
+    pub(super) client: Client,
+    pub(super) context: Context,
+    pub(super) config: JetStreamConfig,
+    pub(super) subjects: Subjects,
+    pub(super) clock: Arc<Clock>,
+    pub(super) held: Held,
+    pub(super) notes: Notes,
+    /// Set when nobody has the engine any more.
+    pub(super) dropped: CancellationToken,
+    /// When the connection was lost for the last time, by the server's clock.
+    pub(super) lost: Arc<AtomicU64>,
+    queues: Mutex<HashMap<String, Arc<OnceCell<Arc<Queue>>>>>,
+    _clock: AbortOnDropHandle<()>,
+}
+
+/// A queue that this process uses.
+pub(super) struct Queue {
+    pub(super) consumers: Vec<Consumer<pull::Config>>,
+}
+
+/// What became of a conditional write.
+pub(super) enum Put {
+    /// It is stored, under this sequence.
+    Stored,
+    /// The condition does not hold.
+    Refused,
+}
+
+impl Core {
+    pub(super) async fn connect(url: &str, config: JetStreamConfig) -> Result<Arc<Self>, CallError> {
+        config.check()?;
+        let (clock, lost) = (Arc::new(Clock::new()), Arc::new(AtomicU64::new(0)));
+        let options = match config.login.clone() {
+            Login::None => ConnectOptions::new(),
+            Login::Token(token) => ConnectOptions::with_token(token),
+            Login::User(name, password) => ConnectOptions::with_user_and_password(name, password),
+        };
+        let (counting, losing) = (clock.clone(), lost.clone());
+        let options = options
+            .connection_timeout(REQUEST)
+            .ping_interval(Duration::from_secs(2))
+            .reconnect_delay_callback(|attempts| {
+                let doubled = 2_u32.saturating_pow(u32::try_from(attempts).unwrap_or(u32::MAX).min(5));
+                jitter(Duration::from_millis(50) * doubled)
+            })
+            .event_callback(move |event| {
+                match event {
+                    Event::Disconnected | Event::Closed => losing.store(counting.now(), Ordering::Relaxed),
+                    Event::SlowConsumer(_) => {
+                        tracing::warn!("notices of jobs are lost because they are read too slowly")
+                    }
+                    _ => {}
+                }
+                async {}
+            });
+        let servers: Vec<&str> = url.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
+        let client =
+            options.connect(servers).await.map_err(|error| unusable("the NATS server can't be used", &error))?;
+        let needed = config.limits.max_input.max(config.limits.max_result).saturating_mul(2);
+        if client.max_payload() < needed {
+            let (has, mend) =
+                (client.max_payload(), "set its `max_payload`, or `with_max_input` and `with_max_result`");
+            let message = format!("the server takes messages of {has} bytes, which have to be {needed} here: {mend}");
+            return Err(CallError::execution(message));
+        }
+        let context = ContextBuilder::new().timeout(REQUEST).ack_timeout(REQUEST).build(client.clone());
+        let subjects = Subjects::new(&config.prefix);
+        let schedules = streams::ensure(&context, &config, streams::schedules(&subjects, &config)).await?;
+        let name = schedules.cached_info().config.name.clone();
+        clock.ask(&context, &name).await.map_err(|error| unusable("the server's clock can't be read", &*error))?;
+        let notes = Notes::start(&client).await?;
+        Ok(Arc::new_cyclic(|core| Self {
+            _clock: AbortOnDropHandle::new(tokio::spawn(keep_time(core.clone(), name))),
+            client,
+            context,
+            config,
+            subjects,
+            clock,
+            held: Held::default(),
+            notes,
+            dropped: CancellationToken::new(),
+            lost,
+            queues: Mutex::default(),
+        }))
+    }
+
+    /// The queue, whose stream and consumers are made if they are missing.
+    pub(super) async fn queue(&self, name: &str) -> Result<Arc<Queue>, CallError> {
+        let cell = {
+            let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+            queues.entry(name.to_owned()).or_default().clone()
+        };
+        let queue = cell.get_or_try_init(async || {
+            let wanted = streams::queue(&self.subjects, &self.config, name);
+            let stream = streams::ensure(&self.context, &self.config, wanted).await?;
+            let lanes = 0..self.config.limits.lanes;
+            let consumers = lanes.map(|lane| streams::consumer(&stream, &self.subjects, &self.config, name, lane));
+            Ok::<_, CallError>(Arc::new(Queue { consumers: try_join_all(consumers).await? }))
+        });
+        queue.await.cloned()
+    }
+
+    /// The stream of a queue, which may be missing.
+    pub(super) async fn stream(&self, name: String) -> Result<Stream<()>, CallError> {
+        let found = self.context.get_stream_no_info(&name).await;
+        found.map_err(|error| unusable(&format!("{name} is no name of a stream"), &error))
+    }
+
+    /// Writes a message, conditionally by its headers.
+    pub(super) async fn put(&self, subject: &str, headers: HeaderMap, payload: Bytes) -> Result<Put, CallError> {
+        let mut patience = Patience::new(self.config.patience);
+        loop {
+            let message = PublishMessage::build().payload(payload.clone()).headers(headers.clone());
+            let sent = match self.context.send_publish(subject.to_owned(), message).await {
+                Ok(acknowledgement) => acknowledgement.await,
+                Err(error) => Err(error),
+            };
+            let error = match sent {
+                Ok(_) => return Ok(Put::Stored),
+                Err(error) => error,
+            };
+            let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<jetstream::Error>());
+            let again = match (error.kind(), source) {
+                (PublishErrorKind::WrongLastSequence, _) => return Ok(Put::Refused),
+                // Another write under the same condition has not been decided yet.
+                (_, Some(source)) if source.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => true,
+                // Without a leader nobody answers ("stream not found"), or the server says that it has no quorum.
+                (_, Some(source)) => source.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE,
+                (PublishErrorKind::MaxPayloadExceeded, _) => false,
+                _ => true,
+            };
+            if !again || !patience.wait().await {
+                return Err(unusable("the job can't be written", &error));
+            }
+        }
+    }
+
+    /// The last message of a subject, which may have wildcards, by the leader of the stream.
+    pub(super) async fn last(&self, queue: &str, subject: &str) -> Result<Option<StreamMessage>, CallError> {
+        self.last_in(self.subjects.stream(queue), subject).await
+    }
+
+    pub(super) async fn last_in(&self, stream: String, subject: &str) -> Result<Option<StreamMessage>, CallError> {
+        let stream = self.stream(stream).await?;
+        let mut patience = Patience::new(self.config.patience);
+        loop {
+            let error = match stream.get_last_raw_message_by_subject(subject).await {
+                Ok(message) => return Ok(Some(message)),
+                Err(error) => error,
+            };
+            match error.kind() {
+                RawMessageErrorKind::NoMessageFound => return Ok(None),
+                RawMessageErrorKind::JetStream(inner) if inner.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                    return Ok(None);
+                }
+                _ if patience.wait().await => {}
+                _ => return Err(unusable("the job can't be read", &error)),
+            }
+        }
+    }
+
+    /// Removes all messages of a subject. Returns how many there were.
+    pub(super) async fn purge(&self, stream: String, subject: &str) -> Result<u64, CallError> {
+        let stream = self.stream(stream).await?;
+        let mut patience = Patience::new(self.config.patience);
+        loop {
+            match stream.purge().filter(subject).await {
+                Ok(answer) => return Ok(answer.purged),
+                Err(error) if !patience.wait().await => return Err(unusable("the job can't be removed", &error)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Sends a message that nobody waits for, and that may be lost.
+    pub(super) async fn send(&self, subject: String, payload: Bytes) {
+        if let Err(error) = self.client.publish(subject, payload).await {
+            tracing::debug!(%error, "a notice is lost");
+        }
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+async fn keep_time(core: Weak<Core>, stream: String) {
+    loop {
+        sleep(CLOCK).await;
+        let Some(core) = core.upgrade() else { return };
+        if let Err(error) = core.clock.ask(&core.context, &stream).await {
+            tracing::debug!(%error, "the server's clock can't be read");
+        }
+    }
+}
+
+/// Headers of a write that only goes through if nothing has these subjects.
+pub(super) fn first_of(subjects: &str) -> HeaderMap {
+    after(subjects, 0)
+}
+
+/// Headers of a write that only goes through if that message is the last of these subjects.
+pub(super) fn after(subjects: &str, sequence: u64) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert("Nats-Expected-Last-Subject-Sequence", sequence.to_string());
+    headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", subjects);
+    headers.insert(WRITER, format!("{:016x}", random::number()));
+    headers
+}
+
+/// Header of a TTL, in whole seconds and at least one.
+pub(super) fn keep_for(headers: &mut HeaderMap, millis: u64) {
+    headers.insert("Nats-TTL", format!("{}s", millis.div_ceil(1_000).max(1)));
+}
+
+/// True if the message is the one that these headers belong to.
+pub(super) fn is_own(message: &StreamMessage, headers: &HeaderMap) -> bool {
+    message.headers.get(WRITER).is_some_and(|writer| Some(writer) == headers.get(WRITER))
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> Result<Bytes, CallError> {
+    match serde_json::to_vec(value) {
+        Ok(json) => Ok(json.into()),
+        Err(error) => Err(CallError::execution(format!("a record can't be written as JSON: {error}"))),
+    }
+}
+
+pub(super) fn from_json<T: DeserializeOwned>(json: &[u8], subject: &str) -> Result<T, CallError> {
+    serde_json::from_slice(json)
+        .map_err(|error| CallError::execution(format!("the message at {subject} can't be read as a record: {error}")))
+}

@@ -1,0 +1,48 @@
+//! Failures of the server and of the way to it: how they are told, and how long requests are repeated.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::CallError;
+use crate::model::random;
+
+/// How long a request is repeated.
+pub(super) struct Patience {
+    until: Instant,
+    next: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self { until: Instant::now() + patience, next: Duration::from_millis(10) }
+    }
+
+    /// Waits before the next attempt. Returns `false` if there is none.
+    pub(super) async fn wait(&mut self) -> bool {
+        let wait = jitter(self.next);
+        if Instant::now() + wait > self.until {
+            return false;
+        }
+        sleep(wait).await;
+        self.next = (self.next * 2).min(Duration::from_millis(500));
+        true
+    }
+}
+
+/// Half of a wait to all of it, at random.
+pub(super) fn jitter(wait: Duration) -> Duration {
+    let share = u32::try_from(random::number() % 512).unwrap_or_default();
+    wait / 2 + wait / 1024 * share
+}
+
+/// The error of a request, with its causes.
+pub(super) fn unusable(what: &str, error: &dyn std::error::Error) -> CallError {
+    let mut text = format!("{what}: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    CallError::execution(text)
+}

@@ -1,0 +1,328 @@
+//! The life of a job: submitted, tried, ended.
+
+use std::time::{Duration, Instant};
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::AckKind;
+use async_nats::jetstream::message::StreamMessage;
+use bytes::Bytes;
+
+use super::clock::{millis, rfc3339};
+use super::core::{Core, DELIVERED, NOTE, Put, after, first_of, from_json, is_own, keep_for, to_json};
+use super::failure::unusable;
+use super::held::Lease;
+use super::notes::WITH_ENDING;
+use crate::CallError;
+use crate::durable::JobId;
+use crate::durable::engine::Delivery;
+use crate::durable::record::{Ended, JobRecord, Stored, Tries};
+
+/// How often a state is read that changes while it is read.
+const READS: usize = 20;
+/// How long a state is left alone that changes while it is read.
+const SETTLE: Duration = Duration::from_millis(20);
+/// For how long tries are kept beyond the next delivery, in milliseconds, should their job be removed without them.
+const TRIES: u64 = 7 * 24 * 60 * 60 * 1_000;
+
+impl Core {
+    /// Keeps a job. `None` if it is new.
+    pub(super) async fn submit(&self, job: &JobRecord) -> Result<Option<Stored>, CallError> {
+        let id = &job.id;
+        self.queue(id.queue()).await?;
+        let payload = to_json(job)?;
+        let mut headers = first_of(&self.subjects.of(id, ">"));
+        headers.insert(NOTE, self.notes.expect(id));
+        let subject = self.place(job, &mut headers);
+        for _ in 0..READS {
+            match self.put(&subject, headers.clone(), payload.clone()).await? {
+                Put::Stored => return Ok(None),
+                Put::Refused => {}
+            }
+            match self.last(id.queue(), &self.subjects.of(id, ">")).await? {
+                // The first write had come through, and its acknowledgement was lost.
+                Some(last) if is_own(&last, &headers) => return Ok(None),
+                Some(last) => {
+                    if let Some(stored) = self.stored(id, last).await? {
+                        self.notes.forget(id);
+                        return Ok(Some(stored));
+                    }
+                    // Tries that were left behind.
+                    self.remove_open(id).await?;
+                }
+                None => {}
+            }
+            // What was refused may not be there to be read yet.
+            tokio::time::sleep(SETTLE).await;
+        }
+        self.notes.forget(id);
+        Err(changes(id))
+    }
+
+    /// Where a job is written: a delay is a schedule of the server's.
+    ///
+    /// Delays by refusing the delivery for so long (NAK) are forgotten by a single server that is killed, and all of them
+    /// are part of the consumer's state, which is written as a whole. A schedule is a message like others.
+    fn place(&self, job: &JobRecord, headers: &mut HeaderMap) -> String {
+        let later = job.not_before.filter(|start| *start > self.clock.now());
+        match later.and_then(rfc3339) {
+            Some(at) => {
+                headers.insert("Nats-Schedule", format!("@at {at}"));
+                headers.insert("Nats-Schedule-Target", self.subjects.of(&job.id, "job"));
+                self.subjects.of(&job.id, "later")
+            }
+            None => self.subjects.of(&job.id, "job"),
+        }
+    }
+
+    /// What is kept of a job.
+    pub(super) async fn read(&self, id: &JobId) -> Result<Option<Stored>, CallError> {
+        for _ in 0..READS {
+            let Some(last) = self.last(id.queue(), &self.subjects.of(id, ">")).await? else { return Ok(None) };
+            let is_try = last.subject.ends_with(".try");
+            if let Some(stored) = self.stored(id, last).await? {
+                return Ok(Some(stored));
+            }
+            // Tries without a job: it ends right now, or they were left behind.
+            if is_try && self.last(id.queue(), &self.subjects.of(id, "end.*")).await?.is_none() {
+                return Ok(None);
+            }
+        }
+        Err(changes(id))
+    }
+
+    /// What the last message of a job says. `None` if its job has gone meanwhile.
+    async fn stored(&self, id: &JobId, last: StreamMessage) -> Result<Option<Stored>, CallError> {
+        if last.subject.contains(".end.") {
+            return Ok(Some(Stored::Ended(Box::new(from_json(&last.payload, &last.subject)?))));
+        }
+        if !last.subject.ends_with(".try") {
+            let job = Box::new(from_json(&last.payload, &last.subject)?);
+            return Ok(Some(Stored::Open { job, tries: Tries::default() }));
+        }
+        let Some(job) = self.last(id.queue(), &self.subjects.of(id, "job")).await? else { return Ok(None) };
+        let tries = from_json(&last.payload, &last.subject)?;
+        Ok(Some(Stored::Open { job: Box::new(from_json(&job.payload, &job.subject)?), tries }))
+    }
+
+    /// Ends a job that this process has.
+    pub(super) async fn end(&self, delivery: &Delivery, end: &Ended) -> Result<bool, CallError> {
+        let id = &delivery.job.id;
+        let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(false) };
+        let payload = to_json(end)?;
+        let is_ended = self.write_end(id, end, payload.clone(), lease.sequence).await?;
+        // What comes now is a service: a job that is delivered again is found to have ended.
+        self.acknowledge(&lease, AckKind::Ack).await;
+        if delivery.tries != Tries::default() {
+            self.remove_open(id).await?;
+        }
+        self.held.remove(id, &delivery.receipt);
+        if is_ended {
+            self.tell_ended(lease.note, payload).await;
+        }
+        Ok(is_ended)
+    }
+
+    /// Ends a job from outside.
+    pub(super) async fn close(&self, id: &JobId, end: &Ended) -> Result<bool, CallError> {
+        let last = self.last(id.queue(), &self.subjects.of(id, ">")).await?;
+        let Some(last) = last.filter(|last| !last.subject.contains(".end.")) else { return Ok(false) };
+        let mut note = last.headers.get(NOTE).map(|note| note.as_str().to_owned());
+        if last.subject.ends_with(".try") {
+            let Some(job) = self.last(id.queue(), &self.subjects.of(id, "job")).await? else { return Ok(false) };
+            note = job.headers.get(NOTE).map(|note| note.as_str().to_owned());
+        }
+        let payload = to_json(end)?;
+        if !self.write_end(id, end, payload.clone(), last.sequence).await? {
+            return Ok(false);
+        }
+        self.remove_open(id).await?;
+        self.send(self.subjects.closed(id.queue()), Bytes::from(id.to_string())).await;
+        self.tell_ended(note, payload).await;
+        Ok(true)
+    }
+
+    /// Writes an ending, unless there is one. `job` is a sequence of this life of the job: a dead letter before it is of
+    /// an earlier one, and was left behind when that was retried.
+    async fn write_end(&self, id: &JobId, end: &Ended, payload: Bytes, job: u64) -> Result<bool, CallError> {
+        let all = self.subjects.of(id, "end.*");
+        let subject = self.subjects.of(id, if end.is_dead() { "end.dead" } else { "end.done" });
+        let mut headers = first_of(&all);
+        if !end.is_dead() {
+            keep_for(&mut headers, end.retention);
+        }
+        for _ in 0..READS {
+            match self.put(&subject, headers.clone(), payload.clone()).await? {
+                Put::Stored => return Ok(true),
+                Put::Refused => {}
+            }
+            match self.last(id.queue(), &all).await? {
+                Some(last) if is_own(&last, &headers) => return Ok(true),
+                Some(last) if last.sequence > job => return Ok(false),
+                Some(last) => drop(self.delete(id.queue(), last.sequence).await?),
+                None => {}
+            }
+            tokio::time::sleep(SETTLE).await;
+        }
+        Err(changes(id))
+    }
+
+    /// Removes what a job has only while it is open.
+    pub(super) async fn remove_open(&self, id: &JobId) -> Result<(), CallError> {
+        self.purge(self.subjects.stream(id.queue()), &self.subjects.of(id, "*")).await.map(drop)
+    }
+
+    /// Tells the submitter. Others who wait hear the write of the ending itself.
+    async fn tell_ended(&self, note: Option<String>, payload: Bytes) {
+        if let Some(note) = note {
+            let payload = if payload.len() <= WITH_ENDING { payload } else { Bytes::new() };
+            self.send(note, payload).await;
+        }
+    }
+
+    /// Keeps what the tries came to, and has the job delivered again.
+    pub(super) async fn give_back(&self, delivery: &Delivery, tries: &Tries, wait: Duration) -> Result<(), CallError> {
+        let id = &delivery.job.id;
+        // A job that was lost is with another already, or has ended.
+        let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(()) };
+        self.write_tries(id, tries, (lease.delivered, delivery.deliveries), wait).await?;
+        self.held.remove(id, &delivery.receipt);
+        self.acknowledge(&lease, AckKind::Nak(Some(wait))).await;
+        Ok(())
+    }
+
+    pub(super) async fn write_tries(
+        &self,
+        id: &JobId,
+        tries: &Tries,
+        delivered: (u64, u64),
+        wait: Duration,
+    ) -> Result<(), CallError> {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Rollup", "sub");
+        headers.insert(DELIVERED, format!("{} {}", delivered.0, delivered.1));
+        keep_for(&mut headers, millis(wait).saturating_add(TRIES));
+        self.put(&self.subjects.of(id, "try"), headers, to_json(tries)?).await.map(drop)
+    }
+
+    /// Tells the server about a delivery. What gets lost is as if the worker had died.
+    async fn acknowledge(&self, lease: &Lease, kind: AckKind) {
+        if let Err(error) = self.client.publish(lease.receipt.clone(), kind.into()).await {
+            tracing::debug!(%error, "an acknowledgement is lost");
+        }
+    }
+
+    /// Starts a lease anew.
+    pub(super) async fn extend(&self, delivery: &Delivery) -> Result<bool, CallError> {
+        let id = &delivery.job.id;
+        let Some(lease) = self.held.get(id, &delivery.receipt) else { return Ok(false) };
+        let since = Instant::now();
+        // The server answers, also for jobs that it does not count as delivered any more.
+        let asked = self.client.request(lease.receipt.clone(), AckKind::Progress.into()).await;
+        let is_over = lease.since.elapsed() >= self.config.limits.lease;
+        if !is_over {
+            asked.map_err(|error| unusable("a lease can't be extended", &error))?;
+            let ended = self.last(id.queue(), &self.subjects.of(id, "end.*")).await?;
+            if ended.is_none_or(|ended| ended.sequence < lease.sequence) {
+                self.held.extended(id, since);
+                return Ok(true);
+            }
+        }
+        self.held.remove(id, &delivery.receipt);
+        Ok(false)
+    }
+
+    /// Makes a dead letter a job again.
+    pub(super) async fn retry(&self, job: &JobRecord) -> Result<bool, CallError> {
+        let id = &job.id;
+        let all = self.subjects.of(id, ">");
+        let Some(dead) = self.last(id.queue(), &all).await? else { return Ok(false) };
+        if !dead.subject.ends_with(".end.dead") {
+            return Ok(false);
+        }
+        // Only if the dead letter is still the last that there is of the job.
+        let mut headers = after(&all, dead.sequence);
+        headers.insert(NOTE, self.notes.expect(id));
+        let subject = self.place(job, &mut headers);
+        if let Put::Refused = self.put(&subject, headers.clone(), to_json(job)?).await? {
+            let last = self.last(id.queue(), &all).await?;
+            if !last.is_some_and(|last| is_own(&last, &headers)) {
+                return Ok(false);
+            }
+        }
+        // If this is not reached, the job's next ending finds the letter older than the job, and removes it.
+        self.delete(id.queue(), dead.sequence).await?;
+        Ok(true)
+    }
+
+    /// Removes a dead letter.
+    pub(super) async fn discard(&self, id: &JobId) -> Result<bool, CallError> {
+        match self.last(id.queue(), &self.subjects.of(id, ">")).await? {
+            Some(last) if last.subject.ends_with(".end.dead") => self.delete(id.queue(), last.sequence).await,
+            _ => Ok(false),
+        }
+    }
+
+    /// Removes a message. Returns `false` if it is not there.
+    async fn delete(&self, queue: &str, sequence: u64) -> Result<bool, CallError> {
+        use async_nats::jetstream::stream::DeleteMessageErrorKind;
+
+        let stream = self.stream(self.subjects.stream(queue)).await?;
+        let mut patience = super::failure::Patience::new(self.config.patience);
+        loop {
+            match stream.delete_message(sequence).await {
+                Ok(is_deleted) => return Ok(is_deleted),
+                Err(error) => match error.kind() {
+                    DeleteMessageErrorKind::JetStream(inner) if inner.code() < 500 => return Ok(false),
+                    // "no message found" has the code of a server's failure.
+                    DeleteMessageErrorKind::JetStream(inner)
+                        if inner.error_code() == async_nats::jetstream::ErrorCode::STREAM_MESSAGE_DELETE_FAILED =>
+                    {
+                        return Ok(false);
+                    }
+                    _ if patience.wait().await => {}
+                    _ => return Err(unusable("the message can't be removed", &error)),
+                },
+            }
+        }
+    }
+
+    /// What a step gave.
+    pub(super) async fn step(&self, id: &JobId, name: &str) -> Result<Option<String>, CallError> {
+        let Some(last) = self.last(id.queue(), &self.subjects.step(id, name)).await? else { return Ok(None) };
+        text(last).map(Some)
+    }
+
+    /// Keeps what a step gave, unless there is something.
+    pub(super) async fn keep_step(
+        &self,
+        id: &JobId,
+        name: &str,
+        value: &str,
+        retention: Duration,
+    ) -> Result<String, CallError> {
+        self.queue(id.queue()).await?;
+        let subject = self.subjects.step(id, name);
+        let mut headers = first_of(&subject);
+        keep_for(&mut headers, millis(retention));
+        for _ in 0..READS {
+            match self.put(&subject, headers.clone(), Bytes::copy_from_slice(value.as_bytes())).await? {
+                Put::Stored => return Ok(value.to_owned()),
+                Put::Refused => {}
+            }
+            if let Some(last) = self.last(id.queue(), &subject).await? {
+                return text(last);
+            }
+            tokio::time::sleep(SETTLE).await;
+        }
+        Err(changes(id))
+    }
+}
+
+fn text(message: StreamMessage) -> Result<String, CallError> {
+    String::from_utf8(message.payload.into())
+        .map_err(|_| CallError::execution(format!("the message at {} is no text", message.subject)))
+}
+
+fn changes(id: &JobId) -> CallError {
+    CallError::execution(format!("what is kept of the job {id} changes all the time: try again"))
+}

@@ -1,0 +1,164 @@
+//! What is asked about many jobs: dead letters, schedules, numbers; and who runs what.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use async_nats::client::RequestErrorKind;
+use async_nats::jetstream::{self, ErrorCode};
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use tokio::time::{Instant, timeout_at};
+
+use super::core::{Core, from_json, to_json};
+use super::failure::{Patience, unusable};
+use crate::CallError;
+use crate::durable::JobId;
+use crate::durable::engine::QueueStats;
+use crate::durable::record::{DeadLetter, Ended, Outcome, ScheduleRecord};
+
+/// How many messages are read at a time.
+const READ: usize = 16;
+/// How long workers have to answer what they run.
+const ANSWERS: Duration = Duration::from_millis(300);
+
+impl Core {
+    /// The subjects of a stream that match, in order.
+    async fn list(&self, stream: String, filter: String) -> Result<Vec<String>, CallError> {
+        let stream = self.stream(stream).await?;
+        let mut patience = Patience::new(self.config.patience);
+        loop {
+            let error = match stream.info_builder().subjects(filter.clone()).fetch().await {
+                Ok(info) => match info.map_ok(|(subject, _)| subject).try_collect::<Vec<_>>().await {
+                    Ok(mut subjects) => {
+                        subjects.sort_unstable();
+                        return Ok(subjects);
+                    }
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<jetstream::Error>());
+            match source {
+                Some(source) if source.error_code() == ErrorCode::STREAM_NOT_FOUND => return Ok(Vec::new()),
+                _ if patience.wait().await => {}
+                _ => return Err(unusable("jobs can't be listed", &error)),
+            }
+        }
+    }
+
+    pub(super) async fn dead_letters(
+        &self,
+        queue: &str,
+        after: Option<&JobId>,
+        most: usize,
+    ) -> Result<Vec<DeadLetter>, CallError> {
+        const DEAD: &str = "end.dead";
+        let subjects = self.list(self.subjects.stream(queue), self.subjects.each(queue, DEAD)).await?;
+        let mut ids: Vec<JobId> = subjects.iter().filter_map(|subject| self.subjects.job(subject, DEAD)).collect();
+        ids.sort_unstable();
+        let wanted = ids.into_iter().filter(|id| after.is_none_or(|after| id > after));
+        let letters = stream::iter(wanted).map(async |id| {
+            let Some(last) = self.last(queue, &self.subjects.of(&id, ">")).await? else { return Ok(None) };
+            // Retried or discarded meanwhile.
+            if !last.subject.ends_with(DEAD) {
+                return Ok(None);
+            }
+            let ended: Ended = from_json(&last.payload, &last.subject)?;
+            Ok(match ended.outcome {
+                Outcome::Dead(letter) => Some(*letter),
+                _ => None,
+            })
+        });
+        letters.buffered(READ.min(most.max(1))).try_filter_map(async |letter| Ok(letter)).take(most).try_collect().await
+    }
+
+    pub(super) async fn keep_schedule(&self, schedule: &ScheduleRecord) -> Result<(), CallError> {
+        let subject = self.subjects.schedule(&schedule.name);
+        self.put(&subject, async_nats::HeaderMap::new(), to_json(schedule)?).await.map(drop)
+    }
+
+    pub(super) async fn remove_schedule(&self, name: &str) -> Result<bool, CallError> {
+        let removed = self.purge(self.subjects.schedules_stream(), &self.subjects.schedule(name)).await?;
+        Ok(removed > 0)
+    }
+
+    pub(super) async fn schedules(&self) -> Result<Vec<ScheduleRecord>, CallError> {
+        let stream = self.subjects.schedules_stream();
+        let subjects = self.list(stream.clone(), self.subjects.schedules()).await?;
+        let read = stream::iter(subjects).map(async |subject| {
+            let Some(last) = self.last_in(stream.clone(), &subject).await? else { return Ok(None) };
+            from_json(&last.payload, &last.subject).map(Some)
+        });
+        let read = read.buffered(READ).try_filter_map(async |schedule| Ok(schedule));
+        let mut schedules: Vec<ScheduleRecord> = read.try_collect().await?;
+        schedules.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(schedules)
+    }
+
+    pub(super) async fn stats(&self, queue: &str) -> Result<QueueStats, CallError> {
+        let stream = self.subjects.stream(queue);
+        let count = async |kind: &str| {
+            self.list(stream.clone(), self.subjects.each(queue, kind)).await.map(|found| found.len() as u64)
+        };
+        let open = count("job").await? + count("later").await?;
+        let dead = count("end.dead").await?;
+        let running = if open == 0 { 0 } else { self.ask_all(queue).await? };
+        Ok(QueueStats::new(open, running, dead))
+    }
+
+    /// How many jobs workers say that they have.
+    async fn ask_all(&self, queue: &str) -> Result<u64, CallError> {
+        let inbox = self.client.new_inbox();
+        let failed = |error: &dyn std::error::Error| unusable("workers can't be asked", error);
+        let mut answers = self.client.subscribe(inbox.clone()).await.map_err(|error| failed(&error))?;
+        let asked = self.client.publish_with_reply(self.subjects.ask(queue), inbox, Bytes::new()).await;
+        asked.map_err(|error| failed(&error))?;
+        let until = Instant::now() + ANSWERS;
+        let mut running = 0_u64;
+        while let Ok(Some(answer)) = timeout_at(until, answers.next()).await {
+            // Nobody is there to answer.
+            if answer.status == Some(async_nats::StatusCode::NO_RESPONDERS) {
+                break;
+            }
+            let count = std::str::from_utf8(&answer.payload).ok().and_then(|count| count.parse().ok());
+            running = running.saturating_add(count.unwrap_or(0));
+        }
+        Ok(running)
+    }
+
+    /// True if a worker says that it has the job.
+    pub(super) async fn is_running(&self, id: &JobId) -> Result<bool, CallError> {
+        if self.held.has(id, self.config.limits.lease) {
+            return Ok(true);
+        }
+        let request = async_nats::Request::new().payload(Bytes::from(id.to_string())).timeout(Some(ANSWERS));
+        match self.client.send_request(self.subjects.ask(id.queue()), request).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), RequestErrorKind::TimedOut | RequestErrorKind::NoResponders) => {
+                Ok(false)
+            }
+            Err(error) => Err(unusable("workers can't be asked", &error)),
+        }
+    }
+}
+
+/// Answers what this process runs of a queue.
+pub(super) async fn answer(core: Weak<Core>, queue: String) {
+    let questions = {
+        let Some(core) = core.upgrade() else { return };
+        core.client.subscribe(core.subjects.ask(&queue)).await
+    };
+    let Ok(mut questions) = questions else { return };
+    while let Some(question) = questions.next().await {
+        let Some(core): Option<Arc<Core>> = core.upgrade() else { return };
+        let Some(reply) = question.reply else { continue };
+        let answer = match std::str::from_utf8(&question.payload).map(str::parse::<JobId>) {
+            Ok(Ok(id)) if core.held.has(&id, core.config.limits.lease) => Bytes::from_static(b"1"),
+            _ if question.payload.is_empty() => Bytes::from(core.held.count(&queue).to_string()),
+            _ => continue,
+        };
+        if let Err(error) = core.client.publish(reply, answer).await {
+            tracing::debug!(%error, "an answer is lost");
+        }
+    }
+}

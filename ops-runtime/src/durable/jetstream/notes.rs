@@ -1,0 +1,91 @@
+//! How a waiter learns that a job has ended: a notice, which may be lost, beside a slow poll.
+//!
+//! A job names an inbox of its submitter, at which the worker sends what it has stored. So a result is there with the
+//! notice, without a subscription for each job. Who waits for a job of another's subscribes to the subject of its ending,
+//! which is heard when it is sent, perhaps before it is stored, and reads.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_nats::{Client, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::failure::unusable;
+use crate::CallError;
+use crate::durable::JobId;
+
+/// Of how many jobs that were submitted here the notices are kept in mind.
+const SUBMITTED: usize = 16_384;
+/// Up to how many bytes a notice has the ending itself.
+pub(super) const WITH_ENDING: usize = 64 << 10;
+
+/// What is heard of one job: `None` as long as it is open, then the ending, or nothing if it has to be read.
+type News = watch::Sender<Option<Bytes>>;
+
+/// The notices for this process.
+pub(super) struct Notes {
+    inbox: String,
+    table: Arc<Mutex<Table>>,
+    _reader: AbortOnDropHandle<()>,
+}
+
+#[derive(Default)]
+struct Table {
+    jobs: HashMap<String, News>,
+    /// The oldest first.
+    order: VecDeque<String>,
+}
+
+impl Notes {
+    pub(super) async fn start(client: &Client) -> Result<Self, CallError> {
+        let inbox = client.new_inbox();
+        let notices = client.subscribe(format!("{inbox}.>")).await;
+        let notices = notices.map_err(|error| unusable("notices can't be subscribed to", &error))?;
+        let table = Arc::new(Mutex::default());
+        let reader = AbortOnDropHandle::new(tokio::spawn(read(notices, inbox.len() + 1, table.clone())));
+        Ok(Self { inbox, table, _reader: reader })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the end of a job that is submitted now is told.
+    pub(super) fn expect(&self, id: &JobId) -> String {
+        let mut table = self.table();
+        if table.jobs.insert(id.to_string(), watch::Sender::new(None)).is_none() {
+            table.order.push_back(id.to_string());
+        }
+        while table.order.len() > SUBMITTED {
+            if let Some(oldest) = table.order.pop_front() {
+                table.jobs.remove(&oldest);
+            }
+        }
+        format!("{}.{id}", self.inbox)
+    }
+
+    /// What is heard of a job that was submitted here.
+    pub(super) fn listen(&self, id: &JobId) -> Option<watch::Receiver<Option<Bytes>>> {
+        self.table().jobs.get(id.as_str()).map(watch::Sender::subscribe)
+    }
+
+    /// Forgets a job that was not submitted here after all, or whose end was read.
+    pub(super) fn forget(&self, id: &JobId) {
+        self.table().jobs.remove(id.as_str());
+    }
+}
+
+async fn read(mut notices: Subscriber, skip: usize, table: Arc<Mutex<Table>>) {
+    while let Some(notice) = notices.next().await {
+        let Some(id) = notice.subject.get(skip..) else { continue };
+        let table = table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(news) = table.jobs.get(id) {
+            // What nobody waits for is not kept here: it can be read.
+            let ending = if news.receiver_count() > 0 { notice.payload } else { Bytes::new() };
+            news.send_replace(Some(ending));
+        }
+    }
+}

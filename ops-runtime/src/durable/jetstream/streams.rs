@@ -1,0 +1,179 @@
+//! The streams of queues and of schedules: made on first use, and refused if somebody made them otherwise.
+
+use std::error::Error;
+
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
+use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind};
+use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
+use async_nats::jetstream::{Context, ErrorCode};
+
+use super::config::JetStreamConfig;
+use super::failure::{Patience, unusable};
+use super::subject::Subjects;
+use crate::CallError;
+
+/// The stream of a queue.
+///
+/// - A work queue: what is acknowledged is removed. Messages that no consumer asks for stay until their TTL; that of a
+///   message below a consumer's acknowledgements too, over restarts and new leaders (tried with nats-server 2.15).
+/// - `DiscardPolicy::New` is refused together with message schedules ("message scheduling cannot use discard new"). The
+///   default discards old messages, but only at a limit, and there is none: a full account or disk refuses new ones.
+/// - No direct gets: any replica answers those, also one that lags. What is read here decides.
+pub(super) fn queue(subjects: &Subjects, config: &JetStreamConfig, queue: &str) -> Config {
+    Config {
+        retention: RetentionPolicy::WorkQueue,
+        allow_message_ttl: true,
+        allow_message_schedules: true,
+        ..base(subjects.stream(queue), subjects.queue(queue), config)
+    }
+}
+
+/// The stream of schedules: the last message of each.
+pub(super) fn schedules(subjects: &Subjects, config: &JetStreamConfig) -> Config {
+    Config { max_messages_per_subject: 1, ..base(subjects.schedules_stream(), subjects.schedules(), config) }
+}
+
+fn base(name: String, subject: String, config: &JetStreamConfig) -> Config {
+    Config {
+        name,
+        subjects: vec![subject],
+        storage: if config.in_memory { StorageType::Memory } else { StorageType::File },
+        num_replicas: config.replicas,
+        // Replaces a message by the next one of its subject.
+        allow_rollup: true,
+        max_messages: -1,
+        max_bytes: -1,
+        max_messages_per_subject: -1,
+        max_message_size: -1,
+        max_consumers: -1,
+        ..Config::default()
+    }
+}
+
+/// The stream, which is made if there is none. Waits for a leader that is being elected.
+pub(super) async fn ensure(context: &Context, config: &JetStreamConfig, wanted: Config) -> Result<Stream, CallError> {
+    let mut patience = Patience::new(config.patience);
+    loop {
+        let error = match context.get_stream(&wanted.name).await {
+            Ok(stream) => return same(&wanted, &stream.cached_info().config).map(|()| stream),
+            Err(error) => error,
+        };
+        let is_missing = match error.kind() {
+            GetStreamErrorKind::JetStream(inner) if inner.error_code() == ErrorCode::STREAM_NOT_FOUND => true,
+            GetStreamErrorKind::JetStream(inner) => inner.error_code() != ErrorCode::CLUSTER_NOT_AVAILABLE,
+            _ => false,
+        };
+        let error: Box<dyn Error + Send + Sync> = if is_missing {
+            match context.create_stream(wanted.clone()).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => match error.kind() {
+                    // Another engine made it meanwhile, perhaps otherwise: it is compared.
+                    CreateStreamErrorKind::JetStream(inner) if inner.error_code() == ErrorCode::STREAM_NAME_EXIST => {
+                        error.into()
+                    }
+                    CreateStreamErrorKind::TimedOut => error.into(),
+                    CreateStreamErrorKind::JetStream(inner)
+                        if inner.error_code() == ErrorCode::CLUSTER_NOT_AVAILABLE =>
+                    {
+                        error.into()
+                    }
+                    _ => return Err(unusable(&cannot_make(&wanted), &error)),
+                },
+            }
+        } else {
+            error.into()
+        };
+        if !patience.wait().await {
+            return Err(unusable(&format!("the stream {} can't be had", wanted.name), &*error));
+        }
+    }
+}
+
+fn cannot_make(wanted: &Config) -> String {
+    let few = "; if there are fewer servers than replicas, start more, or say `with_replicas(1)` and rely on one disk";
+    let few = if wanted.num_replicas > 1 { few } else { "" };
+    format!("the stream {} can't be made{few}", wanted.name)
+}
+
+/// Fails with what differs. The settings that the promises rest on are compared; limits, tags and descriptions are the
+/// operator's.
+fn same(wanted: &Config, found: &Config) -> Result<(), CallError> {
+    let mut differences = Vec::new();
+    let mut compare = |name: &str, wanted: String, found: String| {
+        if wanted != found {
+            differences.push(format!("{name} is {found}, not {wanted}"));
+        }
+    };
+    compare("subjects", format!("{:?}", wanted.subjects), format!("{:?}", found.subjects));
+    compare("retention", format!("{:?}", wanted.retention), format!("{:?}", found.retention));
+    compare("storage", format!("{:?}", wanted.storage), format!("{:?}", found.storage));
+    compare("num_replicas", wanted.num_replicas.to_string(), found.num_replicas.to_string());
+    let per_subject = |config: &Config| config.max_messages_per_subject.to_string();
+    compare("max_msgs_per_subject", per_subject(wanted), per_subject(found));
+    compare("max_age", format!("{:?}", wanted.max_age), format!("{:?}", found.max_age));
+    compare("allow_rollup_hdrs", wanted.allow_rollup.to_string(), found.allow_rollup.to_string());
+    compare("allow_msg_ttl", wanted.allow_message_ttl.to_string(), found.allow_message_ttl.to_string());
+    let schedules = |config: &Config| config.allow_message_schedules.to_string();
+    compare("allow_msg_schedules", schedules(wanted), schedules(found));
+    let denied = |config: &Config| (config.deny_delete || config.deny_purge || config.sealed).to_string();
+    compare("deny_delete, deny_purge or sealed", denied(wanted), denied(found));
+    compare("no_ack", wanted.no_ack.to_string(), found.no_ack.to_string());
+    compare("persist_mode", format!("{:?}", None::<()>), format!("{:?}", found.persist_mode.as_ref().map(|_| "set")));
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let what = differences.join(", ");
+    let mend = "change the stream or the settings, or choose another prefix";
+    Err(CallError::execution(format!("the stream {} is configured otherwise: {what}; {mend}", wanted.name)))
+}
+
+/// The consumer of a lane, which is made if there is none.
+pub(super) async fn consumer(
+    stream: &Stream,
+    subjects: &Subjects,
+    config: &JetStreamConfig,
+    queue: &str,
+    lane: u16,
+) -> Result<Consumer<pull::Config>, CallError> {
+    let name = format!("lane-{lane}");
+    let wanted = pull::Config {
+        durable_name: Some(name.clone()),
+        filter_subject: subjects.jobs(queue, lane),
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: config.limits.lease,
+        // Attempts are counted above; a delayed job must not hold up others; every worker may have a request waiting.
+        max_deliver: -1,
+        max_ack_pending: -1,
+        max_waiting: 100_000,
+        ..pull::Config::default()
+    };
+    let mut patience = Patience::new(config.patience);
+    let consumer = loop {
+        let error = match stream.create_consumer_strict(wanted.clone()).await {
+            Ok(consumer) => return Ok(consumer),
+            Err(error) => error,
+        };
+        match stream.get_consumer::<pull::Config>(&name).await {
+            Ok(consumer) => break consumer,
+            Err(_) if patience.wait().await => {}
+            Err(_) => return Err(unusable(&format!("the consumer {name} can't be made"), &error)),
+        }
+    };
+    let found = &consumer.cached_info().config;
+    let differences: Vec<_> = [
+        ("ack_wait", format!("{:?}", wanted.ack_wait), format!("{:?}", found.ack_wait)),
+        ("filter_subject", wanted.filter_subject, found.filter_subject.clone()),
+        ("max_deliver", wanted.max_deliver.to_string(), found.max_deliver.to_string()),
+        ("max_ack_pending", wanted.max_ack_pending.to_string(), found.max_ack_pending.to_string()),
+    ]
+    .into_iter()
+    .filter(|(_, wanted, found)| wanted != found)
+    .map(|(name, wanted, found)| format!("{name} is {found}, not {wanted}"))
+    .collect();
+    if differences.is_empty() {
+        return Ok(consumer);
+    }
+    let (of, what) = (subjects.stream(queue), differences.join(", "));
+    let mend = "all engines of a prefix need the same settings";
+    Err(CallError::execution(format!("the consumer {name} of {of} is configured otherwise: {what}; {mend}")))
+}

@@ -1,0 +1,109 @@
+//! The names that are used on the server.
+//!
+//! | subject | in the stream | what |
+//! |---|---|---|
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN.job` | yes | a job that waits or runs |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN.later` | yes | a job that starts later: a message schedule, whose target is `job` |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN.try` | yes | what its tries came to |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN.end.done` | yes | how it ended |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN.end.dead` | yes | how it ended: a dead letter |
+//! | `PREFIX.queue.QUEUE.LANE.TOKEN-step.HASH` | yes | what a step gave |
+//! | `PREFIX.schedule.HASH` | of schedules | a schedule |
+//! | `PREFIX.progress.QUEUE.LANE.TOKEN` | no | how far a job is |
+//! | `PREFIX.closed.QUEUE` | no | the id of a job that was closed from outside |
+//! | `PREFIX.ask.QUEUE` | no | who has the job of this id, or, if empty, how many jobs |
+//!
+//! All of a job but its steps is below `TOKEN.`, so that one condition (`Nats-Expected-Last-Subject-Sequence: 0` on
+//! `TOKEN.>`) keeps a second submit out. What it has while it is open is one token below, so that one purge removes it.
+
+use crate::durable::JobId;
+use crate::durable::id::hash;
+
+/// The subjects below a prefix.
+#[derive(Debug, Clone)]
+pub(super) struct Subjects {
+    prefix: String,
+}
+
+impl Subjects {
+    pub(super) fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.to_owned() }
+    }
+
+    /// The name of the stream of a queue. Names of streams have no dots.
+    pub(super) fn stream(&self, queue: &str) -> String {
+        format!("{}-queue-{queue}", self.prefix.replace('.', "_"))
+    }
+
+    pub(super) fn schedules_stream(&self) -> String {
+        format!("{}-schedules", self.prefix.replace('.', "_"))
+    }
+
+    /// All of a queue.
+    pub(super) fn queue(&self, queue: &str) -> String {
+        format!("{}.queue.{queue}.>", self.prefix)
+    }
+
+    /// What a lane's consumer gets.
+    pub(super) fn jobs(&self, queue: &str, lane: u16) -> String {
+        format!("{}.queue.{queue}.{lane}.*.job", self.prefix)
+    }
+
+    /// Of each job of a queue the part of a kind.
+    pub(super) fn each(&self, queue: &str, kind: &str) -> String {
+        format!("{}.queue.{queue}.*.*.{kind}", self.prefix)
+    }
+
+    /// A part of a job, or several: `job`, `later`, `try`, `end.done`, `end.dead`; `*`, `end.*`, `>`.
+    pub(super) fn of(&self, id: &JobId, kind: &str) -> String {
+        format!("{}.queue.{id}.{kind}", self.prefix)
+    }
+
+    pub(super) fn step(&self, id: &JobId, name: &str) -> String {
+        format!("{}.queue.{id}-step.{}", self.prefix, hash(&[name]))
+    }
+
+    /// The job of a subject that [`of`](Self::of) made.
+    pub(super) fn job(&self, subject: &str, kind: &str) -> Option<JobId> {
+        let rest = subject.strip_prefix(&self.prefix)?.strip_prefix(".queue.")?;
+        rest.strip_suffix(kind)?.strip_suffix('.')?.parse().ok()
+    }
+
+    pub(super) fn schedules(&self) -> String {
+        format!("{}.schedule.*", self.prefix)
+    }
+
+    pub(super) fn schedule(&self, name: &str) -> String {
+        format!("{}.schedule.{}", self.prefix, hash(&[name]))
+    }
+
+    pub(super) fn progress(&self, id: &JobId) -> String {
+        format!("{}.progress.{id}", self.prefix)
+    }
+
+    pub(super) fn closed(&self, queue: &str) -> String {
+        format!("{}.closed.{queue}", self.prefix)
+    }
+
+    pub(super) fn ask(&self, queue: &str) -> String {
+        format!("{}.ask.{queue}", self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_job_of_a_subject() {
+        let subjects = Subjects::new("a.b");
+        let id: JobId = "jobs.3.0123456789abcdef0123456789abcdef".parse().unwrap();
+        let dead = subjects.of(&id, "end.dead");
+        assert_eq!(dead, "a.b.queue.jobs.3.0123456789abcdef0123456789abcdef.end.dead");
+        assert_eq!(subjects.job(&dead, "end.dead"), Some(id.clone()));
+        for (subject, kind) in [(dead.as_str(), "job"), ("a.b.queue.jobs.3.x.job", "job"), ("x", "job"), ("", "")] {
+            assert_eq!(subjects.job(subject, kind), None, "{subject}");
+        }
+        assert_eq!(subjects.stream("jobs"), "a_b-queue-jobs");
+    }
+}

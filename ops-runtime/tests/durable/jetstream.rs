@@ -1,0 +1,36 @@
+//! The engine on NATS `JetStream`: one server, and a cluster of three. Each case has a prefix of its own.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
+use tokio::sync::OnceCell;
+
+use crate::harness::{Harness, LEASE, MAX_SIZE};
+use crate::servers::Servers;
+
+/// Jobs on so many servers, which all cases share.
+pub(crate) struct JetStreamHarness<const SERVERS: usize> {
+    prefix: String,
+}
+
+async fn servers(count: usize) -> &'static Servers {
+    static ONE: OnceCell<Servers> = OnceCell::const_new();
+    static THREE: OnceCell<Servers> = OnceCell::const_new();
+    let servers = if count == 1 { &ONE } else { &THREE };
+    servers.get_or_init(|| Servers::start(count, "2m")).await
+}
+
+impl<const SERVERS: usize> Harness for JetStreamHarness<SERVERS> {
+    type Engine = JetStream;
+
+    async fn start() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        servers(SERVERS).await;
+        Self { prefix: format!("case{}", NEXT.fetch_add(1, Ordering::Relaxed)) }
+    }
+
+    async fn engine(&self) -> JetStream {
+        let config = JetStreamConfig::new().with_prefix(&self.prefix).with_lease(LEASE).with_lanes(2);
+        servers(SERVERS).await.engine(config.with_max_input(MAX_SIZE).with_max_result(MAX_SIZE)).await
+    }
+}

@@ -1,0 +1,219 @@
+//! What the engine promises, on one server and on three.
+
+use std::time::Duration;
+
+use ops_runtime::durable::JobId;
+use ops_runtime::durable::engine::{Delivery, Engine};
+use ops_runtime::durable::jetstream::{JetStream, JetStreamConfig};
+use ops_runtime::durable::record::{DeadLetter, Ended, FailedAttempt, JobRecord, Outcome, Stored, Tries};
+use ops_runtime::{CallError, ErrorCode};
+use serde_json::value::RawValue;
+
+use crate::servers::Servers;
+
+const LONG: Duration = Duration::from_secs(10);
+
+pub(crate) fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap()
+}
+
+/// An id in a lane, of a number.
+pub(crate) fn id(lane: u16, number: u32) -> JobId {
+    format!("jobs.{lane}.{number:032x}").parse().unwrap()
+}
+
+pub(crate) fn job(lane: u16, number: u32) -> JobRecord {
+    JobRecord::new(id(lane, number), "demo.echo", raw(&number.to_string()))
+}
+
+pub(crate) fn done(engine: &JetStream, job: &JobRecord, json: &str) -> Ended {
+    Ended::new(job, engine.now(), 1, Outcome::Done(raw(json)))
+}
+
+fn config() -> JetStreamConfig {
+    JetStreamConfig::new().with_lease(Duration::from_secs(2))
+}
+
+async fn pull_one(engine: &JetStream) -> Delivery {
+    let mut deliveries = engine.pull("jobs", 1, LONG).await.unwrap();
+    assert_eq!(deliveries.len(), 1);
+    deliveries.remove(0)
+}
+
+async fn nothing(engine: &JetStream, wait: Duration) {
+    assert!(engine.pull("jobs", 8, wait).await.unwrap().is_empty());
+}
+
+fn result(stored: Option<Stored>) -> String {
+    match stored {
+        Some(Stored::Ended(ended)) => match ended.outcome {
+            Outcome::Done(json) => json.get().to_owned(),
+            other => format!("{other:?}"),
+        },
+        other => format!("{other:?}"),
+    }
+}
+
+async fn each(test: impl AsyncFn(&Servers)) {
+    for count in [1, 3] {
+        let servers = Servers::start(count, "always").await;
+        test(&servers).await;
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_submitted_once_and_ends_once() {
+    each(async |servers| {
+        let (here, there) = (servers.engine(config()).await, servers.engine(config()).await);
+        let first = job(0, 1);
+        assert!(here.submit(&first).await.unwrap().is_none());
+        assert!(matches!(there.submit(&first).await.unwrap(), Some(Stored::Open { .. })));
+        let delivery = pull_one(&there).await;
+        assert_eq!((delivery.deliveries, delivery.job.input.get()), (1, "1"));
+        assert!(here.is_running(&first.id).await.unwrap());
+        assert_eq!(here.stats("jobs").await.unwrap().running, 1);
+        let waiting = tokio::spawn({
+            let (here, id) = (here.clone(), first.id.clone());
+            async move { here.wait(&id, LONG).await.unwrap() }
+        });
+        let other = tokio::spawn({
+            let (other, id) = (servers.engine(config()).await, first.id.clone());
+            async move { other.wait(&id, LONG).await.unwrap() }
+        });
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(there.end(&delivery, &done(&there, &first, "\"a\"")).await.unwrap());
+        assert_eq!(result(waiting.await.unwrap()), "\"a\"");
+        assert_eq!(result(other.await.unwrap()), "\"a\"");
+        assert!(!there.end(&delivery, &done(&there, &first, "\"b\"")).await.unwrap());
+        assert!(!here.close(&first.id, &done(&here, &first, "\"c\"")).await.unwrap());
+        assert_eq!(result(here.submit(&first).await.unwrap()), "\"a\"");
+        assert_eq!(result(here.read(&first.id).await.unwrap()), "\"a\"");
+        assert!(!here.is_running(&first.id).await.unwrap());
+        nothing(&here, Duration::from_secs(3)).await;
+        let stats = here.stats("jobs").await.unwrap();
+        assert_eq!((stats.open, stats.running, stats.dead), (0, 0, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn delays_tries_and_lost_leases() {
+    each(async |servers| {
+        let engine = servers.engine(config()).await;
+        let mut later = job(1, 1);
+        later.not_before = Some(engine.now() + 1_500);
+        assert!(engine.submit(&later).await.unwrap().is_none());
+        assert!(matches!(engine.submit(&later).await.unwrap(), Some(Stored::Open { .. })));
+        assert_eq!(engine.stats("jobs").await.unwrap().open, 1);
+        nothing(&engine, Duration::from_secs(1)).await;
+        let delivery = pull_one(&engine).await;
+        assert!(engine.now() >= later.not_before.unwrap());
+        assert_eq!(delivery.deliveries, 1);
+        // A failed attempt, and one whose worker died.
+        let mut tries = Tries::default();
+        tries.attempts = 1;
+        tries.next = Some(engine.now() + 1_000);
+        tries.history.push(FailedAttempt::new(1, engine.now(), CallError::execution("no")));
+        engine.again(&delivery, &tries, Duration::from_secs(1)).await.unwrap();
+        let Some(Stored::Open { tries: stored, .. }) = engine.read(&later.id).await.unwrap() else { panic!() };
+        assert_eq!(stored, tries);
+        nothing(&engine, Duration::from_millis(600)).await;
+        let delivery = pull_one(&engine).await;
+        assert_eq!((delivery.deliveries, &delivery.tries), (2, &tries));
+        assert!(engine.extend(&delivery).await.unwrap());
+        let delivery = pull_one(&engine).await;
+        assert_eq!((delivery.deliveries, &delivery.tries), (3, &tries));
+        // Given up from outside.
+        let ended = Ended::new(&later, engine.now(), 2, Outcome::Cancelled);
+        assert!(engine.close(&later.id, &ended).await.unwrap());
+        assert!(!engine.extend(&delivery).await.unwrap());
+        assert!(!engine.end(&delivery, &done(&engine, &later, "1")).await.unwrap());
+        nothing(&engine, Duration::from_secs(3)).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn dead_letters_and_steps() {
+    each(async |servers| {
+        let engine = servers.engine(config()).await;
+        for number in 0..3 {
+            let job = job(number, 7);
+            engine.submit(&job).await.unwrap();
+            let delivery = pull_one(&engine).await;
+            let letter = DeadLetter::new(
+                job.clone(),
+                engine.now(),
+                Tries::default(),
+                CallError::new(ErrorCode::Timeout, "late"),
+            );
+            let ended = Ended::new(&job, engine.now(), 1, Outcome::Dead(Box::new(letter)));
+            assert!(engine.end(&delivery, &ended).await.unwrap());
+        }
+        let letters = engine.dead_letters("jobs", None, 2).await.unwrap();
+        assert_eq!(letters.iter().map(|letter| letter.job.id.clone()).collect::<Vec<_>>(), [id(0, 7), id(1, 7)]);
+        let rest = engine.dead_letters("jobs", Some(&id(1, 7)), 9).await.unwrap();
+        assert_eq!((rest.len(), engine.stats("jobs").await.unwrap().dead), (1, 3));
+        assert!(engine.discard(&id(0, 7)).await.unwrap());
+        assert!(!engine.discard(&id(0, 7)).await.unwrap());
+        assert!(engine.read(&id(0, 7)).await.unwrap().is_none());
+        let again = job(1, 7);
+        let other = servers.engine(config()).await;
+        let (one, two) = tokio::join!(engine.retry(&again), other.retry(&again));
+        assert_eq!([one.unwrap(), two.unwrap()].into_iter().filter(|retried| *retried).count(), 1);
+        let delivery = pull_one(&engine).await;
+        assert!(engine.end(&delivery, &done(&engine, &again, "2")).await.unwrap());
+        assert_eq!(result(engine.wait(&again.id, LONG).await.unwrap()), "2");
+        assert_eq!(engine.dead_letters("jobs", None, 9).await.unwrap().len(), 1);
+
+        assert_eq!(engine.step(&again.id, "charge it!").await.unwrap(), None);
+        let minute = Duration::from_secs(60);
+        assert_eq!(engine.keep_step(&again.id, "charge it!", "1", minute).await.unwrap(), "1");
+        assert_eq!(other.keep_step(&again.id, "charge it!", "2", minute).await.unwrap(), "1");
+        assert_eq!(other.step(&again.id, "charge it!").await.unwrap().as_deref(), Some("1"));
+        assert_eq!(other.step(&again.id, "charge").await.unwrap(), None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn lanes_take_turns() {
+    let servers = Servers::start(1, "always").await;
+    let engine = servers.engine(config()).await;
+    for number in 0..200 {
+        engine.submit(&job(0, number)).await.unwrap();
+    }
+    engine.submit(&job(3, 1)).await.unwrap();
+    let mut position = 0;
+    loop {
+        let delivery = pull_one(&engine).await;
+        assert!(engine.end(&delivery, &done(&engine, &delivery.job, "0")).await.unwrap());
+        if delivery.job.id.lane() == 3 {
+            break;
+        }
+        position += 1;
+    }
+    assert!(position < 10, "{position}");
+}
+
+#[tokio::test]
+async fn settings_that_do_not_fit() {
+    let servers = Servers::start(1, "always").await;
+    let refused = async |config: JetStreamConfig| match JetStream::connect(&servers.url(), config).await {
+        Ok(engine) => engine.submit(&job(0, 1)).await.map(|_| ()).unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    let one = || JetStreamConfig::new().with_replicas(1);
+    assert!(refused(JetStreamConfig::new()).await.contains("with_replicas(1)"));
+    let engine = servers.engine(one()).await;
+    engine.submit(&job(0, 1)).await.unwrap();
+    let error = refused(one().with_memory_storage()).await;
+    assert!(error.contains("configured otherwise: storage is File, not Memory"), "{error}");
+    let error = refused(one().with_lease(Duration::from_secs(7))).await;
+    assert!(error.contains("ack_wait is 30s, not 7s"), "{error}");
+    let error = refused(one().with_max_input(900_000)).await;
+    assert!(error.contains("max_payload"), "{error}");
+    for (prefix, replicas) in [("a..b", 1), ("a.*", 1), ("", 1), ("a b", 1), ("ops", 0), ("ops", 6)] {
+        refused(JetStreamConfig::new().with_prefix(prefix).with_replicas(replicas)).await;
+    }
+}
