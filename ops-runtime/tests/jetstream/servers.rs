@@ -4,7 +4,8 @@
 // Each program uses its part.
 #![allow(dead_code)]
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -86,10 +87,11 @@ impl Servers {
 
 impl Node {
     async fn start(&mut self) {
-        // It is killed when the pipe is closed: by us, or by the end of this process.
-        let script = "\"$0\" --config \"$1\" & read -r _; kill -9 $!; wait";
+        // It is killed by a line of ours, or by the end of this process: then its folder goes, too.
+        let script = "\"$0\" --config \"$1\" & read -r _; told=$?; kill -9 $!; wait; [ $told = 0 ] || rm -rf \"$2\"";
         let mut command = Command::new("sh");
         command.args(["-c", script, PROGRAM]).arg(&self.configuration);
+        command.arg(self.configuration.ancestors().nth(2).unwrap());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         self.child = Some(command.spawn().expect("a shell"));
         for _ in 0..3_000 {
@@ -104,7 +106,7 @@ impl Node {
     /// Ends it at once, without a chance to write anything.
     fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            drop(child.stdin.take());
+            let _ = child.stdin.take().unwrap().write_all(b"\n");
             let _ = child.wait();
         }
     }
