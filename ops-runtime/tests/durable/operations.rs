@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 #[derive(Default)]
 pub(crate) struct Probe {
     alive: AtomicUsize,
-    starts: Mutex<HashMap<String, Vec<Instant>>>,
+    /// When handlers have started, and in which jobs, by the names that they were given.
+    starts: Mutex<HashMap<String, Vec<(Instant, String)>>>,
     open: tokio::sync::watch::Sender<bool>,
 }
 
@@ -25,12 +26,17 @@ impl Probe {
 
     /// How often handlers with that name have started.
     pub(crate) fn starts(&self, name: &str) -> usize {
-        self.times(name).len()
+        self.starts.lock().unwrap().get(name).map_or(0, Vec::len)
+    }
+
+    /// The jobs in which handlers with that name have started.
+    pub(crate) fn jobs(&self, name: &str) -> Vec<String> {
+        self.starts.lock().unwrap().get(name).into_iter().flatten().map(|(_, job)| job.clone()).collect()
     }
 
     /// When handlers with that name have started.
     pub(crate) fn times(&self, name: &str) -> Vec<Instant> {
-        self.starts.lock().unwrap().get(name).cloned().unwrap_or_default()
+        self.starts.lock().unwrap().get(name).into_iter().flatten().map(|(at, _)| *at).collect()
     }
 
     /// Lets those through who wait in `test.gate`.
@@ -38,9 +44,9 @@ impl Probe {
         self.open.send_replace(true);
     }
 
-    fn enter(self: &Arc<Self>, name: &str) -> Alive {
+    fn enter(self: &Arc<Self>, name: &str, job: &str) -> Alive {
         self.alive.fetch_add(1, Ordering::SeqCst);
-        self.starts.lock().unwrap().entry(name.to_owned()).or_default().push(Instant::now());
+        self.starts.lock().unwrap().entry(name.to_owned()).or_default().push((Instant::now(), job.to_owned()));
         Alive(self.clone())
     }
 }
@@ -55,7 +61,7 @@ impl Drop for Alive {
 }
 
 fn enter(context: &Context, name: &str) -> Result<Alive, CallError> {
-    Ok(context.state::<Arc<Probe>>()?.enter(name))
+    Ok(context.state::<Arc<Probe>>()?.enter(name, context.idempotency_key().unwrap_or_default()))
 }
 
 /// Fails the first attempts.
