@@ -1,7 +1,7 @@
 //! Durable calls: a call that outlives its caller and its worker, is not done twice, and can be asked for tomorrow.
 //!
 //! A *job* is a call that is kept by an *engine*: [`Jobs`] submits it, a [`Worker`] runs it by the operations of a
-//! registry, and whoever has its id gets its result. Any query or mutation can be a job: a function of this program, an
+//! registry, and its id is enough to get its result. Any query or mutation can be a job: a function of this program, an
 //! endpoint of an HTTP API, a tool of an MCP server.
 //!
 #![cfg_attr(

@@ -42,7 +42,7 @@ pub(super) fn serving(spec: &OperationSpec, request: &mut CallRequest) -> Span {
     span
 }
 
-/// Goes on with the trace of a request's metadata, or begins one if somebody listens.
+/// Continues the trace in a request's metadata, or begins a new one if the span is recorded.
 pub(crate) fn continue_trace(span: &Span, metadata: &mut Map<String, Value>) {
     let parent = TraceParent::of(metadata);
     // A trace that nobody listens to here may be listened to elsewhere: it passes as it is.

@@ -85,7 +85,7 @@ pub trait Engine: Send + Sync + 'static {
     /// [`extend`](Engine::extend).
     fn closed<'a>(&'a self, queue: &'a str) -> EngineResult<'a, BoxStream<'static, JobId>>;
 
-    /// Tells whoever listens to [`progress`](Engine::progress) how far a job is. May be lost, and is not kept.
+    /// Sends a report of progress to the streams of [`progress`](Engine::progress). It may be lost, and is not kept.
     fn tell<'a>(&'a self, id: &'a JobId, progress: &'a Progress) -> EngineResult<'a, ()>;
 
     /// What is told about a job from now on. The stream need not end with the job.

@@ -48,7 +48,7 @@ pub struct InProcess {
 
 struct Shared {
     state: Mutex<State>,
-    /// Wakes whoever waits for a job that is due.
+    /// Wakes the pulls that wait for a job.
     more: Notify,
     closed: broadcast::Sender<JobId>,
     /// When the engine was made, by both clocks.

@@ -228,7 +228,7 @@ impl State {
         }
     }
 
-    /// The lease of that receipt, if it is the job's last and nobody has taken the job back.
+    /// The lease with this receipt, if it is the last one of its job and was not ended.
     fn is_held(&self, delivery: &Delivery) -> bool {
         let receipt = delivery.receipt.parse::<u64>().ok();
         matches!(self.jobs.get(&delivery.job.id), Some(Kept::Open(open))

@@ -1,4 +1,4 @@
-//! The server's clock, so that nobody's own clock matters.
+//! The server's clock, by which deadlines are compared.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -52,7 +52,7 @@ pub(super) struct Core {
     pub(super) clock: Arc<Clock>,
     pub(super) held: Held,
     pub(super) notes: Notes,
-    /// Set when nobody has the engine any more.
+    /// Cancelled when the last clone of the engine is dropped.
     pub(super) dropped: CancellationToken,
     /// When the connection was lost for the last time, by the server's clock.
     pub(super) lost: Arc<AtomicU64>,

@@ -169,7 +169,7 @@ pub(super) struct Audit {
     pub(super) file: Option<PathBuf>,
 }
 
-/// Somebody who may call over HTTP.
+/// A caller that is allowed over HTTP.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Caller {
